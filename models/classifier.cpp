@@ -74,7 +74,7 @@ TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, const nn
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
   const auto [x, packed] = encode.packed(tokens);
-  const nn::HookedBatch batch(packed);
+  const nn::HookedRows rows(packed);
   const Tensor read = head ? nn::hooked("head", (*head)(x)) : x;
   return packed.unpack(nn::hooked("logits", classifier(dropout(read))));
 }

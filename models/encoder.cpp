@@ -145,7 +145,7 @@ EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionReques
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
   EncoderInputs y = with_bias(packed_inputs(inputs, layers));
-  const nn::HookedBatch batch(y.packed);
+  const nn::HookedRows rows(y.packed, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const ModulePath path("layers", i);

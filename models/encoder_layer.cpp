@@ -128,6 +128,7 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
        of_mask](std::span<const Tensor> in) {
         const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1],
                                     packed};
+        const nn::PausedHooks paused;  // backward repeats the forward pass, which had no hooks
         return layer.compute(same, {}).output;
       },
       read);
@@ -174,8 +175,11 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   if (post) y = hooked("norm1", (*norm1)(y));
 
   const Tensor input = post ? y : hooked("norm2", norm2(y));
-  y = separate2 ? hooked("sum2", dropout2(hooked("linear2", feed_forward(input)), y))
-                : feed_forward(input, y);
+  const auto feed = [&](const Tensor& residual) {
+    const ModulePath path("feed_forward");
+    return feed_forward(input, residual);
+  };
+  y = separate2 ? hooked("sum2", dropout2(hooked("feed_forward", feed({})), y)) : feed(y);
   if (post) y = hooked("norm2", norm2(y));
   return {hooked("", y), attended.weights};
 }

@@ -41,7 +41,7 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::Source& from)
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
   if (places.defined()) return score(index_select(encode(tokens).flatten(0, 1), 0, places));
   const auto [x, packed] = encode.packed(tokens);
-  const nn::HookedBatch batch(packed);
+  const nn::HookedRows rows(packed);
   return packed.unpack(score(x));
 }
 

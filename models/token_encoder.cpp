@@ -125,7 +125,7 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRo
   }
   positions = pack_positions(packed, positions);
   const ModulePath path("embeddings");
-  const nn::HookedBatch batch(packed);
+  const nn::HookedRows rows(packed);
   const Tensor types = pack_numbers(packed, tokens.types);
   Tensor x = nn::hooked("words", word(pack_numbers(packed, tokens.ids)));
   if (type) x = x + (types.defined() ? (*type)(types) : type->weight->select(0, 0));

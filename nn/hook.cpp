@@ -1,7 +1,9 @@
 #include "nn/hook.h"
 
-#include <algorithm>
+#include <cstdio>
+#include <exception>
 
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/rearrange.h"
 
@@ -11,45 +13,35 @@ namespace {
 
 constexpr const char* kHookOp = "Hook";
 
-struct Batch {
-  PackedRows packed;
-  std::span<const index_t> texts;
-};
+// Trivially destructible, so that hooks with static storage may end after them.
+constinit thread_local Hook* newest_hook = nullptr;
+constinit thread_local index_t last_number = 0;
+constinit thread_local index_t paused_up_to = 0;  // hooks with these numbers are paused
 
-thread_local std::vector<const Hook*> hooks;  // from the oldest to the newest
-thread_local Batch current_batch;
+thread_local PackedRows current_rows;
+thread_local bool current_batch_first = true;
+thread_local std::span<const index_t> current_texts;
 
-/// No hook is called while one of these is in scope.
-class PausedHooks {
- public:
-  PausedHooks() { active_hooks = 0; }
-  // A hook that the running one made is counted, one that it destroyed is not.
-  ~PausedHooks() { active_hooks = static_cast<int>(hooks.size()); }
-  PausedHooks(const PausedHooks&) = delete;
-  PausedHooks& operator=(const PausedHooks&) = delete;
-};
-
-/// Whether `name` matches a pattern in which each * stands for any characters.
+/// Whether `name` matches a pattern: * stands for characters except a dot, ** for any.
 bool matches_pattern(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0;
-  std::size_t n = 0;
-  std::size_t star = std::string_view::npos;  // the last one, which takes the name up to `taken`
-  std::size_t taken = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++taken;
-    } else {
-      return false;
+  // reached[n]: the pattern so far matches the first n characters.
+  std::vector<bool> reached(name.size() + 1, false);
+  reached[0] = true;
+  for (std::size_t p = 0; p < pattern.size(); ++p) {
+    if (pattern[p] != '*') {
+      for (std::size_t n = name.size(); n > 0; --n) {
+        reached[n] = reached[n - 1] && name[n - 1] == pattern[p];
+      }
+      reached[0] = false;
+      continue;
+    }
+    const bool takes_dots = p + 1 < pattern.size() && pattern[p + 1] == '*';
+    if (takes_dots) ++p;
+    for (std::size_t n = 1; n <= name.size(); ++n) {
+      if (reached[n - 1] && (takes_dots || name[n - 1] != '.')) reached[n] = true;
     }
   }
-  return pattern.substr(p).find_first_not_of('*') == std::string_view::npos;
+  return reached[name.size()];
 }
 
 std::string step_name(const char* name) {
@@ -57,6 +49,8 @@ std::string step_name(const char* name) {
   return path.empty() ? "output" : path;
 }
 
+/// Whether a hook has returned the step itself, which does not replace it: replaced weights take a
+/// slower path with other roundings.
 bool is_same(const Tensor& a, const Tensor& b) {
   return a.untyped_data() == b.untyped_data() && a.shape() == b.shape() &&
          a.strides() == b.strides() && a.dtype() == b.dtype() && a.grad_slot() == b.grad_slot();
@@ -64,110 +58,152 @@ bool is_same(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Hook::Hook(std::string pattern, Function function, int)
-    : pattern_(std::move(pattern)), function_(std::move(function)) {
-  require(static_cast<bool>(function_), kHookOp, "function must not be empty");
-  hooks.push_back(this);
+Hook::Hook(Pattern pattern, Function function)
+    : pattern_(std::move(pattern)),
+      function_(std::make_shared<const Function>(std::move(function))),
+      number_(++last_number),
+      newest_(&newest_hook),
+      older_(newest_hook) {
+  require(static_cast<bool>(*function_), kHookOp, "function must not be empty");
+  if (older_ != nullptr) older_->newer_ = this;
+  newest_hook = this;
   ++active_hooks;
 }
 
 Hook::~Hook() {
-  const auto found = std::ranges::find(hooks, this);
-  if (found == hooks.end()) std::terminate();
-  hooks.erase(found);
-  if (active_hooks > 0) --active_hooks;
+  if (newest_ != &newest_hook) {
+    std::fputs("Hook: must be destroyed in the thread that made it\n", stderr);
+    std::terminate();
+  }
+  if (older_ != nullptr) older_->newer_ = newer_;
+  (newer_ != nullptr ? newer_->older_ : newest_hook) = older_;
+  if (number_ > paused_up_to) --active_hooks;
 }
 
 bool Hook::matches(std::string_view name) const {
-  return matches_pattern(pattern_, name);
+  return matches_pattern(pattern_.text, name);
 }
 
-Tensor Hook::call(const Step& step) const {
+Tensor Hook::call(const Step& step) {
+  ++calls_;
+  const std::shared_ptr<const Function> function = function_;  // the hook may end in the call
   const std::uint64_t version = step.value.storage().version();
-  Tensor y = function_(step);
-  require(step.value.storage().version() == version, kHookOp, "the function must not write into ",
-          step.name, ", return another tensor");
+  Tensor y = (*function)(step);
+  require(step.value.storage().version() == version, kHookOp, "step ", step.name,
+          " must not be modified; return a new tensor");
   if (!y.defined()) return y;
-  require(y.shape() == step.value.shape() && y.dtype() == step.value.dtype(), kHookOp, step.name,
-          " must be replaced by a tensor of shape ", step.value.shape(), " and dtype ",
+  require(y.shape() == step.value.shape() && y.dtype() == step.value.dtype(), kHookOp, "step ",
+          step.name, " must be replaced by a tensor of shape ", step.value.shape(), " and dtype ",
           step.value.dtype(), ", got ", y.shape(), " and ", y.dtype());
   return is_same(y, step.value) ? Tensor() : y;
+}
+
+PausedHooks::PausedHooks() : outer_(std::exchange(paused_up_to, last_number)) {
+  active_hooks = 0;
+}
+
+PausedHooks::~PausedHooks() {
+  paused_up_to = outer_;
+  active_hooks = 0;
+  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
+    if (hook->number_ > paused_up_to) ++active_hooks;
+  }
 }
 
 bool is_hooked(const char* name) {
   if (active_hooks == 0) return false;
   const std::string full = step_name(name);
-  return std::ranges::any_of(hooks, [&](const Hook* hook) { return hook->matches(full); });
+  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
+    if (hook->number_ > paused_up_to && hook->matches(full)) return true;
+  }
+  return false;
 }
 
 Tensor replacement(const char* name, const Tensor& y) {
   const std::string full = step_name(name);
-  Step step = {.name = full, .value = y, .texts = current_batch.texts};
-  const PackedRows& packed = current_batch.packed;
+  Step step = {
+      .name = full, .value = y, .texts = current_texts, .batch_first = current_batch_first};
+  const PackedRows& packed = current_rows;
   if (packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows()) step.packed = packed;
+  std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy others
+  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
+    if (hook->number_ > paused_up_to && hook->matches(full)) numbers.push_back(hook->number_);
+  }
   Tensor result;
-  const std::vector<const Hook*> called = hooks;  // a hook may make or destroy others
   const PausedHooks paused;
-  for (const Hook* const hook : called) {
-    if (std::ranges::find(hooks, hook) == hooks.end() || !hook->matches(full)) continue;
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    Hook* hook = newest_hook;
+    while (hook != nullptr && hook->number_ != *number) hook = hook->older_;
+    if (hook == nullptr) continue;
     const Tensor other = hook->call(step);
     if (other.defined()) result = step.value = other;
   }
   return result;
 }
 
-HookedBatch::HookedBatch(const PackedRows& packed)
-    : packed_(current_batch.packed), texts_(current_batch.texts) {
-  current_batch.packed = packed;
+HookedRows::HookedRows(const PackedRows& packed, bool batch_first)
+    : outer_(current_rows), outer_batch_first_(current_batch_first) {
+  current_rows = packed;
+  current_batch_first = batch_first;
 }
 
-HookedBatch::HookedBatch(std::span<const index_t> texts)
-    : packed_(current_batch.packed), texts_(current_batch.texts) {
-  current_batch.texts = texts;
+HookedRows::~HookedRows() {
+  current_rows = outer_;
+  current_batch_first = outer_batch_first_;
 }
 
-HookedBatch::~HookedBatch() {
-  current_batch = {packed_, texts_};
+HookedTexts::HookedTexts(std::span<const index_t> texts) : outer_(current_texts) {
+  current_texts = texts;
+}
+
+HookedTexts::~HookedTexts() {
+  current_texts = outer_;
 }
 
 index_t Step::batch() const {
   if (packed) return packed.batch();
-  require(value.rank() >= 2, kHookOp, name, " must have rows of tokens, got shape ", value.shape());
-  return value.rank() == 2 ? 1 : value.size(0);
+  require(batch_first, "Step", "texts need a model with batch_first");
+  require(value.rank() == 3, "Step", name, " must have shape (B, T, D), got ", value.shape());
+  return value.size(0);
 }
 
-/// The first row of text i among all rows of `value`, and how many rows it has.
-index_t Step::first_row(index_t i, index_t* count) const {
-  require(0 <= i && i < batch(), kHookOp, "text must be from 0 to ", batch() - 1, ", got ", i);
-  if (packed) {
-    const index_t* const offsets = packed.offsets();
-    *count = offsets[i + 1] - offsets[i];
-    return offsets[i];
-  }
-  *count = value.size(-2);
-  return i * *count;
+/// The place of text i among all rows of `value`.
+Step::Rows Step::rows_of(index_t i) const {
+  require(0 <= i && i < batch(), "Step", "text must be from 0 to ", batch() - 1, ", got ", i);
+  if (packed) return {packed.offsets()[i], packed.offsets()[i + 1] - packed.offsets()[i]};
+  const index_t count = value.size(-2);
+  return {i * count, count};
 }
 
 Tensor Step::text(index_t i) const {
-  index_t count = 0;
-  const index_t first = first_row(i, &count);
-  if (packed) return value.squeeze(0).slice(0, first, first + count);
-  return value.rank() == 2 ? value : value.select(0, i);
+  const Rows rows = rows_of(i);
+  return value.flatten(0, -2).slice(0, rows.first, rows.first + rows.count);
 }
 
 Tensor Step::with_token(index_t i, index_t token, const Tensor& vector) const {
-  index_t count = 0;
-  const index_t first = first_row(i, &count);
-  require(0 <= token && token < count, kHookOp, "token must be from 0 to ", count - 1, ", got ",
-          token);
-  const Tensor rows = value.flatten(0, -2);
-  return slice_scatter(rows, vector.unsqueeze(0), 0, first + token, first + token + 1)
+  const Rows rows = rows_of(i);
+  require(0 <= token && token < rows.count, "Step", "token must be from 0 to ", rows.count - 1,
+          ", got ", token);
+  require(vector.shape() == Shape({value.size(-1)}), "Step", "vector must have shape (",
+          value.size(-1), "), got ", vector.shape());
+  const index_t row = rows.first + token;
+  return slice_scatter(value.flatten(0, -2), vector.unsqueeze(0), 0, row, row + 1)
       .reshape(value.shape());
+}
+
+Tensor Step::without_head(index_t head, index_t heads) const {
+  require(heads > 0 && value.rank() > 0 && value.size(-1) % heads == 0, "Step",
+          "heads must divide the width of ", name, ", ", value.shape(), ", got ", heads);
+  require(0 <= head && head < heads, "Step", "head must be from 0 to ", heads - 1, ", got ", head);
+  const index_t width = value.size(-1) / heads;
+  const index_t begin = head * width;
+  const Tensor columns = value.slice(-1, begin, begin + width);
+  return slice_scatter(value, zeros_like(columns), -1, begin, begin + width);
 }
 
 std::vector<StepInfo> steps_of(const std::function<void()>& run) {
   std::vector<StepInfo> steps;
-  const Hook hook("*", [&](const Step& step) {
+  const Hook hook("**", [&](const Step& step) {
     steps.push_back({std::string(step.name), step.value.shape()});
   });
   run();

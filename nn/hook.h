@@ -1,9 +1,8 @@
 // Hooks: read or replace what a model computes on its way.
 //
-//   // Layer 5 without its head 3, of 12 heads with 64 columns each.
+//   // Layer 5 without head 3 of 12.
 //   const nn::Hook hook("layers.5.self_attn.heads", [](const nn::Step& step) {
-//     const Tensor& heads = step.value;
-//     return slice_scatter(heads, zeros_like(heads.slice(-1, 192, 256)), -1, 192, 256);
+//     return step.without_head(3, 12);
 //   });
 //   const Tensor y = model.encode(texts);
 //
@@ -12,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,65 +27,94 @@ namespace tessera::nn {
 
 /// One step of a forward pass, as a hook sees it.
 ///
-/// The rows of a step are the vectors of tokens: (B, T, D), or (1, N, D) of the real tokens of a
-/// padded batch, one text after the other. `text` and `with_token` find a token in both.
+/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens: (B, T, D), or (1, N, D) of the real tokens of a
+/// padded batch, one text after the other. `text` and `with_token` find a token in both layouts.
 struct Step {
-  std::string_view name;           // "layers.5.self_attn.heads"
-  Tensor value;                    // with history if a tape records
-  PackedRows packed = {};          // how the rows of `value` are packed, if they are
-  std::span<const index_t> texts;  // which of the caller's texts a batch holds; empty: unknown
+  std::string_view name;   // "layers.5.self_attn.heads"
+  Tensor value;            // with history if a tape records
+  PackedRows packed = {};  // how the rows of `value` are packed, if they are
+  // Indices of the batch's texts in a call on texts (of its windows in a QuestionAnswerer); else empty.
+  std::span<const index_t> texts = {};
+  bool batch_first = true;  // else the steps of a layer are (T, B, D)
 
-  /// The number of texts in the batch. **Errors**: a value without rows of tokens.
+  /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or packed; a model
+  /// that is not batch_first.
   index_t batch() const;
-  /// The vectors of the real tokens of text i of the batch, (T_i, D); of a padded value those of
-  /// padding too. **Errors**: no such text.
+  /// The vectors of text i of the batch, (T, D): of packed rows only real tokens.
+  /// **Errors**: as batch; no such text.
   Tensor text(index_t i) const;
-  /// `value` with another vector (D) in the place of a token of text i, with both histories.
-  /// **Errors**: no such text or token; another size.
+  /// `value` with the vector of one token of text i replaced by `vector` (D), with both histories.
+  /// **Errors**: as text; no such token; a vector of a different shape.
   Tensor with_token(index_t i, index_t token, const Tensor& vector) const;
+  /// `value` with 0 in the columns of one of `heads` heads, which share the last axis equally.
+  /// **Errors**: heads that do not divide the axis; no such head.
+  Tensor without_head(index_t head, index_t heads) const;
 
  private:
-  index_t first_row(index_t i, index_t* count) const;
+  struct Rows {
+    index_t first;
+    index_t count;
+  };
+  Rows rows_of(index_t i) const;
 };
+
+/// A function of a Step that returns nothing or a tensor.
+template <class F>
+concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
+    std::is_convertible_v<std::invoke_result_t<F&, const Step&>, Tensor>;
 
 /// Calls a function for each step of this thread's forward passes whose name matches a pattern,
 /// from construction to destruction.
 ///
-/// A `*` in the pattern stands for any characters: "layers.*.self_attn.weights". The function takes
-/// a Step and returns nothing, or a tensor that takes the step's place: of its shape and dtype, with
-/// its own history, so that gradients flow through it. An undefined tensor keeps the step. Several
-/// hooks are called from the oldest to the newest, and each sees what the one before has left.
-/// While a hook runs no hook is called, so it may run a model itself.
+/// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches the
+/// outputs of layers, "layers.**" everything in them. The function takes a Step and returns nothing,
+/// or a tensor that replaces the step: of its shape and dtype, with its own history, so that gradients
+/// flow through it. An undefined tensor keeps the step. Several hooks are called from the oldest to the
+/// newest, and each sees the result of those before. While a hook runs, all hooks are paused except those
+/// that it makes, so it may run a model itself. A pattern that matches no step is not an error: see calls().
 ///
-/// Steps that are computed in one pass are computed one by one while a hook exists, which changes
-/// no bit; layers do not use gradient checkpoints, and batches of texts run in the thread that made
-/// the hook. Without a hook a step costs one check.
+/// While a hook exists, steps that are fused otherwise are computed one by one, which changes no bit;
+/// layers do not use gradient checkpoints, and batches of texts run in the hook's thread. Without a
+/// hook a step costs one check.
 ///
-/// **Errors**: an empty function; a returned tensor of another shape or dtype; a function that
-/// writes into the step's elements; destruction in another thread. What the function throws leaves
-/// the forward pass.
+/// **Errors**: an empty function; a returned tensor of a different shape or dtype; a function that
+/// writes into the step's elements. Exceptions of the function reach the caller of the model.
+/// Destruction in a different thread calls std::terminate.
 /// **Source**: torch.nn.Module.register_forward_hook, whose hooks belong to a module.
 class Hook {
  public:
   using Function = std::function<Tensor(const Step& step)>;
 
-  template <class F>
-  requires std::is_invocable_v<F, const Step&> Hook(std::string pattern, F function)
-      : Hook(std::move(pattern), returning_tensor(std::move(function)), 0) {}
+  template <HookFunction F>
+  Hook(std::string pattern, F function)
+      : Hook(Pattern{std::move(pattern)}, returning_tensor(std::move(function))) {}
   ~Hook();
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  bool matches(std::string_view name) const;
-  Tensor call(const Step& step) const;
+  /// How many steps the function was called for.
+  index_t calls() const { return calls_; }
 
  private:
-  Hook(std::string pattern, Function function, int);
+  friend class PausedHooks;
+  friend bool is_hooked(const char* name);
+  friend Tensor replacement(const char* name, const Tensor& y);
+
+  struct Pattern {
+    std::string text;
+  };
+
+  Hook(Pattern pattern, Function function);
+  bool matches(std::string_view name) const;
+  Tensor call(const Step& step);
 
   template <class F>
   static Function returning_tensor(F function) {
-    if constexpr (std::is_void_v<std::invoke_result_t<F, const Step&>>) {
-      return [function = std::move(function)](const Step& step) {
+    if constexpr (requires { static_cast<bool>(function == nullptr); }) {
+      if (function == nullptr) return {};
+    }
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, const Step&>>) {
+      return [function = std::move(function)](const Step& step) mutable {
         function(step);
         return Tensor();
       };
@@ -94,41 +123,13 @@ class Hook {
     }
   }
 
-  std::string pattern_;
-  Function function_;
-};
-
-/// The number of this thread's hooks; 0 while one of them runs.
-inline constinit thread_local int active_hooks = 0;
-
-/// Whether a hook would be called for this step of the present path.
-bool is_hooked(const char* name);
-
-/// The tensor that hooks have put in the place of this step, undefined if they keep it. A module's own
-/// output has the name "": it gets the module's path, or is "output" if that is empty.
-Tensor replacement(const char* name, const Tensor& y);
-
-/// The step as hooks leave it: `y = hooked("norm1", norm1(x))`.
-inline Tensor hooked(const char* name, Tensor y) {
-  if (active_hooks == 0) return y;
-  Tensor other = replacement(name, y);
-  return other.defined() ? other : y;
-}
-
-/// Tells hooks about the batch that is computed while it is in scope.
-class HookedBatch {
- public:
-  /// Rows of tokens are packed so.
-  explicit HookedBatch(const PackedRows& packed);
-  /// The numbers of the batch's texts.
-  explicit HookedBatch(std::span<const index_t> texts);
-  ~HookedBatch();
-  HookedBatch(const HookedBatch&) = delete;
-  HookedBatch& operator=(const HookedBatch&) = delete;
-
- private:
-  PackedRows packed_;  // of the batch outside
-  std::span<const index_t> texts_;
+  Pattern pattern_;
+  std::shared_ptr<const Function> function_;  // outlives a hook that destroys itself
+  index_t calls_ = 0;
+  index_t number_;  // among this thread's hooks, in the order of creation
+  Hook** newest_;   // the list of the thread that made it
+  Hook* older_;
+  Hook* newer_ = nullptr;
 };
 
 /// The name and shape of a step.
@@ -137,7 +138,63 @@ struct StepInfo {
   Shape shape;
 };
 
-/// The steps of what `run` computes, in their order: `steps_of([&] { model(tokens); })`.
+/// The steps that `run` computes, in order: `steps_of([&] { model(tokens); })`.
 std::vector<StepInfo> steps_of(const std::function<void()>& run);
+
+// ---- for modules ----
+
+/// The number of this thread's hooks that are not paused.
+inline constinit thread_local int active_hooks = 0;
+
+/// Pauses the hooks that exist, while it is in scope.
+class PausedHooks {
+ public:
+  PausedHooks();
+  ~PausedHooks();
+  PausedHooks(const PausedHooks&) = delete;
+  PausedHooks& operator=(const PausedHooks&) = delete;
+
+ private:
+  index_t outer_;
+};
+
+/// Whether a hook would be called for this step of the current ModulePath.
+bool is_hooked(const char* name);
+
+/// The tensor by which hooks replace this step of the current ModulePath; undefined if they keep it. The
+/// name "" is a module's own output: it is called by the path, or "output" if the path is empty.
+Tensor replacement(const char* name, const Tensor& y);
+
+/// The step after hooks: `y = hooked("norm1", norm1(x))`.
+inline Tensor hooked(const char* name, Tensor y) {
+  if (active_hooks == 0) return y;
+  Tensor other = replacement(name, y);
+  return other.defined() ? other : y;
+}
+
+/// Sets the layout of rows of tokens, for the steps in its scope.
+class HookedRows {
+ public:
+  explicit HookedRows(const PackedRows& packed, bool batch_first = true);
+  ~HookedRows();
+  HookedRows(const HookedRows&) = delete;
+  HookedRows& operator=(const HookedRows&) = delete;
+
+ private:
+  PackedRows outer_;
+  bool outer_batch_first_;
+};
+
+/// Sets the indices of the batch's texts, for the steps in its scope.
+class HookedTexts {
+ public:
+  explicit HookedTexts(std::span<const index_t> texts);
+  ~HookedTexts();
+  HookedTexts(const HookedTexts&) = delete;
+  HookedTexts& operator=(const HookedTexts&) = delete;
+
+ private:
+  std::span<const index_t> outer_;
+};
 
 }  // namespace tessera::nn

@@ -3,9 +3,11 @@
 //   explain --model distilbert-sst2 --text "What a mess." --output why.html
 //   explain --model all-MiniLM-L6-v2 --text "Who built Rome?" --with "Rome was built by Romulus."
 //
-// With one text the score is the logit of a class, with two it is the similarity of their embeddings.
+// The score of a classifier is the logit of a class of a text or a pair; that of a sentence encoder is the
+// similarity of two texts.
 // Rows are tokens and what they add, then the three heads without which the score falls most.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <span>
 #include <string>
@@ -23,6 +25,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/ops/sort.h"
 
 namespace {
@@ -35,25 +38,20 @@ struct Options {
   bool steps = false;
 };
 
-/// A text as a model reads it, and the score that it gets.
+/// A text as a model reads it, and the score that its tokens get.
 struct Subject {
   std::string name;
   const models::TextReader& reader;
   text::Encoding encoding;
   std::function<Tensor(const models::Tokens& tokens)> score;
 
-  models::Tokens tokens(const std::vector<index_t>& ids) const {
-    models::Tokens result = {.ids = from_vector(ids).unsqueeze(0)};
-    if (reader.feeds_types) result.types = from_vector(encoding.types).unsqueeze(0);
-    return result;
-  }
-  inspect::Score score_of(const std::vector<index_t>& ids) const {
-    return [this, tokens = tokens(ids)] { return score(tokens); };
+  inspect::Score score_of(const text::Encoding& read) const {
+    return [this, tokens = reader.tokens(read)] { return score(tokens); };
   }
 };
 
-/// The token that takes the place of all others in a text without content.
-index_t blank_of(const text::Tokenizer& tokenizer) {
+/// The token of the baseline: a mask, else padding, else an unknown word.
+index_t baseline_token(const text::Tokenizer& tokenizer) {
   const text::SpecialTokens& special = tokenizer.special();
   for (const auto& id : {special.mask, special.pad, special.unknown}) {
     if (id) return *id;
@@ -61,18 +59,25 @@ index_t blank_of(const text::Tokenizer& tokenizer) {
   fail("explain", "--model must have a token for masks, padding or unknown words");
 }
 
-pages::ExplainedText explained(const Subject& subject, index_t points) {
-  const text::Tokenizer& tokenizer = *subject.reader.tokenizer;
-  const std::vector<index_t>& ids = subject.encoding.ids;
-  pages::ExplainedText found = {.name = subject.name};
-  std::vector<index_t> blank = ids;
-  for (std::size_t t = 0; t < ids.size(); ++t) {
-    found.tokens.emplace_back(tokenizer.token(ids[t]));
-    if (subject.encoding.texts[t] != text::kNoText) blank[t] = blank_of(tokenizer);
+/// The encoding with the baseline's token in the place of each token of a text.
+text::Encoding baseline_of(const Subject& subject) {
+  text::Encoding baseline = subject.encoding;
+  for (std::size_t t = 0; t < baseline.ids.size(); ++t) {
+    if (baseline.texts[t] != text::kNoText) {
+      baseline.ids[t] = baseline_token(*subject.reader.tokenizer);
+    }
   }
-  const inspect::Score score = subject.score_of(ids);
-  const inspect::Score without = subject.score_of(blank);
-  const auto words = inspect::record([&] { inspect::value_of(without); }, "embeddings.words");
+  return baseline;
+}
+
+pages::ExplainedText explained(const Subject& subject, index_t points) {
+  pages::ExplainedText found = {.name = subject.name};
+  for (const index_t id : subject.encoding.ids) {
+    found.tokens.emplace_back(subject.reader.tokenizer->token(id));
+  }
+  const inspect::Score score = subject.score_of(subject.encoding);
+  const inspect::Score baseline = subject.score_of(baseline_of(subject));
+  const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
   require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
   const inspect::Attribution why =
       inspect::integrated_gradients(score, {.baseline = words.front().second, .points = points});
@@ -81,7 +86,7 @@ pages::ExplainedText explained(const Subject& subject, index_t points) {
   found.baseline = why.baseline;
   found.error = why.error;
   found.heads = inspect::head_ablation(score);
-  found.patches = inspect::value_of(score) - inspect::activation_patching(without, score).scores;
+  found.patches = inspect::value_of(score) - inspect::activation_patching(baseline, score).scores;
   return found;
 }
 
@@ -90,6 +95,7 @@ void print_heads(const Tensor& heads) {
   constexpr index_t kMost = 3;
   const std::vector<index_t> order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
   const auto count = static_cast<std::size_t>(std::min(kMost, heads.count()));
+  std::cout << "without one head the score falls by\n";
   for (const index_t number : std::span(order).first(count)) {
     const Dims place = {number / heads.size(1), number % heads.size(1)};
     std::cout << examples::fixed(heads.item_at(place), 4) << "\tlayer " << place[0] << " head "
@@ -98,7 +104,7 @@ void print_heads(const Tensor& heads) {
 }
 
 void print(const pages::ExplainedText& text) {
-  std::cout << text.name << ": score " << examples::fixed(text.score, 4) << ", without content "
+  std::cout << text.name << ": score " << examples::fixed(text.score, 4) << ", of the baseline "
             << examples::fixed(text.baseline, 4) << ", error " << examples::fixed(text.error, 4)
             << '\n';
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
@@ -109,21 +115,20 @@ void print(const pages::ExplainedText& text) {
 }
 
 void print_steps(const Subject& subject) {
-  const std::vector<index_t>& ids = subject.encoding.ids;
-  for (const nn::StepInfo& step : nn::steps_of([&] { inspect::value_of(subject.score_of(ids)); })) {
+  const inspect::Score score = subject.score_of(subject.encoding);
+  for (const nn::StepInfo& step : nn::steps_of([&] { inspect::value_of(score); })) {
     std::cout << step.name << '\t' << step.shape << '\n';
   }
 }
 
 void explain(const std::vector<Subject>& subjects, const Options& o, const std::string& score) {
   if (o.steps) return print_steps(subjects.front());
+  const text::Tokenizer& tokenizer = *subjects.front().reader.tokenizer;
   pages::Explanation page = {
       .title = "Why this score?",
       .about = o.model,
       .score = score,
-      .no_content = str_cat(
-          subjects.front().reader.tokenizer->token(blank_of(*subjects.front().reader.tokenizer)),
-          " for each token"),
+      .baseline = str_cat(tokenizer.token(baseline_token(tokenizer)), " for each token"),
       .texts = {}};
   std::cout << score << '\n';
   for (const Subject& subject : subjects) {
@@ -135,9 +140,13 @@ void explain(const std::vector<Subject>& subjects, const Options& o, const std::
 
 void explain_class(const Options& o) {
   const models::TextClassifier model = models::load_text_classifier(o.model);
-  const text::Encoding encoding =
-      model.reader.tokenizer->encode(o.text, model.reader.encode_options({}));
-  const std::string likeliest = model(std::vector{o.text})[0][0].label;
+  const text::Tokenizer& tokenizer = *model.reader.tokenizer;
+  const text::EncodeOptions encode = model.reader.encode_options({});
+  const text::Encoding encoding = o.with.empty() ? tokenizer.encode(o.text, encode)
+                                                 : tokenizer.encode_pair(o.text, o.with, encode);
+  const Tensor logits = model.logits(std::span(&encoding, 1));
+  const std::string likeliest =
+      model.labels[static_cast<std::size_t>(argmax(logits).item<index_t>())];
   const std::string& wanted = o.name_of_class.empty() ? likeliest : o.name_of_class;
   const auto found = std::find(model.labels.begin(), model.labels.end(), wanted);
   if (found == model.labels.end()) {
@@ -146,7 +155,7 @@ void explain_class(const Options& o) {
     fail("explain", "--class must be one of ", names, ", got ", printable(wanted));
   }
   const index_t number = found - model.labels.begin();
-  const Subject subject = {"the text", model.reader, encoding,
+  const Subject subject = {o.with.empty() ? "the text" : "the pair", model.reader, encoding,
                            [&model, number](const models::Tokens& tokens) {
                              return model.model(tokens).select(0, 0).select(0, number);
                            }};
@@ -155,33 +164,43 @@ void explain_class(const Options& o) {
 
 void explain_similarity(const Options& o) {
   const models::SentenceEncoder model = models::load_sentence_encoder(o.model);
+  const index_t prompt = model.prompt_tokens();
   const auto subject = [&](const char* name, const std::string& text, const std::string& other) {
     const Tensor fixed = model.encode({other});
-    return Subject{name, model.reader, model.encoding_of(text),
-                   [&model, fixed](const models::Tokens& tokens) {
-                     return model.similarity(model(tokens), fixed).select(0, 0).select(0, 0);
-                   }};
+    return Subject{
+        name, model.reader, model.encoding_of(text),
+        [&model, fixed, prompt](const models::Tokens& tokens) {
+          return model.similarity(model(tokens, prompt), fixed).select(0, 0).select(0, 0);
+        }};
   };
   explain({subject("the first text", o.text, o.with), subject("the second text", o.with, o.text)},
           o, "similarity of the two texts");
+}
+
+/// Whether the folder is a sentence encoder, which lists its modules; others are classifiers.
+bool is_sentence_encoder(const std::string& folder) {
+  return std::filesystem::exists(std::filesystem::path(folder) / "modules.json");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   examples::Command command(
-      "explain", "Explains a class of a text, or the similarity of two: what each token adds.");
+      "explain", "Explains a class of a text or a pair, or the similarity of two texts.");
   Options o;
   command.add_input("--model", o.model, "the model's folder").required();
   command.add("--text", o.text, "text to explain").required();
-  command.add("--with", o.with, "second text, for the similarity of a sentence encoder");
+  command.add("--with", o.with, "second text: of a pair, or to compare with by a sentence encoder");
   command.add("--class", o.name_of_class, "class of a classifier; the likeliest one if absent");
-  command.add("--points", o.points, "points of integrated gradients", {2, examples::kMany});
-  command.add("--steps", o.steps, "list of the model's steps and their shapes, nothing else");
-  command.add_output("--output", o.output, "output page, .html: tokens, heads, layers");
+  command.add("--points", o.points, "gradient evaluations per text", {2, examples::kMany});
+  command.add("--steps", o.steps, "steps of the model and their shapes, without an explanation");
+  command.add_output("--output", o.output, "HTML page of tokens, heads and layers");
   return command.run(argc, argv, [&] {
-    require(o.with.empty() || o.name_of_class.empty(), "explain",
-            "--class must be absent with --with, which compares two texts");
-    return o.with.empty() ? explain_class(o) : explain_similarity(o);
+    require(o.output.empty() || o.output.ends_with(".html"), "--output", "must end in .html, got ",
+            printable(o.output));
+    if (!is_sentence_encoder(o.model)) return explain_class(o);
+    require(!o.with.empty() && o.name_of_class.empty(), "explain",
+            "a sentence encoder needs --with and has no --class, got ", printable(o.model));
+    explain_similarity(o);
   });
 }

@@ -276,7 +276,7 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
 Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& masks,
                   const Options& o) {
   examples::Trace trace;
-  const nn::Hook hook("*", [&](const nn::Step& step) {
+  const nn::Hook hook("**", [&](const nn::Step& step) {
     trace.push_back(examples::trace_step(std::string(step.name), step.value));
   });
   Result result = run(encoder, x, masks, o);

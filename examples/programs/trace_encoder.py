@@ -116,8 +116,8 @@ def trace(encoder, x, mask=None, padding=None):
                   layer.linear1.register_forward_pre_hook)
         begins(lambda module, inputs: branch.update(feed=inputs[0]))
         layer.norm1.register_forward_hook(keep(path + "norm1"))
-        layer.dropout.register_forward_hook(keep(path + "activation"))
-        layer.linear2.register_forward_hook(add_residual("linear2", "sum2", "feed"))
+        layer.dropout.register_forward_hook(keep(path + "feed_forward.activation"))
+        layer.linear2.register_forward_hook(add_residual("feed_forward", "sum2", "feed"))
         layer.norm2.register_forward_hook(keep(path + "norm2"))
         layer.register_forward_hook(keep(path[:-1]))
 

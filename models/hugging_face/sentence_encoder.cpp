@@ -83,16 +83,6 @@ SentenceOptions with_prompt(const SentenceSettings& settings, SentenceOptions op
   return options;
 }
 
-/// How many tokens at a text's begin are the prompt's.
-index_t prompt_tokens(const SentenceEncoder& model, const std::string& prompt,
-                      const TaskOptions& options) {
-  if (prompt.empty() || model.pooling.include_prompt) return 0;
-  const text::Encoding encoding = model.reader.tokenizer->encode(
-      cleaned(prompt, model.settings.lower_case), model.reader.encode_options(options));
-  const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
-  return std::ssize(encoding.ids) - (ends ? 1 : 0);
-}
-
 /// Throws NotFinite about the first text whose row of `y` is not finite.
 void require_finite_rows(const Tensor& y, const TextName& name) {
   const Tensor rows = y.contiguous();
@@ -157,8 +147,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     encodings[i].ids = {0};
     encodings[i].types = {0};
   }
-  Tensor y =
-      pooled_texts(*this, encodings, prompt_tokens(*this, prompt, options.task), options.task);
+  Tensor y = pooled_texts(*this, encodings, prompt_tokens(options), options.task);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
@@ -188,6 +177,15 @@ text::Encoding SentenceEncoder::encoding_of(const std::string& text,
                                             const SentenceOptions& options) const {
   return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
                                   reader.encode_options(options.task));
+}
+
+index_t SentenceEncoder::prompt_tokens(const SentenceOptions& options) const {
+  const std::string prompt = prompt_of(settings, options);
+  if (prompt.empty() || pooling.include_prompt) return 0;
+  const text::Encoding encoding = reader.tokenizer->encode(cleaned(prompt, settings.lower_case),
+                                                           reader.encode_options(options.task));
+  const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
+  return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
 
 namespace {

@@ -83,6 +83,9 @@ struct SentenceEncoder {
   /// The tokens that encode reads of a text, those of the prompt among them. **Errors**: as encode.
   text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
 
+  /// How many of those tokens are the prompt's and are left out of the embedding.
+  index_t prompt_tokens(const SentenceOptions& options = {}) const;
+
   /// How alike embeddings are, as the folder has it. **Shapes**: (N, D), (M, D) -> (N, M).
   Tensor similarity(const Tensor& a, const Tensor& b) const {
     return models::similarity(settings.similarity, a, b);

@@ -119,6 +119,11 @@ text::EncodeOptions TextReader::encode_options(const TaskOptions& options) const
           .special_in_text = options.special_in_text};
 }
 
+Tokens TextReader::tokens(const text::Encoding& encoding) const {
+  constexpr index_t kFirst[] = {0};
+  return tokens_of(Encodings(&encoding, 1), kFirst, *this);
+}
+
 void TextReader::for_each_batch(
     std::span<const text::Encoding> encodings, const TaskOptions& options,
     const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const {
@@ -139,7 +144,7 @@ void TextReader::for_each_batch(
     const NoGrad not_recorded;
     try {
       const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
-      const nn::HookedBatch hooked(chosen);
+      const nn::HookedTexts texts(chosen);
       body(tokens_of(encodings, chosen, *this), chosen);
       const std::lock_guard lock(mutex);
       done += std::ssize(chosen);

@@ -58,6 +58,9 @@ struct TextReader {
   /// How texts are encoded for a call. **Errors**: a max_length below 0, or above the model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
+  /// One encoding as a batch of one text. **Shapes**: (1, T).
+  Tokens tokens(const text::Encoding& encoding) const;
+
   /// Cuts the encodings into batches, the longest first and similar lengths together, so that
   /// little is padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the indices
   /// of its encodings.

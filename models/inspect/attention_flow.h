@@ -1,4 +1,4 @@
-// What attention weights mean for the output: with the values they weigh, and through all layers.
+// Attention weights combined with values, and across layers.
 #pragma once
 
 #include <vector>

@@ -1,11 +1,11 @@
 #include "models/inspect/attribution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "nn/hook.h"
-#include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
@@ -24,31 +24,26 @@ struct Point {
 
 /// The score's gradient where `at(value)` takes the place of the step's value.
 Point gradient_at(const char* op, const Score& score, const std::string& name,
-                  const std::function<Tensor(const Tensor& value)>& at) {
+                  const std::function<Tensor(const nn::Step& step)>& at) {
   Tensor leaf;
   PackedRows packed;
-  int calls = 0;
   const nn::Hook hook(name, [&](const nn::Step& step) {
-    ++calls;
+    require(!leaf.defined(), op, "score must compute one step ", name, ", got several");
     packed = step.packed;
-    leaf = at(step.value.detach()).clone();
+    leaf = at(step).detach().clone();
     leaf.set_requires_grad();
     return leaf;
   });
-  Tape tape;
-  const Tensor y = score();
-  require(calls == 1, op, "score must compute ", name, " once, got ", calls, " times");
-  require(y.count() == 1, op, "score must have 1 element, got shape ", y.shape());
-  require(y.requires_grad(), op, "score must depend on ", name);
-  tape.backward(y, ones(y.shape(), y.dtype()));
-  require(leaf.grad().defined(), op, "score must depend on ", name);
-  return {packed.unpack(leaf.detach()), packed.unpack(leaf.grad()), y.detach().item()};
+  const double value = backward(op, score);
+  require(leaf.defined() && leaf.grad().defined(), op, "score must depend on ", name);
+  require(std::isfinite(value), op, "score must be finite, got ", value);
+  return {packed.unpack(leaf.detach()), packed.unpack(leaf.grad()), value};
 }
 
 }  // namespace
 
 Tensor saliency(const Score& score, const std::string& step) {
-  const Point at = gradient_at("saliency", score, step, [](const Tensor& x) { return x; });
+  const Point at = gradient_at("saliency", score, step, [](const nn::Step& x) { return x.value; });
   return sum(at.value * at.gradient, {-1});
 }
 
@@ -62,8 +57,11 @@ struct Node {
 };
 
 /// By how much the trapezoid between two nodes misses the score's change there.
+/// A part of what it could miss counts too, for a trapezoid that fits by chance.
 double miss(const Node& a, const Node& b) {
-  return std::abs((b.at - a.at) * (a.slope + b.slope) / 2 - (b.point.score - a.point.score));
+  constexpr double kPart = 1.0 / 64;
+  const double found = (b.at - a.at) * (a.slope + b.slope) / 2 - (b.point.score - a.point.score);
+  return std::max(std::abs(found), kPart * (b.at - a.at) * std::abs(b.slope - a.slope));
 }
 
 double width(const Node& a, const Node& b) {
@@ -89,9 +87,16 @@ Attribution integrated_gradients(const Score& score, const IntegratedGradientsOp
   constexpr const char* kOp = "integrated_gradients";
   require(options.points >= 2, kOp, "points must be at least 2, got ", options.points);
   const auto point_at = [&](double a) {
-    return gradient_at(kOp, score, options.step, [&](const Tensor& x) {
-      const Tensor baseline =
-          options.baseline.defined() ? options.baseline.to(x.dtype()) : zeros_like(x);
+    return gradient_at(kOp, score, options.step, [&](const nn::Step& step) {
+      const Tensor x = step.value.detach();
+      if (!options.baseline.defined()) return x * a;
+      Tensor baseline = options.baseline.detach().to(x.dtype());
+      const PackedRows& packed = step.packed;
+      const bool is_padded = packed && baseline.rank() == 3 && baseline.size(0) == packed.batch() &&
+                             baseline.size(1) == packed.tokens();
+      if (is_padded) baseline = packed.pack(baseline);
+      require(broadcasts_to(baseline.shape(), x.shape()), kOp, "baseline must broadcast to ",
+              x.shape(), ", got ", baseline.shape());
       return baseline * (1 - a) + x * a;
     });
   };

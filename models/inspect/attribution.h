@@ -1,4 +1,4 @@
-// Which tokens made a number: attributions by gradients.
+// Which tokens made a score: attributions by gradients.
 //
 //   const auto score = [&] { return model(tokens).select(0, 0).select(0, 2); };   // a logit
 //   const inspect::Attribution why = inspect::integrated_gradients(score);
@@ -14,8 +14,8 @@ namespace tessera::inspect {
 
 /// Gradient times input, summed over the columns: `sum_d x[t, d] d score / d x[t, d]`.
 ///
-/// x is the step that `score` computes under this name, exactly once. **Shapes**: a step of (B, T, D)
-/// -> (B, T), padding has 0. Parameters that require a gradient get one too. **Errors**: a
+/// x is the step of this name, which `score` must compute exactly once. Adds to the gradients of
+/// parameters that require one. **Shapes**: a step of (B, T, D) -> (B, T), 0 at padding. **Errors**: a
 /// step that is computed never or twice; a score that does not depend on it, or has several elements.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
 /// Shrikumar et al., "Not Just a Black Box", 2016.
@@ -23,7 +23,7 @@ Tensor saliency(const Score& score, const std::string& step = "embeddings.words"
 
 struct IntegratedGradientsOptions {
   std::string step = "embeddings.words";
-  Tensor baseline = {};  // broadcastable to the step; absent: zeros
+  Tensor baseline = {};  // broadcastable to the step, or from `record`; absent: zeros
   index_t points = 64;   // at which the gradient is computed
 };
 
@@ -35,10 +35,12 @@ struct Attribution {
 };
 
 /// `(x - b) * integral from 0 to 1 of d score / d x at b + a (x - b) da`, summed over the columns, by
-/// trapezoids. The score's own change tells how much each of them misses; the next point halves the
-/// worst, because models change abruptly somewhere on the way. The error falls as 1 / points^2.
+/// trapezoids. The error of each trapezoid is known from the scores at its ends; the next point halves
+/// the worst one, because models change abruptly somewhere on the way. The error of the sum falls as
+/// 1 / points^2.
 ///
-/// The rows add up to score - baseline, except for `error`. **Shapes**, **Errors**: as saliency; fewer
+/// If a model normalises the words first, their scale changes its score only near 0: take the words of
+/// a text of masks as the baseline. Frozen weights must be thawed. The rows add up to score - baseline + error. Adds to gradients as saliency. **Shapes**, **Errors**: as saliency; fewer
 /// points than 2; a baseline that does not broadcast.
 /// **Source**: Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017.
 Attribution integrated_gradients(const Score& score,

@@ -1,6 +1,7 @@
 #include "models/inspect/probe.h"
 
-#include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "nn/linear.h"
@@ -57,6 +58,7 @@ Probe linear_probe(const Tensor& x, const Tensor& labels, const ProbeOptions& op
           " of ", rows, " held out");
   require(min(labels).item<index_t>() >= 0, kOp, "labels must be at least 0, got ",
           min(labels).item<index_t>());
+  require(all(isfinite(x)).item<bool>(), kOp, "x must be finite, got inf or NaN");
   const index_t classes = max(labels).item<index_t>() + 1;
 
   Rng rng(options.seed, 1);
@@ -95,7 +97,9 @@ double linear_cka(const Tensor& x, const Tensor& y) {
   const Tensor b = centred(y);
   const auto size = [](const Tensor& p, const Tensor& q) { return norm(matmul(p.t(), q)).item(); };
   const double both = size(b, a);
-  return both * both / (size(a, a) * size(b, b));
+  const double sizes = size(a, a) * size(b, b);
+  require(std::isfinite(sizes) && sizes > 0, kOp, "x and y must be finite and not constant");
+  return both * both / sizes;
 }
 
 }  // namespace tessera::inspect

@@ -1,4 +1,4 @@
-// What the vectors of a layer know, and how alike those of two layers are.
+// Linear probes of vectors, and the similarity of the vectors of two layers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace tessera::inspect {
 
 struct ProbeOptions {
-  double held_out = 0.25;      // share of the rows that only measure
+  double held_out = 0.25;      // fraction of the rows for testing
   double weight_decay = 1e-2;  // AdamW's
   index_t steps = 200;         // on all other rows at once
   std::uint64_t seed = 0;      // of the split, the weights and the shuffle
@@ -32,7 +32,8 @@ Probe linear_probe(const Tensor& x, const Tensor& labels, const ProbeOptions& op
 /// `|Y^T X|^2 / (|X^T X| |Y^T Y|)` of centred columns, in Frobenius norms: 1 if Y is X rotated and
 /// scaled, near 0 if nothing linear connects them.
 ///
-/// **Shapes**: x (N, D), y (N, E), rows of the same texts. **Errors**: other shapes; N below 2.
+/// **Shapes**: x (N, D), y (N, E), rows of the same texts. **Errors**: other shapes; N below 2;
+/// inf or NaN; only constant columns.
 /// **Source**: Kornblith et al., "Similarity of Neural Network Representations Revisited", 2019.
 double linear_cka(const Tensor& x, const Tensor& y);
 

@@ -1,7 +1,11 @@
 #include "models/inspect/record.h"
 
+#include <functional>
+#include <set>
+
 #include "nn/hook.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 
 namespace tessera::inspect {
@@ -20,18 +24,31 @@ std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::st
   return steps;
 }
 
-HeadCounts count_heads(const Run& run) {
-  HeadCounts counts = {};
+HeadCounts count_heads(const char* op, const Run& run) {
+  index_t heads = 0;
+  std::set<std::string, std::less<>> layers;
   const nn::Hook hook("layers.*.self_attn.score_bias", [&](const nn::Step& step) {
-    const index_t heads = step.value.size(1);
-    require(counts.heads == 0 || counts.heads == heads, "count_heads",
-            "layers must have equal numbers of heads, got ", counts.heads, " and ", heads);
-    counts.heads = heads;
-    ++counts.layers;
+    const index_t count = step.value.size(1);
+    require(heads == 0 || heads == count, op, "layers must have equal numbers of heads, got ",
+            heads, " and ", count);
+    heads = count;
+    layers.emplace(step.name);
   });
   run();
-  require(counts.layers > 0, "count_heads", "the run must compute attention, got none");
-  return counts;
+  require(!layers.empty(), op, "score must run a model with attention, got none");
+  return {std::ssize(layers), heads};
+}
+
+double backward(const char* op, const Score& score) {
+  Tape tape;
+  const Tensor y = score();
+  require(y.count() == 1, op, "score must have 1 element, got shape ", y.shape());
+  require(
+      y.requires_grad(), op,
+      "score must depend on the step and record gradients, got none; call the model itself, not "
+      "a function that runs without a tape");
+  tape.backward(y, ones(y.shape(), y.dtype()));
+  return y.detach().item();
 }
 
 }  // namespace tessera::inspect

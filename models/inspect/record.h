@@ -12,7 +12,7 @@ namespace tessera::inspect {
 
 /// Runs a model on some input: `[&] { model(tokens); }`.
 using Run = std::function<void()>;
-/// Runs a model and returns the number to be explained, a tensor of one element:
+/// Runs a model and returns the number to explain, a tensor of one element:
 /// `[&] { return model(tokens).select(0, 0).select(0, 2); }`, the logit of class 2 of text 0.
 using Score = std::function<Tensor()>;
 
@@ -20,15 +20,19 @@ using Score = std::function<Tensor()>;
 double value_of(const Score& score);
 
 /// The steps of `run` whose names match a pattern, in their order, without history. Packed rows are
-/// padded again: (B, T, D).
+/// padded again: (B, T, D). A run of several batches gives a step once per batch.
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
 
-/// The numbers of layers and of heads that a run computes. **Errors**: no attention; layers whose
-/// numbers of heads differ.
 struct HeadCounts {
   index_t layers;
   index_t heads;
 };
-HeadCounts count_heads(const Run& run);
+/// The numbers of layers and of heads of the model that runs, in any number of batches.
+/// **Errors**, in the name of `op`: no attention; layers with different numbers of heads.
+HeadCounts count_heads(const char* op, const Run& run);
+
+/// The value of a score after one pass of backward through it. **Errors**, in the name of `op`: more
+/// than one element; a score without history.
+double backward(const char* op, const Score& score);
 
 }  // namespace tessera::inspect

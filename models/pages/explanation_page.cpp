@@ -7,6 +7,7 @@
 #include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
+#include "tensor/ops/compare.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 
@@ -18,14 +19,18 @@ constexpr const char* kExplanationOp = "write_explanation_page";
 constexpr int kShades = 9;  // of each sign, in assets/explanation.css
 
 /// The class that colours a number: p1 to p9 if it adds, n1 to n9 if it takes away.
-std::string shade(double value, double largest) {
+std::string shade(double value, double most) {
+  constexpr double kShown = 0.0005;  // less is shown as 0.000
+  if (std::abs(value) < kShown) return "";
   const int strength =
-      largest > 0 ? static_cast<int>(std::lround(kShades * std::abs(value) / largest)) : 0;
+      most > 0 ? static_cast<int>(std::lround(kShades * std::abs(value) / most)) : 0;
   return strength == 0 ? "" : str_cat(value > 0 ? "p" : "n", std::min(strength, kShades));
 }
 
+const std::string kMinus = "\u2212";
+
 std::string signed_number(double value) {
-  return (value < 0 ? "\u2212" : "+") + decimals(std::abs(value), 3);
+  return (value < 0 ? kMinus : "+") + decimals(std::abs(value), 3);
 }
 
 double largest(const Tensor& x) {
@@ -51,7 +56,7 @@ std::string text_part(const ExplainedText& text) {
   const double change = text.score - text.baseline;
   return str_cat(
       "<p class=\"words\">", words, "</p>\n<p>Score ", signed_number(text.score),
-      ", without content ", signed_number(text.baseline), ". The tokens add up to ",
+      ", of the baseline ", signed_number(text.baseline), ". The tokens add up to ",
       signed_number(change + text.error), ", the change is ", signed_number(change), " (error ",
       signed_number(text.error), ").</p>\n",
       "<details><summary>Numbers of the tokens</summary><div class=\"scroll\" tabindex=\"0\">"
@@ -61,8 +66,8 @@ std::string text_part(const ExplainedText& text) {
 
 /// A number of a map; what rounds to zero has no sign.
 std::string map_number(double value) {
-  const std::string text = decimals(value, 2);
-  return text == "-0.00" ? "0.00" : text;
+  const std::string text = decimals(std::abs(value), 2);
+  return value < 0 && text != "0.00" ? kMinus + text : text;
 }
 
 /// A map with a row for each layer.
@@ -93,10 +98,8 @@ std::string section(const ExplainedText& text, const Explanation& all) {
   return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
          map_part("How much the score falls without each head.", text.heads, heads) +
          map_part(
-             "How much the score falls if a layer's vector of one token is that of the text "
-             "without "
-             "content (" +
-                 escape(all.no_content) + ").",
+             "How much the score falls if a layer's vector of one token is that of the baseline (" +
+                 escape(all.baseline) + ").",
              text.patches, tokens) +
          "</section>\n";
 }
@@ -108,6 +111,9 @@ void check(const ExplainedText& text) {
           "), got ", text.added.shape());
   require(text.heads.rank() == 2 && text.heads.count() > 0, kExplanationOp,
           "heads must have shape (layers, heads), got ", text.heads.shape());
+  for (const Tensor& numbers : {text.added, text.heads, text.patches}) {
+    require(all(isfinite(numbers)).item<bool>(), kExplanationOp, "numbers must be finite");
+  }
   require(text.patches.shape() == Shape({text.heads.size(0), tokens}), kExplanationOp,
           "patches must have shape (", text.heads.size(0), ", ", tokens, "), got ",
           text.patches.shape());

@@ -18,22 +18,22 @@ struct ExplainedText {
   std::vector<std::string> tokens = {};  // T
   Tensor added = {};                     // (T): what each token adds to the score
   double score = 0;
-  double baseline = 0;  // the score of the text without content
+  double baseline = 0;  // the score of the baseline
   double error = 0;     // sum of `added` - (score - baseline)
   Tensor heads = {};    // (layers, heads): how much the score falls without a head
-  Tensor patches = {};  // (layers, T): how much it falls with a vector of the text without content
+  Tensor patches = {};  // (layers, T): how much it falls with one vector of the baseline
 };
 
 struct Explanation {
   std::string title;
-  std::string about;       // which model this is
-  std::string score;       // what the numbers are: "logit of POSITIVE"
-  std::string no_content;  // what the text without content is: "[MASK] for each token"
+  std::string about;     // which model this is
+  std::string score;     // what the numbers are: "logit of POSITIVE"
+  std::string baseline;  // what the baseline is: "[MASK] for each token"
   std::vector<ExplainedText> texts;
 };
 
 /// Writes the page, whole or not at all; texts are next to each other where there is room.
-/// **Errors**: no text; a text without tokens; shapes that do not fit them; as write_page().
+/// **Errors**: no text; a text without tokens; shapes that do not fit them; inf or NaN; as write_page().
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation);
 
 }  // namespace tessera::pages

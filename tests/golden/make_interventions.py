@@ -26,7 +26,7 @@ from reference.families import FAMILIES  # noqa: E402
 from reference.layers import ACTIVATIONS, frequencies, linear, norm, rotate, split_heads  # noqa: E402
 
 ROWS = ("self_attn.q", "self_attn.k", "self_attn.v", "self_attn.heads", "self_attn", "sum1", "norm1",
-        "activation", "linear2", "sum2", "norm2", "")
+        "feed_forward.activation", "feed_forward", "sum2", "norm2", "")
 TEXTS = 2
 
 
@@ -70,8 +70,8 @@ def bert(w, c, ids, types, step):
         x = norm(w, f"{layer}.attention.output.LayerNorm", step(f"{path}.sum1", x + mixed), eps)
         x = step(f"{path}.norm1", x)
         inner = ACTIVATIONS[c["hidden_act"]](linear(w, f"{layer}.intermediate.dense", x))
-        out = linear(w, f"{layer}.output.dense", step(f"{path}.activation", inner))
-        x = step(f"{path}.sum2", x + step(f"{path}.linear2", out))
+        out = linear(w, f"{layer}.output.dense", step(f"{path}.feed_forward.activation", inner))
+        x = step(f"{path}.sum2", x + step(f"{path}.feed_forward", out))
         x = step(path, step(f"{path}.norm2", norm(w, f"{layer}.output.LayerNorm", x, eps)))
     return x
 
@@ -93,8 +93,8 @@ def nomic_bert(w, c, ids, types, step):
         x = step(f"{path}.sum1", x + step(f"{path}.self_attn", mixed))
         x = step(f"{path}.norm1", norm(w, f"{layer}.norm1", x, eps))
         gate = ACTIVATIONS["silu"](linear(w, f"{layer}.mlp.fc12", x))
-        inner = step(f"{path}.activation", linear(w, f"{layer}.mlp.fc11", x) * gate)
-        x = step(f"{path}.sum2", x + step(f"{path}.linear2", linear(w, f"{layer}.mlp.fc2", inner)))
+        inner = step(f"{path}.feed_forward.activation", linear(w, f"{layer}.mlp.fc11", x) * gate)
+        x = step(f"{path}.sum2", x + step(f"{path}.feed_forward", linear(w, f"{layer}.mlp.fc2", inner)))
         x = step(path, step(f"{path}.norm2", norm(w, f"{layer}.norm2", x, eps)))
     return x
 

@@ -49,14 +49,16 @@ TEST(Hook, StepsAreNamedByTheirModules) {
                            "layers.0.self_attn",         "layers.0.sum1"};
   Names post = {"input"};
   post.insert(post.end(), attention.begin(), attention.end());
-  for (const char* name : {"layers.0.norm1", "layers.0.activation", "layers.0.linear2",
-                           "layers.0.sum2", "layers.0.norm2", "layers.0", "output"}) {
+  for (const char* name :
+       {"layers.0.norm1", "layers.0.feed_forward.activation", "layers.0.feed_forward",
+        "layers.0.sum2", "layers.0.norm2", "layers.0", "output"}) {
     post.emplace_back(name);
   }
   Names pre = {"input", "layers.0.norm1"};
   pre.insert(pre.end(), attention.begin(), attention.end());
-  for (const char* name : {"layers.0.norm2", "layers.0.activation", "layers.0.linear2",
-                           "layers.0.sum2", "layers.0", "norm", "output"}) {
+  for (const char* name :
+       {"layers.0.norm2", "layers.0.feed_forward.activation", "layers.0.feed_forward",
+        "layers.0.sum2", "layers.0", "norm", "output"}) {
     pre.emplace_back(name);
   }
   EXPECT_EQ(names_of(make(options(false))), post);
@@ -150,7 +152,7 @@ TEST(Hook, IdentitiesChangeNoBit) {
         expect_untouched(name);
         EXPECT_EQ(calls, 1) << kind << ' ' << name;
       }
-      const Hook all("*", [](const Step&) {});
+      const Hook all("**", [](const Step&) {});
       expect_untouched("*");
     }
   }
@@ -260,7 +262,7 @@ TEST(Hook, OlderHooksComeFirst) {
     encoder(kInput);  // calls no hook
     return step.value * 0;
   });
-  const Hook second("layers*", [&](const Step& step) {
+  const Hook second("layers**", [&](const Step& step) {
     if (step.name != "layers.0") return;
     calls.emplace_back("second");
     EXPECT_EQ(max(abs(step.value)).item(), calls.size() == 2 ? 0.0 : max(abs(step.value)).item());
@@ -292,31 +294,128 @@ TEST(Hook, MayMakeAndDestroyHooks) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(Hook, HooksThatAHookMakesAreCalled) {
+  const models::Encoder encoder = make(options(false));
+  int inner = 0;
+  int outer = 0;
+  const Hook hook("layers.0", [&](const Step&) {
+    ++outer;
+    const Hook made("layers.*", [&](const Step&) { ++inner; });
+    encoder(kInput);
+  });
+  encoder(kInput);
+  EXPECT_EQ(outer, 1);
+  EXPECT_EQ(inner, 1);
+  EXPECT_EQ(active_hooks, 1);
+}
+
+TEST(Hook, MayDestroyItself) {
+  const models::Encoder encoder = make(options(false));
+  std::optional<Hook> once;
+  const std::vector<double> big(1000, 0.5);
+  once.emplace("layers.0", [&once, big](const Step& step) {
+    once.reset();
+    return step.value * big[7];
+  });
+  const Tensor halved = encoder(kInput);
+  EXPECT_TRUE(same_bits(halved, encoder(kInput) * 0.5));
+  EXPECT_EQ(active_hooks, 0);
+}
+
+TEST(Hook, ACheckpointedBackwardCallsNoHook) {
+  models::EncoderOptions o = options(false);
+  o.layers[0].gradient_checkpoint = true;
+  models::Encoder encoder = make(o);
+  set_requires_grad(encoder);
+  const auto gradient = [&](bool hooked) {
+    Tape tape;
+    const Tensor loss = sum(square(encoder(kInput)));
+    std::optional<Hook> hook;
+    if (hooked) hook.emplace("**", [](const Step& step) { return step.value * 0.5; });
+    tape.backward(loss);
+    const Tensor found = encoder.layers[0].feed_forward.linear1.weight->grad().clone();
+    zero_grad(encoder);
+    return found;
+  };
+  EXPECT_TRUE(same_bits(gradient(true), gradient(false)));
+}
+
 TEST(Hook, Errors) {
+  {
+    models::EncoderOptions o = options(false);
+    o.layers[0].batch_first = false;
+    const models::Encoder tokens_first = make(o);
+    const Hook hook("layers.0", [](const Step& step) { step.text(0); });
+    EXPECT_TRUE(
+        throws("Step", {"texts need a model with batch_first"}, [&] { tokens_first(kInput); }));
+  }
+  EXPECT_TRUE(throws("Hook", {"function must not be empty"},
+                     [] { Hook("*", std::function<void(const Step&)>()); }));
   const models::Encoder encoder = make(options(false));
   EXPECT_TRUE(throws("Hook", {"function must not be empty"}, [] { Hook("*", Hook::Function()); }));
   {
     const Hook hook("layers.0", [](const Step& step) { return step.value.slice(1, 0, 2); });
     EXPECT_TRUE(throws(
-        "Hook", {"layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
+        "Hook", {"step layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
         [&] { encoder(kInput); }));
   }
   {
     const Hook hook("layers.0.norm1", [](const Step& step) { Tensor(step.value).fill(0); });
-    EXPECT_TRUE(throws("Hook", {"must not write into layers.0.norm1"}, [&] { encoder(kInput); }));
+    EXPECT_TRUE(
+        throws("Hook", {"step layers.0.norm1 must not be modified"}, [&] { encoder(kInput); }));
   }
   {
     const Hook hook("layers.0", [](const Step& step) { step.with_token(2, 0, ones({8})); });
-    EXPECT_TRUE(throws("Hook", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
+    EXPECT_TRUE(throws("Step", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
   }
   {
     const Hook hook("layers.0", [](const Step& step) { step.with_token(1, 5, ones({8})); });
-    EXPECT_TRUE(throws("Hook", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
+    EXPECT_TRUE(throws("Step", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
   }
   const Hook hook("layers.0", [](const Step&) { throw std::runtime_error("stop"); });
   EXPECT_THROW(encoder(kInput), std::runtime_error);
   EXPECT_EQ(active_hooks, 1);
   EXPECT_THROW(encoder(kInput), std::runtime_error);
+}
+
+TEST(Hook, PatternsStopAtDotsUnlessDoubled) {
+  const models::Encoder encoder = make(options(false));
+  const auto calls = [&](const std::string& pattern) {
+    const Hook hook(pattern, [](const Step&) {});
+    encoder(kInput);
+    return hook.calls();
+  };
+  EXPECT_EQ(calls("**"), 16);
+  EXPECT_EQ(calls("*"), 2);  // input and output
+  EXPECT_EQ(calls("layers.*"), 1);
+  EXPECT_EQ(calls("layers.*.*"), 6);
+  EXPECT_EQ(calls("layers.**"), 14);
+  EXPECT_EQ(calls("layers.*.self_attn.*"), 6);
+  EXPECT_EQ(calls("**.weights"), 1);
+  EXPECT_EQ(calls("*.0.norm*"), 2);
+  EXPECT_EQ(calls("layers.1"), 0);
+  EXPECT_EQ(calls(""), 0);
+}
+
+TEST(Hook, StepsWithoutAHeadOrWithAnotherToken) {
+  const Step step = {.name = "x", .value = random_tensor({2, 3, 6}, kFloat32, 1)};
+  const Tensor without = step.without_head(1, 3);
+  for (index_t d = 0; d < 6; ++d) {
+    const Tensor column = without.select(2, d);
+    EXPECT_TRUE(same_bits(column, d / 2 == 1 ? zeros({2, 3}) : step.value.select(2, d)));
+  }
+  const Tensor vector = ones({6});
+  const Tensor patched = step.with_token(1, 2, vector);
+  EXPECT_TRUE(same_bits(patched.select(0, 1).select(0, 2), vector));
+  EXPECT_TRUE(
+      same_bits(patched.flatten(0, 1).slice(0, 0, 5), step.value.flatten(0, 1).slice(0, 0, 5)));
+  EXPECT_TRUE(throws("Step", {"vector must have shape (6), got (5,)"},
+                     [&] { step.with_token(0, 0, ones({5})); }));
+  EXPECT_TRUE(throws("Step", {"heads must divide"}, [&] { step.without_head(0, 4); }));
+  EXPECT_TRUE(
+      throws("Step", {"head must be from 0 to 2, got 3"}, [&] { step.without_head(3, 3); }));
+  const Step weights = {.name = "w", .value = ones({1, 2, 3, 3})};
+  EXPECT_TRUE(throws("Step", {"w must have shape (B, T, D)"}, [&] { weights.text(0); }));
 }
 
 TEST(Hook, OtherModelsHaveTheirHeads) {

@@ -21,10 +21,12 @@ std::vector<Explained> explained(const std::string& output) {
     Explained text = {};
     const std::size_t at = line.find(": score ");
     if (at != std::string::npos) {
-      EXPECT_EQ(std::sscanf(line.c_str() + at, ": score %lf, without content %lf, error %lf",
+      EXPECT_EQ(std::sscanf(line.c_str() + at, ": score %lf, of the baseline %lf, error %lf",
                             &text.score, &text.baseline, &text.error),
                 3);
       texts.push_back(text);
+    } else if (line.starts_with("without")) {
+      continue;
     } else if (!texts.empty() && contains(line, "\tlayer ")) {
       ++texts.back().heads;
     } else if (!texts.empty()) {
@@ -66,6 +68,15 @@ TEST_F(ExplainProgram, ComparesTwoTexts) {
   EXPECT_NEAR(texts[0].score, texts[1].score, 1e-4);
 }
 
+TEST_F(ExplainProgram, ExplainsAPairOfACrossEncoder) {
+  const std::string output = output_of("explain", "--model '" + golden_folder("reranker").string() +
+                                                      "' --text cat --with 'the cat'");
+  const std::vector<Explained> texts = explained(output);
+  ASSERT_EQ(texts.size(), 1U);
+  expect_adds_up(texts[0]);
+  EXPECT_TRUE(contains(output, "the pair: score ")) << output;
+}
+
 TEST_F(ExplainProgram, ListsTheSteps) {
   const std::string output = output_of(
       "explain", "--model '" + golden_folder("bert").string() + "' --text 'the cat' --steps");
@@ -84,7 +95,8 @@ TEST_F(ExplainProgram, Errors) {
   };
   refuses("bert", "--text cat --class X",
           "--class must be one of O, B-PER, I-PER, B-LOC, I-LOC, got 'X'");
-  refuses("sentence", "--text a --with b --class O", "--class must be absent with --with");
+  refuses("sentence", "--text a --with b --class O", "has no --class");
+  refuses("sentence", "--text a", "a sentence encoder needs --with");
   refuses("static", "--text a --with b", "--model must be a transformer, got static embeddings");
   refuses("bert", "", "--text is required");
   refuses("bert", "--text cat --points 1", "--points");

@@ -239,6 +239,25 @@ TEST(Inspect, HeadGradientsAreDifferenceQuotients) {
   }
 }
 
+TEST(Inspect, HeadsAreMeasuredOverBatches) {
+  const models::SequenceClassifier model = make(3);
+  const std::vector<Tensor> batches = {random_ids(2, 4), random_ids(3, 5)};
+  const auto score = [&] {
+    Tensor total = zeros({1}, kFloat64);
+    for (const Tensor& ids : batches) total = total + sum(model(ids).select(1, 1));
+    return total;
+  };
+  Tensor ablation = zeros({kLayers, kHeads}, kFloat64);
+  Tensor gradients = ablation;
+  for (const Tensor& ids : batches) {
+    const auto one = [&] { return sum(model(ids).select(1, 1)); };
+    ablation = ablation + head_ablation(one);
+    gradients = gradients + head_gradients(one);
+  }
+  EXPECT_TRUE(allclose(head_ablation(score), ablation, 1e-9, 1e-12));
+  EXPECT_TRUE(allclose(head_gradients(score), gradients, 1e-9, 1e-12));
+}
+
 TEST(Inspect, ValueWeightedAttentionIsItsFormula) {
   const Tensor weights = softmax(random_tensor({2, 3, 4, 4}, kFloat64, 1), -1);
   const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
@@ -310,13 +329,12 @@ TEST(Inspect, Errors) {
   const models::SequenceClassifier model = make(3);
   const Tensor ids = random_ids(1, 4);
   const Score score = score_of(model, ids);
-  EXPECT_TRUE(throws("saliency", {"score must compute layers.9 once, got 0 times"},
-                     [&] { saliency(score, "layers.9"); }));
-  EXPECT_TRUE(throws("saliency", {"once, got 2 times"},
+  EXPECT_TRUE(throws("saliency", {"score must depend on"}, [&] { saliency(score, "layers.9"); }));
+  EXPECT_TRUE(throws("saliency", {"must compute one step embeddings.words, got several"},
                      [&] { saliency([&] { return score() + score(); }); }));
   EXPECT_TRUE(throws("saliency", {"score must have 1 element, got shape (1, 2)"},
                      [&] { saliency([&] { return model(ids); }); }));
-  EXPECT_TRUE(throws("saliency", {"score must depend on embeddings.words"}, [&] {
+  EXPECT_TRUE(throws("saliency", {"score must depend on the step"}, [&] {
     saliency([&] {
       model(ids);
       return ones({1});
@@ -324,10 +342,15 @@ TEST(Inspect, Errors) {
   }));
   EXPECT_TRUE(throws("integrated_gradients", {"points must be at least 2, got 1"},
                      [&] { integrated_gradients(score, {.points = 1}); }));
-  EXPECT_TRUE(throws("count_heads", {"must compute attention"}, [] { count_heads([] {}); }));
+  EXPECT_TRUE(throws("head_ablation", {"must run a model with attention"},
+                     [] { head_ablation([] { return ones({1}); }); }));
+  EXPECT_TRUE(throws("integrated_gradients", {"baseline must broadcast to (1, 6, 16), got (7,)"},
+                     [&] { integrated_gradients(score, {.baseline = ones({7})}); }));
+  EXPECT_TRUE(throws("activation_patching", {"must be empty or begin with '.', got 'self_attn'"},
+                     [&] { activation_patching(score, score, "self_attn"); }));
   EXPECT_TRUE(throws("activation_patching", {"both texts must have 6 tokens"},
                      [&] { activation_patching(score, score_of(model, ids.slice(1, 0, 4))); }));
-  EXPECT_TRUE(throws("activation_patching", {"must be that of 1 text"},
+  EXPECT_TRUE(throws("activation_patching", {"must have shape (1, T, D)"},
                      [&] { activation_patching(score_of(model, random_ids(2, 1)), score); }));
   EXPECT_TRUE(throws("attention_rollout", {"at least 1 layer"}, [] { attention_rollout({}); }));
   EXPECT_TRUE(throws("value_weighted", {"values must have shape (1, 3, H d)"}, [] {
@@ -338,6 +361,11 @@ TEST(Inspect, Errors) {
   }));
   EXPECT_TRUE(throws("linear_probe", {"at least 2 rows"}, [] {
     linear_probe(ones({4, 2}), zeros({4}, kInt64));
+  }));
+  EXPECT_TRUE(throws("activation_patching", {"from must compute layers.0 once"},
+                     [&] { activation_patching([&] { return score() + score(); }, score); }));
+  EXPECT_TRUE(throws("linear_cka", {"must be finite and not constant"}, [] {
+    linear_cka(ones({3, 2}), ones({3, 2}));
   }));
   EXPECT_TRUE(throws("linear_cka", {"N of at least 2"}, [] {
     linear_cka(ones({1, 2}), ones({1, 2}));

@@ -13,7 +13,7 @@ Explanation example() {
   return {.title = "Why?",
           .about = "a <model>",
           .score = "logit of A",
-          .no_content = "[MASK] for each token",
+          .baseline = "[MASK] for each token",
           .texts = {{.name = "the text",
                      .tokens = {"[CLS]", "<b>", "good"},
                      .added = tensor({0.0, -0.5, 2.0}),
@@ -44,7 +44,7 @@ TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
   has("<span class=\"\" title=\"+0.000\">[CLS]</span>");
   has("The tokens add up to +1.500, the change is +1.250 (error +0.250).");
   has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
-      "title=\"\u22120.250\">-0.25</td>");
+      "title=\"\u22120.250\">\u22120.25</td>");
   has("title=\"\u22120.001\">0.00</td>");
   has("a &lt;model&gt;; the score is the logit of A");
   EXPECT_EQ(occurrences(html, "<table class=\"map\">"), 2);
