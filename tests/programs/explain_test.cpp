@@ -40,7 +40,7 @@ std::vector<Explained> explained(const std::string& output) {
 void expect_adds_up(const Explained& text) {
   EXPECT_NEAR(text.sum - text.error, text.score - text.baseline, 1e-3);
   EXPECT_LT(std::abs(text.error), 0.01 * std::abs(text.score - text.baseline) + 1e-3);
-  EXPECT_EQ(text.heads, 3);
+  EXPECT_GE(text.heads, 2);
 }
 
 TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
