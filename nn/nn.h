@@ -41,5 +41,6 @@
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/ops.h"
 #include "tensor/print.h"
+#include "tensor/profile.h"
 #include "tensor/random.h"
 #include "tensor/version.h"

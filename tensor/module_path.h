@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tensor/profile_span.h"
 #include "tensor/shape.h"
 
 namespace tessera {
@@ -14,7 +15,10 @@ namespace tessera {
 class ModulePath {
  public:
   explicit ModulePath(const char* part, index_t i = -1)
-      : part_(part), number_(i), outer_(std::exchange(innermost, this)) {}
+      : span_(detail::SpanKind::kModule, part, i),
+        part_(part),
+        number_(i),
+        outer_(std::exchange(innermost, this)) {}
   ~ModulePath() { innermost = outer_; }
   ModulePath(const ModulePath&) = delete;
   ModulePath& operator=(const ModulePath&) = delete;
@@ -25,6 +29,7 @@ class ModulePath {
  private:
   static inline constinit thread_local const ModulePath* innermost = nullptr;
 
+  detail::Span span_;  // opened before this is the innermost path, closed after
   const char* part_;
   index_t number_;  // -1: the part has none
   const ModulePath* outer_;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <iostream>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/profile.h"
 
 namespace tessera::examples {
 
@@ -155,6 +157,8 @@ Command::Command(std::string name, const std::string& description)
   line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add("--threads", threads_, "threads per process; its share of the machine if absent",
       {1, kMostThreads});
+  add_output("--profile", profile_,
+             "trace of the time of each step, .json; a table of it goes to standard error");
 }
 
 Command::~Command() = default;
@@ -286,6 +290,8 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
             processes().size(), "; start it without mpirun");
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
+    std::optional<Profile> profile;
+    if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
     files_.check(name_);
     try {
@@ -294,6 +300,10 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
       stopped = 128 + by.signal;
     }
     flush_output();
+    if (profile) {
+      profile->write_trace(profile_);
+      std::cerr << profile->table();
+    }
     return stopped;
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));

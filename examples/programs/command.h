@@ -34,7 +34,7 @@ struct Range {
 /// The largest count that an option takes.
 inline constexpr index_t kMany = 1'000'000'000;
 
-/// Options, --help and --threads among them, and the call of what the program does.
+/// Options, --help, --threads and --profile among them, and the call of what the program does.
 class Command {
   struct Entry;  // an option, by the library that parses it, which takes long to compile
   struct Line;   // all of them
@@ -120,6 +120,7 @@ class Command {
 
   std::string name_;
   index_t threads_ = 0;
+  std::string profile_;
   bool splits_work_ = false;
   std::unique_ptr<Line> line_;
 };

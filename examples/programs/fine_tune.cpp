@@ -31,6 +31,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/ops.h"
+#include "tensor/profile_span.h"
 
 namespace {
 
@@ -202,6 +203,7 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
 template <class Learner>
 void Call::save(const Learner& learner, bool rehearse) const {
   if (!examples::leaves_traces()) return;
+  const ProfileScope scope("save model");
   models::save_folder(o.save, o.model, learner,
                       {.overwrite = program.options.overwrite, .rehearse = rehearse});
 }

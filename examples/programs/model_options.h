@@ -19,6 +19,7 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
 #include "tensor/error.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::examples {
 
@@ -55,6 +56,7 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
 /// differs between processes.
 template <class Load>
 auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
+  const ProfileScope scope("load model");
   require_same_files(folder);
   auto model = load(folder);
   models::freeze(model, {.format = weights == "bfloat16" ? WeightFormat::kBFloat16

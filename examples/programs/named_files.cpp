@@ -8,6 +8,7 @@
 #include "examples/programs/same_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::examples {
 
@@ -142,6 +143,7 @@ bool NamedFiles::is_in_new_folder(const fs::path& file) const {
 
 void NamedFiles::check(const std::string& program) const {
   if (!leaves_traces()) return;
+  const ProfileScope scope("check files");
   for (const Named& named : all_) {
     for (const fs::path& path : named.paths()) {
       if (named.use == FileUse::kInput && is_open_as(kStandardOutput, path)) {

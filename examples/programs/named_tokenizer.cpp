@@ -6,6 +6,7 @@
 #include "models/text/tokenizers.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::examples {
 
@@ -19,6 +20,7 @@ std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
   const std::vector<std::string> kinds = text::tokenizer_kinds();
   if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) {
     if (options.max_size == 0 && !has_whole_units(name)) options.max_size = kSubwords;
+    const ProfileScope scope("learn tokenizer");
     return text::make_tokenizer(name, texts, options);
   }
   require(std::filesystem::exists(name), "--tokenizer", "must be ", kTokenizerHelp, ", got ",

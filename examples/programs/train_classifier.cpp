@@ -27,6 +27,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/ops.h"
+#include "tensor/profile_span.h"
 
 namespace {
 
@@ -93,6 +94,7 @@ std::vector<index_t> encode(const Names& names, const std::string& text, index_t
 std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& lines,
                                        const std::string& file, const Names& names,
                                        index_t max_words) {
+  const ProfileScope scope("tokenize");
   const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
   std::vector<text::Example> examples;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -124,6 +126,7 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   tokens.positions = models::Positions::kLearned;  // as BERT's, with its norm
   tokens.embedding_norm = true;
 
+  const ProfileScope scope("make model");
   manual_seed(o.seed);
   return models::SequenceClassifier({.tokens = tokens,
                                      .classes = classes,

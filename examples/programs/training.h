@@ -32,6 +32,7 @@
 #include "nn/training/optim.h"
 #include "nn/training/trainer.h"
 #include "tensor/error.h"
+#include "tensor/profile_span.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
 
@@ -95,6 +96,7 @@ class Training {
   Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
            TrainingTask task)
       : Training(program, std::move(groups), std::move(task)) {
+    const ProfileScope scope("make trainer");
     trainer_.emplace(model, optimizer_, task_.train, trainer_options(), task_.held_out);
     begin(nn::parameter_count(model));
   }

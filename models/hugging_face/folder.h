@@ -20,6 +20,7 @@
 #include "nn/module.h"
 #include "nn/source.h"
 #include "tensor/io/json.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::models {
 
@@ -95,6 +96,7 @@ class ModelFolder {
 template <nn::Module M, class Options>
 M load_model(const Options& options, const ModelFolder& folder,
              const std::vector<Rename>& renames = {}) {
+  const ProfileScope scope("load weights");
   M model(options, folder.source(renames));
   folder.require_layers_in(nn::state_dict(model), renames);
   nn::eval(model);

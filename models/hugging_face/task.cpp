@@ -16,6 +16,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::models {
 
@@ -141,6 +142,7 @@ void TextReader::for_each_batch(
   index_t done = 0;
   const auto batch = [&](index_t number, index_t) {
     if (number > failed) return;
+    const ProfileScope scope("batch");
     const NoGrad not_recorded;
     try {
       const std::span<const index_t> chosen = batches[static_cast<std::size_t>(number)];
@@ -156,6 +158,7 @@ void TextReader::for_each_batch(
       error = std::current_exception();
     }
   };
+  const ProfileScope scope("batches");
   // Hooks belong to this thread, which then computes all batches.
   const index_t workers = nn::active_hooks > 0 ? 1 : thread_count();
   kernels::parallel_tasks(std::ssize(batches), std::min<index_t>(std::ssize(batches), workers),

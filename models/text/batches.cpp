@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/error.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -90,6 +91,7 @@ index_t class_of(const Example& example) {
 }
 
 Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen, index_t pad) {
+  const ProfileScope scope("make_batch");
   const Chosen batch(examples, chosen);
   const bool has_types = std::any_of(batch.examples.begin(), batch.examples.end(),
                                      [](const Example* e) { return !e->types.empty(); });

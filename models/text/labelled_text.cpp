@@ -12,6 +12,7 @@
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -105,6 +106,7 @@ class LabelNumbers {
 }  // namespace
 
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path) {
+  const ProfileScope scope("read examples");
   const std::string name = path.string();
   constexpr const char* kFields[] = {"label", "text"};
   std::vector<LabelledText> examples;
@@ -117,6 +119,7 @@ std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path)
 }
 
 std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path) {
+  const ProfileScope scope("read examples");
   const std::string name = path.string();
   constexpr const char* kFields[] = {"label", "text", "second text"};
   std::vector<LabelledText> examples;
@@ -129,6 +132,7 @@ std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path)
 }
 
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path) {
+  const ProfileScope scope("read examples");
   const std::string name = path.string();
   constexpr const char* kFields[] = {"token", "tag"};
   std::vector<TaggedText> sentences;

@@ -7,6 +7,7 @@
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -25,6 +26,7 @@ void check_utf8(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path) {
+  const ProfileScope scope("read text");
   const InputFile file(path);
   std::string bytes(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, bytes.data(), file.size());

@@ -10,6 +10,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -276,6 +277,7 @@ std::vector<Encoding> Tokenizer::encode_pair_windows(std::string_view first,
 
 std::vector<Encoding> Tokenizer::encode_all(std::span<const std::string> texts,
                                             const EncodeOptions& options) const {
+  const ProfileScope scope("tokenize");
   return in_parallel(
       std::ssize(texts), [&](index_t i) { return std::ssize(texts[static_cast<std::size_t>(i)]); },
       [&](index_t i) { return encode(texts[static_cast<std::size_t>(i)], options); });
@@ -283,6 +285,7 @@ std::vector<Encoding> Tokenizer::encode_all(std::span<const std::string> texts,
 
 std::vector<Encoding> Tokenizer::encode_all(std::span<const TextPair> pairs,
                                             const EncodeOptions& options) const {
+  const ProfileScope scope("tokenize");
   const auto pair = [&](index_t i) -> const TextPair& {
     return pairs[static_cast<std::size_t>(i)];
   };

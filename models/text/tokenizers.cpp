@@ -10,6 +10,7 @@
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -98,6 +99,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
+  const ProfileScope scope("load tokenizer");
   if (std::filesystem::is_directory(path)) {
     return std::make_unique<PipelineTokenizer>(load_pipeline_tokenizer(path));
   }

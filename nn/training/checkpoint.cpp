@@ -7,6 +7,7 @@
 #include "nn/detail/differences.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::nn {
 
@@ -150,6 +151,7 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  const ProfileScope scope("load checkpoint");
   Safetensors content = load_safetensors(path);
   Checkpoint checkpoint{std::move(content.tensors), std::move(content.metadata), path.string()};
   if (!checkpoint.has(kMark))

@@ -8,6 +8,7 @@
 #include "nn/training/detail/multi_tensor.h"
 #include "tensor/error.h"
 #include "tensor/kernels/table.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::nn {
 
@@ -85,6 +86,7 @@ double detail::total_of(const Tensor& squares) {
 double detail::clip_grad_norm(const Parameters& parameters, double max_norm,
                               const ClipOptions& options,
                               const std::function<double(const Tensor& squares)>& total) {
+  const ProfileScope scope(kClipOp);
   require(max_norm >= 0, kClipOp, "max_norm must be at least 0, got ", max_norm);
   require_not_negative(kClipOp, "scale", options.scale);
   std::vector<Piece>& pieces = scratch();

@@ -3,12 +3,14 @@
 #include "nn/training/batch_sampler.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::nn::detail {
 
 std::vector<LossTotals> totals_of_batches(const Examples& examples,
                                           const EvaluationOptions& options, index_t first,
                                           index_t step) {
+  const ProfileScope scope("evaluate");
   require(static_cast<bool>(examples.loss), "evaluate",
           "the examples must have a loss function, got an empty one");
   const NoGrad plain;

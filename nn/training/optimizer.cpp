@@ -13,6 +13,7 @@
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::nn {
 
@@ -235,6 +236,7 @@ void Optimizer::check_step() const {
 }
 
 void Optimizer::step() {
+  const ProfileScope scope(name_);
   // What can fail comes first, so that a failure changes nothing.
   check_step();
   open_pieces();

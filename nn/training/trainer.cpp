@@ -12,6 +12,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::nn {
 
@@ -190,6 +191,7 @@ void Trainer::forget_gradients() {
 }
 
 StepReport Trainer::advance() {
+  const ProfileScope scope("training step");
   const Rng::State place = sampler_.state();
   const index_t epoch = sampler_.epoch();
   if (sampler_.position() == 0) epoch_totals_ = {};

@@ -20,13 +20,15 @@ const Tensor& Saved::get() const {
   return tensor_;
 }
 
-Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs) : op_(op) {
+Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs)
+    : span_(detail::SpanKind::kForward, op), op_(op) {
   if (!wants_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
   recorder_ = std::exchange(active_recorder, nullptr);
 }
 
-Recording::Recording(const char* op, std::span<const Tensor> inputs) : op_(op) {
+Recording::Recording(const char* op, std::span<const Tensor> inputs)
+    : span_(detail::SpanKind::kForward, op), op_(op) {
   if (active_recorder == nullptr) return;
   if (std::none_of(inputs.begin(), inputs.end(), is_recorded)) return;
   for (const Tensor& x : inputs) slots_.push_back(x.grad_slot());

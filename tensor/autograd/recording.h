@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tensor/gradient.h"
+#include "tensor/profile_span.h"
 
 namespace tessera {
 
@@ -40,7 +41,7 @@ class Saved {
 };
 
 /// One op, from its first line to `finish`: recording is paused in between, so that what the op is
-/// made of leaves no trace. Costs one check where no tape is active.
+/// made of leaves no trace. Costs one check where no tape is active, and one where no profile is.
 class Recording {
  public:
   /// `inputs` may be null or undefined; their gradients are asked for by their places here.
@@ -72,6 +73,7 @@ class Recording {
   }
 
  private:
+  detail::Span span_;
   const char* op_;
   Recorder* recorder_ = nullptr;  // null where no input requires a gradient
   GradSlots slots_;

@@ -10,6 +10,8 @@ namespace tessera {
 
 namespace {
 
+constexpr const char* kBackwardOp = "backward";
+
 std::uint64_t next_recording() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -69,25 +71,25 @@ void Tape::record(const char* op, Tensor& y, GradSlots inputs, Backward backward
   auto slot = std::make_shared<GradSlot>(
       GradSlot{.shape = y.shape(), .dtype = y.dtype(), .recording = recording_});
   y.set_grad_slot(slot);
-  entries_.push_back({op, std::move(slot), std::move(inputs), std::move(backward)});
+  entries_.push_back(
+      {op, detail::current_step(), std::move(slot), std::move(inputs), std::move(backward)});
 }
 
 void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
-  constexpr const char* kOp = "backward";
-  check_order(kOp);
-  require(loss.defined(), kOp, "loss must be defined, got an undefined tensor");
+  check_order(kBackwardOp);
+  require(loss.defined(), kBackwardOp, "loss must be defined, got an undefined tensor");
   require(
-      loss.requires_grad(), kOp,
+      loss.requires_grad(), kBackwardOp,
       "loss must be recorded, got a constant: no input required a gradient, or no tape was active");
-  require(has_recorded(loss), kOp,
+  require(has_recorded(loss), kBackwardOp,
           "loss must be recorded by this tape since its last backward, got a loss of a different "
           "tape or of an earlier recording");
   if (seed.defined()) {
-    require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kOp,
+    require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kBackwardOp,
             "seed must be floating of the loss's shape ", loss.shape(), ", got ", seed.dtype(), ' ',
             seed.shape());
   } else {
-    require(loss.count() == 1, kOp, "loss must have 1 element, got shape ", loss.shape(),
+    require(loss.count() == 1, kBackwardOp, "loss must have 1 element, got shape ", loss.shape(),
             "; sum it, or pass a seed");
   }
 }
@@ -95,6 +97,7 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
 void Tape::backward(const Tensor& loss, const Tensor& seed, const LeafHook& on_complete) {
   check_loss(loss, seed);
   const NoGrad pause;
+  const detail::Span span(detail::SpanKind::kBackward, kBackwardOp);
   const GradSlots slots = {loss.grad_slot()};
   Gradients(slots).add(
       0, seed.defined() ? seed.detach() : Tensor::empty(loss.shape(), loss.dtype()).fill(1));
@@ -125,6 +128,7 @@ void Tape::run_last() {
   const Tensor dy = std::move(entry.output->gradient);
   entry.output->gradient = Tensor();
   if (!dy.defined()) return;  // the loss does not depend on it
+  const detail::Span span(detail::SpanKind::kBackward, entry.op, -1, entry.step);
   Gradients dx(entry.inputs);
   entry.backward(dy, dx);
 }

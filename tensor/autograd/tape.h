@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tensor/gradient.h"
+#include "tensor/profile_span.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -90,6 +91,7 @@ class Tape final : private Recorder {
  private:
   struct Entry {
     const char* op;
+    detail::ProfiledStep step;  // in which it ran
     std::shared_ptr<GradSlot> output;
     GradSlots inputs;
     Backward backward;

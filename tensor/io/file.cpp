@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tensor/io/detail/locked_file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera {
 
@@ -221,6 +222,7 @@ void check_writable(const std::filesystem::path& path) {
 
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts) {
+  const ProfileScope scope("write file");
   check_target(path);
   remove_stale_files(folder_of(path));
   TemporaryFile file(path);

@@ -94,6 +94,8 @@ namespace kernels {
 
 namespace {
 
+constinit std::atomic<void (*)(index_t) noexcept> wait_observer = nullptr;
+
 #if defined(_OPENMP)
 
 index_t now() {
@@ -185,6 +187,8 @@ void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*,
   Tasks claims(tasks);
   TaskTimes times;
   index_t threads = 0;
+  std::atomic<index_t> ends = 0;  // summed
+  const auto observe_wait = wait_observer.load(std::memory_order_relaxed);
 #pragma omp parallel num_threads(static_cast <int>(workers))
   {
     const index_t me = omp_get_thread_num();
@@ -196,15 +200,22 @@ void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*,
       ++count;
     }
     times.of[me] = count > 0 ? (now() - begin) / count : -1;
+    if (observe_wait != nullptr) ends.fetch_add(now() - start, std::memory_order_relaxed);
   }
-  if (chosen_thread_count != 0) return;
+  if (observe_wait == nullptr && chosen_thread_count != 0) return;
   const index_t end = now();
+  if (observe_wait != nullptr) observe_wait(threads * (end - start) - ends.load());
+  if (chosen_thread_count != 0) return;
   governor.account(end, end - start, times.typical(threads) * tasks);
 }
 
 #endif
 
 }  // namespace
+
+void set_wait_observer(void (*observe)(index_t) noexcept) noexcept {
+  wait_observer.store(observe, std::memory_order_relaxed);
+}
 
 void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
                void (*body)(void*, index_t, index_t), void* context) noexcept {

@@ -41,6 +41,7 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   const index_t room = kernel.gemm_workspace(args);
   Tensor workspace = Tensor::empty({workers, room}, dtype_of<T>);
   T* const memory = workspace.mutable_data<T>();
+  detail::count_product(args, batches);
   kernels::parallel_tasks(batches, workers, [&](index_t number, index_t worker) {
     const auto offsets = element_offsets(plan, number);
     kernels::GemmArgs<T> one = args;

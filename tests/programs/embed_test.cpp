@@ -119,6 +119,28 @@ TEST_F(Embed, HasTheSameBytesInInt8ForEveryBatch) {
   EXPECT_TRUE(fails("embed", "--model wide --weights int4 lines.txt", "--weights"));
 }
 
+TEST_F(Embed, WritesAProfile) {
+  output_of("embed", with_model("--output x.npy lines.txt"));
+  const Outcome profiled =
+      run("embed", with_model("--output y.npy --profile profile.json --threads 2 lines.txt"));
+  ASSERT_EQ(profiled.status, 0) << profiled.errors;
+  EXPECT_EQ(profiled.output, "");
+  EXPECT_EQ(contents(path("y.npy")), contents(path("x.npy")));
+  EXPECT_TRUE(profiled.errors.starts_with("wall 0.")) << profiled.errors;
+  for (const char* const step : {"layers.*.self_attn  attention", "load model", "write file"}) {
+    EXPECT_TRUE(contains(profiled.errors, step));
+  }
+  std::set<std::string> names;
+  for (const Json& event : read_json(path("profile.json")).at("traceEvents").items()) {
+    EXPECT_GE(event.number("dur"), 0);
+    names.insert(event.at("args").text("module") + ' ' + event.text("name"));
+  }
+  for (const char* const name : {"layers.1.self_attn attention", "layers.0 linear",
+                                 "embeddings embedding", "tokenize tokenize"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
 TEST_F(Embed, PrintsVectorsAsJson) {
   write("one.txt", "the \"cat\"\n");
   const Outcome outcome = run("embed", with_model("--json --pooling max one.txt"));

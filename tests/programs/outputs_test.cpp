@@ -82,6 +82,7 @@ TEST_F(Outputs, AreNoInputs) {
        {"embed", embed + "weights", "a file of an input"},
        {"embed", embed + "config", "a file of an input"},
        {"embed", "--model m x.html --attention x.html", "--attention must not be an input"},
+       {"embed", "--model m lines.txt --profile lines.txt", "--profile must not be an input"},
        {"tag_tokens", "--model bert lines.txt --attention blob", "a file of an input"},
        {"classify_text", "--model bert x.html --attention x.html", "--attention must not be"},
        {"fill_mask", "--model bert x.html --attention x.html", "--attention must not be"},
@@ -113,6 +114,7 @@ TEST_F(Outputs, AreNotOneFile) {
       {{"embed", "--model m lines.txt --output y.html --attention y.html",
         "must not be another output, got y.html (--"},
        {"embed", "--model m lines.txt --output dangling --attention y.html", "another output"},
+       {"embed", "--model m lines.txt --output y.npy --profile y.npy", "another output"},
        {"run_encoder", encoder_ + "--output y.npy --trace ./y.npy", "another output"},
        {"run_encoder", encoder_ + "--output y.npy --attention-output run/../y.npy", "another outp"},
        {"train_reverse", kReverse + "--log a --report a",
@@ -122,6 +124,8 @@ TEST_F(Outputs, AreNotOneFile) {
         "--attention must not be the checkpoint"},
        {"train_reverse", kReverse + "--save run --report run/checkpoint.safetensors",
         "--report must not be the checkpoint"},
+       {"train_reverse", kReverse + "--save run --profile run/checkpoint.safetensors",
+        "--profile must not be the checkpoint"},
        {"fine_tune", "--model bert --train train.tsv --save new --report new/page.html",
         "--report must not be inside another output, got new/page"},
        {"fine_tune", "--model bert --train train.tsv --save new --attention new/a.html",
@@ -168,6 +172,7 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"run_encoder", encoder_ + "--output y.npy --attention-output none/a.npy", "none/a.npy: "},
        {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
        {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
+       {"train_reverse", kReverse + "--profile none/p.json", "none/p.json: "},
        {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "nn/training/checkpoint.h"
+#include "tensor/io/json.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
@@ -26,6 +27,22 @@ TEST_F(TrainingPrograms, TheClassifierEndsWithItsAccuracy) {
   const std::string output = output_of("train_classifier", kClassifier + "--epochs 30 --lr 0.01");
   EXPECT_TRUE(output.ends_with("\ntest macro F1 1.0000\ntest accuracy 1.0000\n")) << output;
   EXPECT_TRUE(contains(output, "fruit  tool\n fruit     1     0\n  tool     0     1\n"));
+}
+
+TEST_F(TrainingPrograms, AProfileHasTheBackwardOfEachModule) {
+  const Outcome outcome = run("train_classifier", kClassifier + "--profile profile.json");
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(outcome.errors.starts_with("wall ")) << outcome.errors;
+  std::set<std::string> names;
+  for (const Json& event : read_json(path("profile.json")).at("traceEvents").items()) {
+    names.insert(event.text("cat") + ' ' + event.at("args").text("module") + ' ' +
+                 event.text("name"));
+  }
+  for (const char* const name :
+       {"forward layers.0.self_attn linear", "backward layers.0.self_attn linear",
+        "backward embeddings embedding", "step AdamW AdamW", "step training step training step"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
 }
 
 TEST_F(TrainingPrograms, TheClassifierSaysHowSureItIs) {

@@ -7,6 +7,7 @@
 #include "models/classifier.h"
 #include "models/hugging_face/folder.h"
 #include "models/masked_lm.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::models {
 
@@ -39,6 +40,7 @@ nn::Source new_head_source(const ModelFolder& folder, Rng& rng);
 /// A model with the folder's encoder and a new classifier, to be trained: in training mode.
 template <nn::Module M, class Options>
 M with_new_head(const Options& options, const ModelFolder& folder, Rng& rng) {
+  const ProfileScope scope("load weights");
   M model(options, new_head_source(folder, rng));
   folder.require_layers_in(nn::state_dict(model));
   return model;

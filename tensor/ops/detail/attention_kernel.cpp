@@ -6,6 +6,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::detail {
 
@@ -57,6 +58,32 @@ index_t flops_of(const Operands& x) {
   const index_t window = x.mask.window().value_or(keys);
   const index_t seen = std::min(keys, 2 * std::min(window, keys) + 1);
   return 2 * x.q.size(0) * x.q.size(1) * x.q.size(2) * seen * (x.q.size(3) + x.v.size(3));
+}
+
+/// The share of flops_of that packed sequences, shorter than the longest one, need.
+double packed_share(const PackedRows& packed) {
+  if (!packed) return 1;
+  double scores = 0;
+  for (index_t i = 0; i < packed.batch(); ++i) {
+    const auto length = static_cast<double>(packed.offsets()[i + 1] - packed.offsets()[i]);
+    scores += length * length;
+  }
+  return scores / static_cast<double>(packed.rows() * packed.tokens());
+}
+
+/// Counts the work of a pass, `passes` times that of the forward. Masked scores count as computed,
+/// except those outside a window.
+void count_attention(const Operands& x, double passes,
+                     std::initializer_list<const Tensor*> outputs) {
+  if (!is_profiling()) return;
+  const double flops = passes * static_cast<double>(flops_of(x)) * packed_share(x.packed);
+  double bytes = 0;
+  const auto add = [&](const Tensor& t) {
+    if (t.defined()) bytes += static_cast<double>(t.count() * item_size(t.dtype()));
+  };
+  for (const Tensor* const t : {&x.q, &x.k, &x.v}) add(*t);
+  for (const Tensor* const t : outputs) add(*t);
+  count_work(flops, bytes);
 }
 
 /// Checks that there is one length per sequence, at most the number of keys.
@@ -132,6 +159,7 @@ void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
                                        flops_of(x) / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
+  count_attention(x, 1, {&y.out, &y.weights, &y.statistics});
   kernel.attention(args);
 }
 
@@ -160,6 +188,7 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
                                           5 * flops_of(x) / (2 * kernels::kFlopsPerOperation));
   Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(args)}, dtype_of<T>);
   forward.workspace = workspace.mutable_data<T>();
+  count_attention(x, 2.5, {&y.out, &y.statistics, &d_out, &dq, &dk, &dv, &d_bias});
   kernel.attention_backward(args);
   dx.add(kQ, dq);
   dx.add(kK, dk);

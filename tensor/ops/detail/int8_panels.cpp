@@ -6,6 +6,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
+#include "tensor/ops/detail/product_work.h"
 
 namespace tessera::detail {
 
@@ -130,14 +131,16 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
                                   part_of<float>(memory, words * 4),
                                   part_of<std::int32_t>(memory, (words + m) * 4)};
   kernel.quantize_rows(m, k, {x.data<float>(), x.strides()[0], x.strides()[1]}, rows);
-  kernel.gemm({{.m = m,
-                .n = out.size(1),
-                .k = k,
-                .c = {out.mutable_data<float>(), out.size(1)},
-                .epilogue = epilogue,
-                .workers = thread_count()},
-               rows,
-               weight});
+  const kernels::Int8Args args = {{.m = m,
+                                   .n = out.size(1),
+                                   .k = k,
+                                   .c = {out.mutable_data<float>(), out.size(1)},
+                                   .epilogue = epilogue,
+                                   .workers = thread_count()},
+                                  rows,
+                                  weight};
+  count_product<float>(args, sizeof(std::int8_t));
+  kernel.gemm(args);
 }
 
 }  // namespace tessera::detail

@@ -7,6 +7,7 @@
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
 #include "tensor/ops/detail/int8_panels.h"
+#include "tensor/ops/detail/product_work.h"
 #include "tensor/ops/detail/weight_panels.h"
 #include "tensor/tensor.h"
 
@@ -46,6 +47,7 @@ void multiply_once(kernels::GemmArgs<T> args) {
     workspace = Tensor::empty({room}, dtype_of<T>);
     args.workspace = workspace.mutable_data<T>();
   }
+  count_product(args);
   kernel.gemm(args);
 }
 

@@ -1,0 +1,83 @@
+// A profile: where the time of a program goes, by module and by op.
+//
+//   Profile profile;
+//   model.encode(texts);
+//   std::cout << profile.table();
+//   profile.write_trace("profile.json");      // opens in ui.perfetto.dev
+//
+// Ops, modules (ModulePath) and other steps (ProfileScope) report themselves; the backward of an op
+// counts for the module in which the op ran forward.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera {
+
+namespace detail {
+struct ProfileLog;
+}
+
+/// What one row of a profile stands for.
+enum class ProfileBy {
+  kModule,    // a module: "layers.3.self_attn"
+  kOp,        // an op in a module
+  kMergedOp,  // an op in the modules that differ only in their numbers: "layers.*.self_attn"
+};
+
+/// Times are in seconds, and those of all threads are summed.
+struct ProfileRow {
+  std::string module;        // or the name of a ProfileScope; empty: outside of all
+  std::string op;            // empty: the module's own time outside ops
+  bool is_backward = false;  // a part of a backward pass
+  index_t calls = 0;
+  double total = 0;  // with the steps inside
+  double self = 0;   // without them
+  double flops = 0;  // of `total`
+  double bytes = 0;  // of `total`; 0 if unknown
+  double wait = 0;   // of threads for the slowest thread of their parallel region, in `self`
+};
+
+/// Measures what all threads compute, from construction to stop(). Threads other than the one that
+/// makes and stops it must not compute while it starts or stops. A trace holds the first million
+/// spans of each thread; rows and tables count all.
+///
+/// **Errors**: a second profile while one measures.
+class Profile {
+ public:
+  Profile();
+  ~Profile();
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  /// Ends the measurement; all functions below do so too.
+  void stop();
+
+  /// Wall-clock seconds.
+  double wall();
+  /// The fraction of wall() that the steps of this thread explain: the sum of their self times.
+  double explained();
+  /// In descending order of `self`.
+  std::vector<ProfileRow> rows(ProfileBy by);
+  /// wall(), then the rows by module and by op. `peak_flops` is what the machine reaches at most, in
+  /// FLOP/s, for a column of percentages; no column if 0.
+  std::string table(double peak_flops = 0);
+  /// Writes the spans as a file for ui.perfetto.dev or chrome://tracing.
+  /// **Errors**: as write_file. **Source**: Trace Event Format, "complete events".
+  void write_trace(const std::filesystem::path& path);
+
+ private:
+  friend detail::ProfileLog;
+
+  std::uint32_t number_;
+  index_t begin_, end_ = 0;  // in nanoseconds; 0: it measures
+  std::vector<std::unique_ptr<detail::ProfileLog>>
+      logs_;  // the first is of the thread that made it
+};
+
+}  // namespace tessera
