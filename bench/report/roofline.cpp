@@ -5,9 +5,9 @@
 
 #include "bench/report/report.h"
 #include "bench/report/tables.h"
-#include "bench/results/ranks.h"
 #include "models/pages/chart.h"
 #include "models/pages/page.h"
+#include "models/pages/ranks.h"
 #include "tensor/error.h"
 
 namespace tessera::results {
@@ -25,7 +25,7 @@ double middle_of_peaks(const Results& results, index_t threads) {
     if (r.threads == threads && r.by == "tessera" && r.peak_flops > 0)
       peaks.push_back(r.peak_flops);
   }
-  return peaks.empty() ? 0 : median(std::move(peaks));
+  return peaks.empty() ? 0 : pages::median(std::move(peaks));
 }
 
 /// The roof over [low, high]: up with the bandwidth, level from where the peak is reached.

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "bench/results/ranks.h"
 #include "bench/results/units.h"
 #include "models/pages/detail/numbers.h"
+#include "models/pages/ranks.h"
 #include "tensor/error.h"
 
 namespace tessera::results {
@@ -29,9 +29,9 @@ Compared compared(CaseRounds rounds, const CompareOptions& options) {
     faster.push_back(-differences.back() - least);
   }
   return {.rounds = std::move(rounds),
-          .change = std::expm1(middle(differences)),
-          .p_slower = signed_rank(slower),
-          .p_faster = signed_rank(faster)};
+          .change = std::expm1(pages::middle(differences)),
+          .p_slower = pages::signed_rank(slower),
+          .p_faster = pages::signed_rank(faster)};
 }
 
 /// Corrects for the number of cases, and decides.
@@ -42,8 +42,8 @@ void decide(Comparison& comparison) {
     slower.push_back(c.p_slower);
     faster.push_back(c.p_faster);
   }
-  slower = holm(slower);
-  faster = holm(faster);
+  slower = pages::holm(slower);
+  faster = pages::holm(faster);
   const double alpha = comparison.options.alpha;
   for (std::size_t i = 0; i < slower.size(); ++i) {
     Compared& c = comparison.cases[i];
@@ -153,8 +153,9 @@ std::string table(const Comparison& comparison) {
     const double p = c->change > 0 ? c->p_slower : c->p_faster;
     text +=
         left(c->rounds.name, width) + "  " + left(c->rounds.by, 9) +
-        right(str_cat(c->rounds.threads), 8) + right(seconds_text(median(c->rounds.old_s)), 11) +
-        right(seconds_text(median(c->rounds.new_s)), 11) + right(percent_of(c->change), 9) +
+        right(str_cat(c->rounds.threads), 8) +
+        right(seconds_text(pages::median(c->rounds.old_s)), 11) +
+        right(seconds_text(pages::median(c->rounds.new_s)), 11) + right(percent_of(c->change), 9) +
         right(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) + "\n";
   }
   return text + summary(comparison);

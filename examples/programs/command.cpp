@@ -14,7 +14,6 @@
 
 #include "examples/flush_output.h"
 #include "examples/programs/console.h"
-#include "examples/programs/interrupts.h"
 #include "examples/programs/processes.h"
 #include "examples/programs/processes_launch.h"
 #include "examples/programs/same_files.h"

@@ -34,6 +34,12 @@ struct Range {
 /// The largest count that an option takes.
 inline constexpr index_t kMany = 1'000'000'000;
 
+/// Thrown when a signal has stopped a run, which is saved: Program::run then returns 128 + signal, as a
+/// shell reports a process that the signal has ended.
+struct StoppedBySignal {
+  int signal;
+};
+
 /// Options, --help, --threads and --profile among them, and the call of what the program does.
 class Command {
   struct Entry;  // an option, by the library that parses it, which takes long to compile

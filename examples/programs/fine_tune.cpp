@@ -18,7 +18,6 @@
 #include "examples/programs/confusion.h"
 #include "examples/programs/fine_tuning_data.h"
 #include "examples/programs/processes.h"
-#include "examples/programs/run_lock.h"
 #include "examples/programs/same_files.h"
 #include "examples/programs/training.h"
 #include "models/hugging_face/fine_tuning.h"
@@ -26,6 +25,7 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"
+#include "models/runs/run_lock.h"
 #include "nn/training/shared_evaluation.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -38,7 +38,7 @@ namespace {
 using namespace tessera;
 using examples::Program;
 using examples::TextData;
-using examples::TextEncoder;
+using text::TextEncoder;
 using Chosen = std::span<const index_t>;
 
 constexpr const char* kFineTune = "fine_tune";
@@ -72,7 +72,7 @@ struct Task {
   std::function<Tensor(const text::Batch& batch)> scores = {};
 
   nn::Examples of(const TextData& data) const {
-    return {data.lengths(), [&](Chosen chosen) { return loss(data, chosen); }};
+    return {data.lengths(), [&](Chosen chosen) { return loss(data, chosen); }, data.digest()};
   }
 };
 
@@ -90,12 +90,12 @@ models::Tokens tokens_of(const text::Batch& batch) {
 }
 
 /// Keeps other runs from training a model for the same folder. **Errors**: as RunLock.
-std::unique_ptr<examples::RunLock> lock_of_target(const std::string& folder) {
+std::unique_ptr<runs::RunLock> lock_of_target(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path place = fs::weakly_canonical(fs::absolute(folder));
   if (!place.has_filename()) place = place.parent_path();
   const std::string name = str_cat('.', place.filename().string(), ".lock");
-  return std::make_unique<examples::RunLock>(place.parent_path() / name, folder);
+  return std::make_unique<runs::RunLock>(place.parent_path() / name, folder);
 }
 
 /// One call of the program.
@@ -182,14 +182,10 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
   announce(task, model, files);
   examples::TrainingTask training_task = {
       .train = task.of(files.train),
-      .digest = files.train.digest(),
       .has_accuracy = task.has_accuracy,
       .best_by = task.has_accuracy ? nn::BestBy::kAccuracy : nn::BestBy::kLoss};
   training_task.notes.set("task", task.name);
-  if (!files.valid.empty()) {
-    training_task.held_out = task.of(files.valid);
-    training_task.digest ^= files.valid.digest() * 3;
-  }
+  if (!files.valid.empty()) training_task.held_out = task.of(files.valid);
   nn::train(model);
   examples::Training training(program, model, std::move(groups), std::move(training_task));
   if (!training.run()) return false;
@@ -212,7 +208,7 @@ template <class Learner, class Model>
 void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
   const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
-  std::unique_ptr<examples::RunLock> lock;
+  std::unique_ptr<runs::RunLock> lock;
   examples::from_first([&] {  // all processes get its errors
     save(learner, true);
     lock = lock_of_target(o.save);
@@ -264,8 +260,8 @@ void learn_classes(const Call& call) {
   const auto make = [&] { return models::make_text_classifier(o.model, labels); };
   learn_choice(call, "classification", labels, make,
                [&](const std::string& file, const TextEncoder& encode) {
-                 return examples::classified_texts(examples::read_labelled_file(file, o.pair),
-                                                   labels, encode);
+                 const auto [name, lines] = examples::read_labelled_file(file, o.pair);
+                 return TextData{text::labelled_examples(lines, labels, encode, name)};
                });
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "examples/programs/text_pairs.h"
-#include "examples/programs/training.h"
+#include "models/runs/text_examples.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -38,32 +38,6 @@ bool has_two_texts(std::string_view line) {
   return std::ranges::count(line, '\t') == 2;
 }
 
-std::vector<text::Example> examples_of(const std::vector<text::Encoding>& encodings,
-                                       const std::string& file, bool feeds_types) {
-  std::vector<text::Example> examples;
-  for (const text::Encoding& encoding : encodings) {
-    if (encoding.ids.empty())
-      fail_file(file, "line ", examples.size() + 1, ": must have at least 1 token, got 0");
-    text::Example example = {.ids = encoding.ids};
-    const bool has_types = std::ranges::any_of(encoding.types, [](index_t t) { return t != 0; });
-    if (feeds_types && has_types) example.types = encoding.types;
-    examples.push_back(std::move(example));
-  }
-  return examples;
-}
-
-TextData unlabelled(const LabelledFile& file, const TextEncoder& encode) {
-  const text::Tokenizer& tokenizer = *encode.tokenizer;
-  if (file.lines.empty() || file.lines.front().second.empty()) {
-    std::vector<std::string> texts;
-    for (const text::LabelledText& line : file.lines) texts.push_back(line.text);
-    return {examples_of(tokenizer.encode_all(texts, encode.options), file.name, false)};
-  }
-  std::vector<text::TextPair> pairs;
-  for (const text::LabelledText& line : file.lines) pairs.push_back({line.text, line.second});
-  return {examples_of(tokenizer.encode_all(pairs, encode.options), file.name, encode.feeds_types)};
-}
-
 }  // namespace
 
 std::vector<index_t> TextData::lengths() const {
@@ -73,7 +47,7 @@ std::vector<index_t> TextData::lengths() const {
 }
 
 std::uint64_t TextData::digest() const {
-  return digest_of(examples) ^ digest_of(partners) * 5;
+  return runs::digest_of(examples) ^ runs::digest_of(partners) * 5;
 }
 
 std::string guessed_task(const std::string& file, bool pair) {
@@ -107,24 +81,16 @@ LabelledFile read_labelled_file(const std::string& file, bool pair) {
   return {file, pair ? text::read_labelled_pairs(file) : text::read_labelled_lines(file)};
 }
 
-TextData classified_texts(const LabelledFile& file, const std::vector<std::string>& labels,
-                          const TextEncoder& encode) {
-  const std::vector<index_t> numbers = text::label_numbers(file.lines, labels, file.name);
-  TextData data = unlabelled(file, encode);
-  for (std::size_t i = 0; i < numbers.size(); ++i) data.examples[i].label = numbers[i];
-  return data;
-}
-
-TextData valued_texts(const LabelledFile& file, const TextEncoder& encode) {
+TextData valued_texts(const LabelledFile& file, const text::TextEncoder& encode) {
   const std::vector<double> values = text::label_values(file.lines, file.name);
-  TextData data = unlabelled(file, encode);
+  TextData data = {text::encoded_examples(file.lines, encode, file.name)};
   for (std::size_t i = 0; i < values.size(); ++i) data.examples[i].label = values[i];
   return data;
 }
 
 TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
                       const std::vector<std::string>& labels, const std::string& file,
-                      const TextEncoder& encode) {
+                      const text::TextEncoder& encode) {
   const std::vector<std::vector<index_t>> numbers = text::label_numbers(sentences, labels, file);
   TextData data;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
@@ -138,7 +104,7 @@ TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
   return data;
 }
 
-TextData paired_texts(const std::string& file, const TextEncoder& encode,
+TextData paired_texts(const std::string& file, const text::TextEncoder& encode,
                       const std::function<std::string(const std::string&)>& clean) {
   std::vector<std::string> firsts, seconds;
   for (const text::TextPair& pair : text_pairs(text::read_lines(file), file)) {
@@ -150,8 +116,8 @@ TextData paired_texts(const std::string& file, const TextEncoder& encode,
   }
   const text::Tokenizer& tokenizer = *encode.tokenizer;
   TextData data;
-  data.examples = examples_of(tokenizer.encode_all(firsts, encode.options), file, false);
-  data.partners = examples_of(tokenizer.encode_all(seconds, encode.options), file, false);
+  data.examples = text::encoded_examples(tokenizer.encode_all(firsts, encode.options), file);
+  data.partners = text::encoded_examples(tokenizer.encode_all(seconds, encode.options), file);
   return data;
 }
 

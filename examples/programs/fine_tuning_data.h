@@ -44,25 +44,16 @@ struct LabelledFile {
 
 LabelledFile read_labelled_file(const std::string& file, bool pair);
 
-/// How texts become tokens.
-struct TextEncoder {
-  const text::Tokenizer* tokenizer;
-  text::EncodeOptions options = {};
-  bool feeds_types = false;
-};
-
-/// The examples of a file, by its labels' numbers in a list or as the numbers that they are.
-TextData classified_texts(const LabelledFile& file, const std::vector<std::string>& labels,
-                          const TextEncoder& encode);
-TextData valued_texts(const LabelledFile& file, const TextEncoder& encode);
+/// The examples of a file whose labels are numbers.
+TextData valued_texts(const LabelledFile& file, const text::TextEncoder& encode);
 
 /// Sentences whose words have labels: a word's first token has the label, its others none.
 TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
                       const std::vector<std::string>& labels, const std::string& file,
-                      const TextEncoder& encode);
+                      const text::TextEncoder& encode);
 
 /// Pairs of texts to be moved near each other. `clean` is applied to each text first.
-TextData paired_texts(const std::string& file, const TextEncoder& encode,
+TextData paired_texts(const std::string& file, const text::TextEncoder& encode,
                       const std::function<std::string(const std::string&)>& clean);
 
 }  // namespace tessera::examples

@@ -84,7 +84,7 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
   const std::string& folder = options.save.empty() ? options.resume : options.save;
   std::error_code error;
   if (!std::filesystem::equivalent(checkpoint_in(folder), checkpoint, error)) return;
-  lock = lock_of_checkpoints(folder, kCheckpointFile);
+  lock = runs::lock_of_checkpoints(folder, runs::kCheckpointFile);
 }
 
 /// Takes the options of a resumed run, and checks them.

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "examples/programs/command.h"
-#include "examples/programs/run_lock.h"
+#include "models/runs/run.h"
 #include "nn/training/checkpoint.h"
 
 namespace tessera::examples {
@@ -50,9 +50,8 @@ struct TrainingOptions {
 };
 
 /// The file in the folders that --save and --resume name.
-inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline std::filesystem::path checkpoint_in(const std::string& folder) {
-  return std::filesystem::path(folder) / kCheckpointFile;
+  return std::filesystem::path(folder) / runs::kCheckpointFile;
 }
 
 /// What a program trains: a model whose sizes are options, and which its checkpoint holds (--save),
@@ -86,7 +85,7 @@ class Program final : public Command {
   std::optional<nn::Checkpoint> resumed;  // what --resume names
   /// Of the folder of a run that goes on there. It was locked before the checkpoint was loaded, so no
   /// other run saves a newer one, which this run would replace.
-  std::shared_ptr<const RunLock> lock;
+  std::shared_ptr<const runs::RunLock> lock;
 
  private:
   void add_model_options();

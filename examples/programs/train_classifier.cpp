@@ -19,6 +19,7 @@
 #include "examples/programs/shared_lines.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
+#include "models/runs/text_examples.h"
 #include "models/text/labelled_text.h"
 #include "models/text/text_file.h"
 #include "models/text/tokenizers.h"
@@ -95,12 +96,8 @@ std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& li
                                        const std::string& file, const Names& names,
                                        index_t max_words) {
   const ProfileScope scope("tokenize");
-  const std::vector<index_t> labels = text::label_numbers(lines, names.labels, file);
-  std::vector<text::Example> examples;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    examples.push_back({encode(names, lines[i].text, max_words), labels[i]});
-  }
-  return examples;
+  return text::labelled_examples(lines, names.labels,
+                                 {names.words.get(), {.max_length = max_words + 1}}, file);
 }
 
 /// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
@@ -177,20 +174,13 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
             << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
   if (!files.valid.empty()) std::cout << "; " << files.valid.size() << " lines are held out";
   std::cout << std::endl;
-  examples::TrainingTask task = {.train = {text::lengths_of(files.train),
-                                           [&](std::span<const index_t> chosen) {
-                                             return training_loss_of(
-                                                 model, c, names.words->special(),
-                                                 text::make_batch(files.train, chosen));
-                                           }},
-                                 .digest = examples::digest_of(files.train),
+  const auto training_loss = [&](const text::Batch& batch) {
+    return training_loss_of(model, c, names.words->special(), batch);
+  };
+  const auto loss = [&](const text::Batch& batch) { return loss_of(model, batch); };
+  examples::TrainingTask task = {.train = runs::batched(files.train, training_loss),
                                  .notes = notes_of(names)};
-  if (!files.valid.empty()) {
-    task.held_out = {text::lengths_of(files.valid), [&](std::span<const index_t> chosen) {
-                       return loss_of(model, text::make_batch(files.valid, chosen));
-                     }};
-    task.digest ^= examples::digest_of(files.valid) * 3;
-  }
+  if (!files.valid.empty()) task.held_out = runs::batched(files.valid, loss);
   examples::Training training(program, model, std::move(task));
   if (!training.run()) return false;
   training.take_trained(model);

@@ -19,6 +19,7 @@
 #include "examples/programs/processes.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
+#include "models/runs/text_examples.h"
 #include "models/text/utf8.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
@@ -97,10 +98,8 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   return result;
 }
 
-/// The loss of guessing what is hidden in the chosen examples.
-nn::LossSum loss_of(const models::MaskedLm& model, const Text& text,
-                    const std::vector<text::Example>& examples, std::span<const index_t> chosen) {
-  const text::Batch batch = text::make_batch(examples, chosen);
+/// The loss of guessing what is hidden in a batch.
+nn::LossSum loss_of(const models::MaskedLm& model, const Text& text, const text::Batch& batch) {
   const text::MaskedTokens hidden = hide(batch, *text.tokenizer, default_rng());
   const Tensor places = text::places_of(hidden.labels);
   return nn::summed_cross_entropy(model({hidden.ids, batch.lengths}, places),
@@ -109,11 +108,10 @@ nn::LossSum loss_of(const models::MaskedLm& model, const Text& text,
 
 /// The first `count` examples of the held-out text, masked the same way each time.
 nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, index_t count) {
-  std::vector<index_t> lengths = text::lengths_of(text.held_out);
-  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(count)));
-  return {std::move(lengths), [&](std::span<const index_t> chosen) {
-            return loss_of(model, text, text.held_out, chosen);
-          }};
+  const auto first = std::span(text.held_out)
+                         .first(std::min(text.held_out.size(), static_cast<std::size_t>(count)));
+  return runs::batched({first.begin(), first.end()},
+                       [&](const text::Batch& batch) { return loss_of(model, text, batch); });
 }
 
 /// A text with blanks, [CLS] in front. Errors: more tokens than fit; bytes that are not UTF-8.
@@ -204,12 +202,9 @@ std::string blanked(const Text& text, const std::string& tokenizer) {
 /// Trains to the end; false if it was stopped before.
 bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
   examples::TrainingTask task = {
-      .train = {text::lengths_of(text.train),
-                [&](std::span<const index_t> chosen) {
-                  return loss_of(model, text, text.train, chosen);
-                }},
+      .train = runs::batched(text.train,
+                             [&](const text::Batch& batch) { return loss_of(model, text, batch); }),
       .held_out = held_out_examples(model, text, kQuickExamples),
-      .digest = examples::digest_of(text.train),
       .keep_best = false,  // all of the held-out text is evaluated in the end
       .summary = [](const nn::EpochReport& report) {
         const double loss = report.totals.mean();

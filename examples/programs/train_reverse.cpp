@@ -15,6 +15,7 @@
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/pages/attention_page.h"
+#include "models/runs/text_examples.h"
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
@@ -118,13 +119,10 @@ int main(int argc, char** argv) {
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
-    const auto loss = [&](std::span<const index_t> chosen) {
-      const Tensor letters = text::make_batch(words, chosen).ids;
-      return nn::summed_cross_entropy(model(letters), letters.slice(1, {}, {}, -1));
+    const auto loss = [&](const text::Batch& batch) {
+      return nn::summed_cross_entropy(model(batch.ids), batch.ids.slice(1, {}, {}, -1));
     };
-    examples::Training training(
-        program, model,
-        {.train = {text::lengths_of(words), loss}, .digest = examples::digest_of(words)});
+    examples::Training training(program, model, {.train = runs::batched(words, loss)});
     if (!training.run()) return;
 
     nn::eval(model);

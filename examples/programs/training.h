@@ -1,32 +1,27 @@
-// What the training programs share beyond nn::Trainer: its options from a command line, what a
-// person sees of it, its log, its checkpoints and interrupts. Where mpirun starts several processes
+// What the training programs share beyond runs::Run: its options from a command line, and what a
+// person sees of it. Where mpirun starts several processes
 // they train together, and only rank 0 writes.
 //
 //   return program.run(argc, argv, [&] {
 //     Model model(...);
-//     Training training(program, model, {.train = {lengths, loss}, .digest = digest});
+//     Training training(program, model, {.train = {lengths, loss, digest}});
 //     if (!training.run()) return;       // stopped before the end
 //     training.take_trained(model);
 //   });
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "examples/programs/program.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/report.h"
-#include "examples/programs/run_lock.h"
-#include "models/pages/run_log.h"
-#include "models/text/batches.h"
+#include "models/pages/training_page.h"
+#include "models/runs/run.h"
 #include "models/token_encoder.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/optim.h"
@@ -69,7 +64,6 @@ std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
 struct TrainingTask {
   nn::Examples train;
   nn::Examples held_out = {};  // evaluated after each epoch
-  std::uint64_t digest = 0;    // of all examples: a resumed run must have the same
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
   bool has_accuracy = true;    // an answer is right or wrong; otherwise it is a number
@@ -112,9 +106,9 @@ class Training {
   }
 
   /// Whether --report asks for a page.
-  bool has_report() const { return report_.is_wanted(); }
+  bool has_report() const { return !options_.report.empty(); }
   /// Adds how a trained model answers to the page.
-  void report(pages::ClassCounts classes);
+  void report(pages::ClassCounts classes) { run_->report(std::move(classes)); }
 
  private:
   Training(const Program& program, std::vector<nn::ParameterGroup> groups, TrainingTask task);
@@ -124,43 +118,20 @@ class Training {
     return nn::split_weight_decay(model);
   }
 
-  void check_processes() const;
+  void check_processes(const nn::Checkpoint& base) const;
   nn::TrainerOptions trainer_options() const;
   void begin(index_t parameters);
-  void take_folder();
-  void save() const;
-  bool is_saved() const;
-  void begin_report(index_t parameters);
-  std::string earlier_lines() const;
-  nn::RunEnd run_or_fail();
-  nn::RunEnd run_trainer(const nn::TrainerHooks& hooks);
-  void after_step(const nn::StepReport& report);
-  void after_evaluation(const nn::EvaluationReport& report);
-  void after_epoch(const nn::EpochReport& report);
-  void write(const pages::LoggedStep& step);
-  std::string standing() const;
+  std::shared_ptr<const runs::RunLock> lock_of_folder() const;
+  void say(const nn::EpochReport& report);
   void show(double loss);
-  double seconds() const;
 
   const Program& program_;
-  const TrainingOptions& options_;       // the program's
-  std::shared_ptr<const RunLock> lock_;  // of the folder of checkpoints, unless the program has it
-  nn::Checkpoint base_;
+  const TrainingOptions& options_;  // the program's
   TrainingTask task_;
   nn::AdamW optimizer_;
   std::optional<nn::Trainer> trainer_;
+  std::optional<runs::Run> run_;
   Progress progress_;
-  std::chrono::steady_clock::time_point start_;
-  index_t tokens_ = 0;      // of this call
-  index_t first_step_ = 0;  // of this call
-  std::ofstream log_;
-  Report report_;
-  std::string lines_;                         // of the log, kept for the report
-  double seconds_before_ = 0;                 // of earlier calls, as the log has them
-  std::optional<pages::LoggedStep> pending_;  // its evaluation comes
 };
-
-/// A number that depends on every element of the examples, for TrainingTask.
-std::uint64_t digest_of(std::span<const text::Example> examples);
 
 }  // namespace tessera::examples

@@ -25,14 +25,14 @@ struct ClassCounts {
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 struct TrainingReport {
-  std::string title;        // the program
-  std::string state;        // "finished", "epoch 2 of 8"
-  bool is_running = false;  // the page offers to load itself again
-  std::string log;          // CSV, as run_log.h has it: the numbers of the page are its numbers
-  std::string run;          // identifies the run: the report of a different run is not continued
-  Facts options;
-  Facts machine;
-  std::vector<ClassCounts> classes;
+  std::string title = "training";  // the program
+  std::string state = {};          // "finished", "epoch 2 of 8"
+  bool is_running = false;         // the page offers to load itself again
+  std::string log = {};  // CSV, as run_log.h has it: the numbers of the page are its numbers
+  std::string run = {};  // identifies the run: the report of a different run is not continued
+  Facts options = {};
+  Facts machine = {};
+  std::vector<ClassCounts> classes = {};
 };
 
 /// State, best values, curves, epochs, classes and options as a page. The page holds the log.

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "models/text/batches.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -198,6 +197,42 @@ std::vector<double> label_values(const std::vector<LabelledText>& examples,
     values.push_back(value);
   }
   return values;
+}
+
+std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
+                                      bool feeds_types) {
+  std::vector<Example> examples;
+  for (const Encoding& encoding : lines) {
+    if (encoding.ids.empty())
+      fail_file(file, "line ", examples.size() + 1, ": must have at least 1 token, got 0");
+    Example example = {.ids = encoding.ids};
+    const bool has_types = std::ranges::any_of(encoding.types, [](index_t t) { return t != 0; });
+    if (feeds_types && has_types) example.types = encoding.types;
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
+                                      const TextEncoder& encode, const std::string& file) {
+  const Tokenizer& tokenizer = *encode.tokenizer;
+  if (lines.empty() || lines.front().second.empty()) {
+    std::vector<std::string> texts;
+    for (const LabelledText& line : lines) texts.push_back(line.text);
+    return encoded_examples(tokenizer.encode_all(texts, encode.options), file);
+  }
+  std::vector<TextPair> pairs;
+  for (const LabelledText& line : lines) pairs.push_back({line.text, line.second});
+  return encoded_examples(tokenizer.encode_all(pairs, encode.options), file, encode.feeds_types);
+}
+
+std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
+                                       const std::vector<std::string>& labels,
+                                       const TextEncoder& encode, const std::string& file) {
+  const std::vector<index_t> numbers = label_numbers(lines, labels, file);
+  std::vector<Example> examples = encoded_examples(lines, encode, file);
+  for (std::size_t i = 0; i < numbers.size(); ++i) examples[i].label = numbers[i];
+  return examples;
 }
 
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "models/text/batches.h"
 #include "models/text/tokenizer.h"
 
 namespace tessera::text {
@@ -60,6 +61,24 @@ std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& e
 /// number.
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file);
+
+/// How texts become examples.
+struct TextEncoder {
+  const Tokenizer* tokenizer;
+  EncodeOptions options = {};
+  bool feeds_types = false;  // whether tokens of pairs get their types
+};
+
+/// Encoded lines as examples without labels. Errors: a line without a token.
+std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
+                                      bool feeds_types = false);
+/// The texts of lines, or their pairs, as examples without labels. Errors: the same.
+std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
+                                      const TextEncoder& encode, const std::string& file);
+/// The same with the number of each line's label. Errors: also those of label_numbers.
+std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
+                                       const std::vector<std::string>& labels,
+                                       const TextEncoder& encode, const std::string& file);
 
 /// The labels of words as labels of the tokens into which a tokenizer has cut them: a word's first
 /// token gets its label, all others kIgnored, special tokens too. `words` are spans of the

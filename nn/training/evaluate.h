@@ -21,6 +21,7 @@ namespace tessera::nn {
 struct Examples {
   std::vector<index_t> lengths;
   std::function<LossSum(std::span<const index_t> chosen)> loss;
+  std::uint64_t digest = 0;  // of all that they contain, to recognise them; 0: not known
 };
 
 /// While one is in scope the module is in eval mode; then each part's mode is as it was.

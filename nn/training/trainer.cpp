@@ -221,11 +221,13 @@ void Trainer::check_finite(const char* what, double value) const {
 
 // ---- the run ----
 
+bool Trainer::evaluates_after(index_t step) const {
+  const index_t every = options_.evaluate_every > 0 ? options_.evaluate_every : steps_per_epoch();
+  return !held_out_.lengths.empty() && step > 0 && (step % every == 0 || step >= total_steps_);
+}
+
 std::optional<EvaluationReport> Trainer::evaluate_if_due() {
-  if (held_out_.lengths.empty() || step() == 0 || evaluated_ == step()) return {};
-  const bool is_due = options_.evaluate_every > 0 ? step() % options_.evaluate_every == 0
-                                                  : sampler_.position() == 0;
-  if (!is_due && step() < total_steps_) return {};
+  if (!evaluates_after(step()) || evaluated_ == step()) return {};
   std::optional<WeightAverage::Scope> averages;
   if (average_) averages.emplace(*average_);
   const EvalScope scope = model_.eval();
@@ -237,6 +239,7 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
   report.is_best = best_.add(score, step());
   evaluated_ = step();
+  last_evaluation_ = report;
   return report;
 }
 

@@ -142,6 +142,13 @@ class Trainer {
   index_t epoch() const { return sampler_.epoch(); }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_.best_step(); }
+  /// The last evaluation of this trainer, which the state that `TrainerHooks::save` saves includes.
+  const std::optional<EvaluationReport>& last_evaluation() const { return last_evaluation_; }
+  /// Whether an evaluation follows this step.
+  bool evaluates_after(index_t step) const;
+  const TrainerOptions& options() const { return options_; }
+  /// Of the examples to learn from and of those held out, from Examples::digest.
+  std::uint64_t digest() const { return train_.digest ^ held_out_.digest * 3; }
 
   /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
   /// trainer, and, if they are kept, average and best. The tensors share memory with these.
@@ -200,6 +207,7 @@ class Trainer {
   EarlyStopping best_;
   LossTotals epoch_totals_;
   index_t evaluated_ = 0;  // the step of the last evaluation
+  std::optional<EvaluationReport> last_evaluation_;
   std::atomic<bool> stop_ = false;
   std::unique_ptr<Team> team_;
   std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the team's variables

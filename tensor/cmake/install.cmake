@@ -11,7 +11,7 @@ if(NOT TESSERA_INSTALL)
   list(APPEND rules EXCLUDE_FROM_ALL)
 endif()
 
-install(TARGETS tessera_tensor tessera_nn tessera_text tessera_models tessera_hugging_face tessera_pages tessera_inspect
+install(TARGETS tessera_tensor tessera_nn tessera_text tessera_models tessera_hugging_face tessera_pages tessera_inspect tessera_runs
         EXPORT tessera ${rules})
 install(EXPORT tessera NAMESPACE tessera:: DESTINATION ${package} FILE tessera-targets.cmake ${rules})
 if(TARGET tessera_mpi)  # by itself: who has no MPI uses the others

@@ -148,7 +148,7 @@ project_test(fetch_content "${fixture}" ${packaging}/consumer ${consumer}/from_s
   RUN ${run_both})
 set_tests_properties(consumer.fetch_content PROPERTIES FIXTURES_SETUP fetched COST 1000)
 project_test(add_subdirectory "fetched" ${packaging}/consumer ${consumer}/from_source
-  TARGETS ${shared_targets} tessera_hugging_face tessera_pages tessera_inspect
+  TARGETS ${shared_targets} tessera_hugging_face tessera_pages tessera_inspect tessera_runs
   OPTIONS ${from_source} -DCONSUMER_USES=add_subdirectory -DBUILD_SHARED_LIBS=ON
   RUN ${run_both})
 set_tests_properties(consumer.add_subdirectory PROPERTIES FIXTURES_SETUP subdirectory)

@@ -1,6 +1,6 @@
 # The shared libraries in the folder LIB find each other, carry the version, and export what is in
 # namespace tessera and nothing else: no kernel's code, no JSON parser, no instance of std's templates.
-foreach(name IN ITEMS tensor nn text models hugging_face pages inspect ${MPI})
+foreach(name IN ITEMS tensor nn text models hugging_face pages inspect runs ${MPI})
   set(library ${LIB}/libtessera_${name}.so)
   execute_process(COMMAND ${READELF} --dynamic ${library}
                   OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)

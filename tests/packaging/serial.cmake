@@ -1,7 +1,7 @@
 # The library without OpenMP, as TESSERA_OPENMP=OFF makes it: parallel.cpp compiled without, in front of
 # the libraries in the folder LIB, which need UTF8PROC. It links only if no other file knows of OpenMP.
 set(libraries "")
-foreach(name IN ITEMS hugging_face models text inspect nn pages tensor)
+foreach(name IN ITEMS runs hugging_face models text inspect nn pages tensor)
   list(APPEND libraries ${LIB}/libtessera_${name}.a)
 endforeach()
 execute_process(

@@ -1,9 +1,9 @@
-#include "examples/programs/interrupts.h"
+#include "models/runs/interrupts.h"
 
 #include <csignal>
 #include <cstddef>
 
-namespace tessera::examples {
+namespace tessera::runs {
 
 namespace {
 
@@ -36,4 +36,4 @@ int noted_signal() {
   return noted;
 }
 
-}  // namespace tessera::examples
+}  // namespace tessera::runs

@@ -1,10 +1,10 @@
-#include "bench/results/ranks.h"
+#include "models/pages/ranks.h"
 
 #include <random>
 
 #include "tests/support/test.h"
 
-namespace tessera::results {
+namespace tessera::pages {
 namespace {
 
 using Values = std::vector<double>;
@@ -48,4 +48,4 @@ TEST(RanksTest, HolmMultipliesByWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace tessera::results
+}  // namespace tessera::pages

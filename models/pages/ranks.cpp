@@ -1,4 +1,4 @@
-#include "bench/results/ranks.h"
+#include "models/pages/ranks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 
 #include "tensor/error.h"
 
-namespace tessera::results {
+namespace tessera::pages {
 
 namespace {
 
 /// The largest number of values for which the ways to give signs are counted.
-constexpr std::size_t kExact = 40;
+constexpr std::size_t kCounted = 40;
 
 /// Twice the rank of each value, from 2 on; equal values share the mean of their ranks, which
 /// doubled is whole.
@@ -79,7 +79,7 @@ double signed_rank(std::span<const double> differences) {
   const std::vector<std::size_t> ranks = doubled_ranks(sizes);
   std::size_t sum = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) sum += positive[i] ? ranks[i] : 0;
-  if (ranks.size() <= kExact) return share_of_signs(ranks, sum);
+  if (ranks.size() <= kCounted) return share_of_signs(ranks, sum);
   const double n = as_double(ranks.size());
   const double variance = (n * (n + 1) * (2 * n + 1) - tie_term(ranks) / 2) / 24;
   return upper_tail((as_double(sum) / 2 - n * (n + 1) / 4 - 0.5) / std::sqrt(variance));
@@ -117,4 +117,4 @@ std::vector<double> holm(const std::vector<double>& probabilities) {
   return adjusted;
 }
 
-}  // namespace tessera::results
+}  // namespace tessera::pages

@@ -1,4 +1,4 @@
-// Whether differences of times are above 0, by ranks only: no distribution is assumed, and one wild
+// Whether differences are above 0, by ranks only: no distribution is assumed, and one wild
 // value has no more weight than its rank.
 //
 // Small samples are counted exactly, ties included: among all ways in which chance could have given
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace tessera::results {
+namespace tessera::pages {
 
 /// The probability that differences which are as often negative as positive look as much above 0 as
 /// here: P(W >= w), W = the sum of the ranks of |d| over the positive d. Zeros are left out.
@@ -28,4 +28,4 @@ double middle(std::span<const double> differences);
 /// **Source**: Holm, "A simple sequentially rejective multiple test procedure", 1979.
 std::vector<double> holm(const std::vector<double>& probabilities);
 
-}  // namespace tessera::results
+}  // namespace tessera::pages

@@ -3,12 +3,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "tensor/io/detail/locked_file.h"
+namespace tessera::detail {
+class LockedFile;
+}
 
-namespace tessera::examples {
+namespace tessera::runs {
 
 /// A lock on a file that is made for it and removed at the end. The lock ends with the process, also if
 /// the process is killed: the next run uses the file that is left. On a file system without locks it
@@ -24,11 +25,11 @@ class RunLock {
 
  private:
   std::filesystem::path file_;
-  std::optional<detail::LockedFile> lock_;
+  std::unique_ptr<detail::LockedFile> lock_;
 };
 
 /// Makes the folder of a run's checkpoints, if it is not there, and locks it; `file` will be written in
 /// it. **Errors**: as RunLock; the folder cannot be made, or `file` in it not be written.
 std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, const char* file);
 
-}  // namespace tessera::examples
+}  // namespace tessera::runs

@@ -1,4 +1,4 @@
-#include "examples/programs/run_lock.h"
+#include "models/runs/run_lock.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/io/detail/locked_file.h"
 #include "tensor/io/file.h"
 
-namespace tessera::examples {
+namespace tessera::runs {
 
 RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(std::move(file)) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    lock_.emplace(file_, O_RDWR | O_CREAT);
+    lock_ = std::make_unique<detail::LockedFile>(file_, O_RDWR | O_CREAT);
     if (lock_->error() != 0) {
       fail_file(folder, "cannot be locked: ", std::generic_category().message(lock_->error()));
     }
@@ -41,4 +42,4 @@ std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, co
   return std::make_shared<const RunLock>(path / ".lock", folder);
 }
 
-}  // namespace tessera::examples
+}  // namespace tessera::runs

@@ -1,25 +1,22 @@
-// The file of --report: a page that is written again and again while a program trains.
+// A page about a run that is written again and again while the run goes on. Private.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "models/pages/training_page.h"
 
-namespace tessera::examples {
+namespace tessera::runs {
 
-/// Processor, cores, threads, instruction set, compiler and the time of the call.
-pages::Facts machine_facts();
-
-/// A page about one run, or nothing if the file's name is empty. The file is replaced as a whole,
-/// so a browser may load it at any time.
-class Report {
+/// Nothing if the file's name is empty. The file is replaced as a whole, so a browser may load it at
+/// any time.
+class ReportFile {
  public:
-  Report() = default;
   /// `facts` is the page without state and log.
-  Report(std::string file, pages::TrainingReport facts)
+  ReportFile(std::filesystem::path file, pages::TrainingReport facts)
       : file_(std::move(file)), page_(std::move(facts)) {}
 
   bool is_wanted() const { return !file_.empty(); }
@@ -38,10 +35,10 @@ class Report {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string file_;
+  std::filesystem::path file_;
   pages::TrainingReport page_;
   Clock::time_point written_ = {};
   double cost_ = 0;  // seconds of the last writing
 };
 
-}  // namespace tessera::examples
+}  // namespace tessera::runs

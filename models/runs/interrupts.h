@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace tessera::examples {
+namespace tessera::runs {
 
 /// While one is in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM kills. A
 /// signal that is ignored stays ignored, as SIGHUP under nohup and SIGINT in a script's `program &`.
@@ -24,10 +24,4 @@ class InterruptScope {
 /// The signal noted since the last InterruptScope began; 0: none.
 int noted_signal();
 
-/// Thrown when a signal has stopped a run, which is saved: Program::run then returns 128 + signal, as a
-/// shell reports a process that the signal has ended.
-struct StoppedBySignal {
-  int signal;
-};
-
-}  // namespace tessera::examples
+}  // namespace tessera::runs

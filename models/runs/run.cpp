@@ -1,0 +1,278 @@
+#include "models/runs/run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "models/runs/detail/report_file.h"
+#include "models/runs/interrupts.h"
+#include "nn/training/communicator.h"
+#include "tensor/error.h"
+
+namespace tessera::runs {
+
+namespace {
+
+constexpr double kSecondsBetweenReports = 5;
+constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less
+
+/// The lines of a log up to the one of `step`; nothing if it has not our header. One without the
+/// last columns, as older versions wrote it, gets them empty. A last line without an end was not
+/// written to its end.
+std::string kept_lines(std::istream& log, index_t step) {
+  std::string kept, more;
+  for (std::string line; std::getline(log, line) && !log.eof();) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!kept.empty() && std::atoll(line.c_str()) > step) break;
+    if (kept.empty()) {
+      if (line.empty() || !pages::kRunLogHeader.starts_with(line)) break;
+      const std::string_view rest = pages::kRunLogHeader.substr(line.size());
+      if (!rest.empty() && rest.front() != ',') break;
+      more.assign(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), ',')), ',');
+      kept += std::string(pages::kRunLogHeader) + '\n';
+      continue;
+    }
+    kept += line + more + '\n';
+  }
+  return kept;
+}
+
+/// The same of a file; nothing if there is none.
+std::string kept_log(const std::filesystem::path& path, index_t step) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  std::ifstream file(path);
+  return kept_lines(file, step);
+}
+
+nn::Communicator& processes_of(const nn::Trainer& trainer) {
+  static nn::OneProcess alone;
+  nn::Communicator* const processes = trainer.options().processes;
+  return processes != nullptr ? *processes : alone;
+}
+
+/// Our hook, then the caller's.
+template <class Report, class Ours>
+std::function<void(const Report&)> both(const Ours& ours,
+                                        const std::function<void(const Report&)>& theirs) {
+  return [&, ours](const Report& report) {
+    ours(report);
+    if (theirs) theirs(report);
+  };
+}
+
+}  // namespace
+
+RunOptions in_folder(const std::filesystem::path& folder) {
+  return {.folder = folder, .log = folder / kLogFile, .report = folder / kReportFile};
+}
+
+Run::Run(nn::Trainer& trainer, RunOptions options)
+    : trainer_(trainer), options_(std::move(options)), start_(std::chrono::steady_clock::now()) {
+  options_.notes.set("digest", trainer_.digest());
+  if (!options_.lock && !options_.folder.empty()) take_folder();
+  if (options_.resumed != nullptr) load(*options_.resumed);
+  begin_files();
+}
+
+Run::~Run() = default;
+
+bool Run::writes() const {
+  return processes_of(trainer_).rank() == 0;
+}
+
+/// Makes the folder this run's own, and continues what is saved there.
+void Run::take_folder() {
+  nn::all_gather_results(processes_of(trainer_), [&] {  // all processes get its errors
+    if (writes()) options_.lock = lock_of_checkpoints(options_.folder.string(), kCheckpointFile);
+    return std::string();
+  });
+  if (options_.resumed == nullptr && is_saved()) {
+    load(nn::load_checkpoint(options_.folder / kCheckpointFile));
+  }
+}
+
+void Run::load(const nn::Checkpoint& saved) {
+  if (saved.integer<std::uint64_t>("digest") != trainer_.digest()) {
+    fail_file(saved.file, "examples must be those of the run, got different ones");
+  }
+  trainer_.load_state(saved);
+}
+
+bool Run::is_saved() const {
+  std::error_code error;
+  return !options_.folder.empty() &&
+         std::filesystem::exists(options_.folder / kCheckpointFile, error);
+}
+
+/// What log and page begin with: a header, and the lines up to where this call continues.
+std::string Run::earlier_lines() const {
+  const index_t step = trainer_.step();
+  std::string kept;
+  if (step > 0) {
+    if (!options_.log.empty()) kept = kept_log(options_.log, step);
+    if (const auto earlier = kept.empty() ? report_->earlier_log() : std::nullopt) {
+      std::istringstream lines(*earlier);
+      kept = kept_lines(lines, step);
+    }
+  }
+  return kept.empty() ? std::string(pages::kRunLogHeader) + '\n' : kept;
+}
+
+void Run::begin_files() {
+  const auto path = [&](const std::filesystem::path& file) {
+    return writes() ? file : std::filesystem::path();
+  };
+  report_ = std::make_unique<ReportFile>(path(options_.report), std::move(options_.page));
+  options_.log = path(options_.log);
+  if (options_.log.empty() && !report_->is_wanted()) return;
+  std::string lines = earlier_lines();
+  const auto& name = options_.log.empty() ? options_.report : options_.log;
+  // What the last line says goes on, not pages::elapsed(): a log whose seconds once began again would
+  // have those before it counted twice.
+  for (const pages::LoggedStep& step : pages::read_run_log(lines, name.string())) {
+    seconds_before_ = step.seconds.value_or(seconds_before_);
+  }
+  if (!options_.log.empty()) {
+    log_.open(options_.log, std::ios::trunc);
+    log_ << lines << std::flush;
+    if (!log_) fail_file(options_.log.string(), "cannot be written");
+  }
+  if (!report_->is_wanted()) return;
+  lines_ = std::move(lines);
+  report_->write("begins", lines_, true);
+}
+
+void Run::report(pages::ClassCounts classes) {
+  report_->add(std::move(classes));
+  report_->write(std::string(report_->state()), lines_, false);
+}
+
+void Run::save() const {
+  nn::Checkpoint checkpoint = trainer_.state();  // all give their parts to rank 0
+  if (!writes()) return;
+  for (const auto& [name, value] : options_.notes.values) checkpoint.set(name, value);
+  nn::save_checkpoint(options_.folder / kCheckpointFile, checkpoint);
+}
+
+double Run::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+/// The signal that has stopped the processes, whichever has received it; 0: none has.
+int Run::stopping_signal() const {
+  int signal = 0;
+  for (const auto& each : processes_of(trainer_).all_gather(std::to_string(noted_signal()))) {
+    signal = std::max(signal, std::stoi(each));
+  }
+  return signal;
+}
+
+Ending Run::train(const nn::TrainerHooks& hooks) {
+  const InterruptScope scope;
+  start_ = std::chrono::steady_clock::now();
+  first_step_ = trainer_.step();
+  Ending ending = {.why = run_or_fail(hooks)};
+  const std::string where = str_cat("after step ", trainer_.step(), " of ", trainer_.total_steps());
+  const nn::TrainerOptions& options = trainer_.options();
+  if (ending.why == nn::RunEnd::kPatience) {
+    ending.text = str_cat("no better for ", options.patience,
+                          options.evaluate_every > 0 ? " evaluations" : " epochs", ": ended ",
+                          where, "; the best was after step ", trainer_.best_step().value_or(0));
+  } else if (ending.is_stopped()) {
+    ending.text = "stopped " + where + (options_.folder.empty() ? "" : "; " + options_.cure);
+    ending.signal = stopping_signal();
+  }
+  report_->write((ending.is_stopped() ? "stopped " : "finished ") + where, lines_, false);
+  return ending;
+}
+
+/// Trains; an error is written to the page too, and that of a lost process says how to continue.
+nn::RunEnd Run::run_or_fail(const nn::TrainerHooks& hooks) {
+  nn::TrainerHooks all = {
+      .step = both<nn::StepReport>([this](const auto& report) { after_step(report); }, hooks.step),
+      .save =
+          [&] {
+            take_evaluation();
+            if (!options_.folder.empty()) save();
+            if (hooks.save) hooks.save();
+          },
+      .evaluation = hooks.evaluation,
+      .epoch = both<nn::EpochReport>(
+          [this](const auto&) {
+            report_->write_after(kSecondsBetweenEpochs, standing(), lines_);
+            if (noted_signal() != 0) trainer_.stop();  // received during the evaluation
+          },
+          hooks.epoch)};
+  const auto failed = [&](const std::string& error) {
+    try {
+      write_pending();
+      report_->write(str_cat("failed after step ", trainer_.step(), ": ", error), lines_, false);
+    } catch (const std::exception&) {
+      // the first error says more
+    }
+  };
+  try {
+    return trainer_.run(all);
+  } catch (const nn::ProcessLost& lost) {
+    const nn::ProcessLost error(
+        str_cat(lost.what(), "; ", is_saved() ? options_.cure : "nothing was saved"));
+    failed(error.what());
+    throw error;
+  } catch (const std::exception& error) {
+    failed(error.what());
+    throw;
+  }
+}
+
+void Run::after_step(const nn::StepReport& report) {
+  write_pending();
+  length_ += report.length;
+  pending_ = {.step = report.step,
+              .epoch = report.epoch + 1,
+              .loss = report.totals.mean(),
+              .learning_rate = report.lr,
+              .gradient_norm = report.gradient_norm,
+              .tokens = static_cast<double>(report.length),
+              .seconds = seconds_before_ + seconds()};
+  if (options_.has_accuracy) pending_->accuracy = report.totals.accuracy();
+  if (!trainer_.evaluates_after(report.step)) write_pending();
+  report_->write_after(kSecondsBetweenReports, standing(), lines_);
+  const bool limited = options_.max_steps > 0 && report.step - first_step_ >= options_.max_steps;
+  if (noted_signal() != 0 || limited) trainer_.stop();
+}
+
+/// Writes the last step with its evaluation, which the checkpoint that comes now has.
+void Run::take_evaluation() {
+  const std::optional<nn::EvaluationReport>& evaluation = trainer_.last_evaluation();
+  if (pending_ && evaluation && evaluation->step == pending_->step) {
+    pending_->held_out_loss = evaluation->totals.mean();
+    if (options_.has_accuracy) pending_->held_out_accuracy = evaluation->totals.accuracy();
+  }
+  write_pending();
+}
+
+/// Adds the last step to the log, and to what the page will show.
+void Run::write_pending() {
+  const std::optional<pages::LoggedStep> step = std::exchange(pending_, {});
+  if (!step || (!log_.is_open() && !report_->is_wanted())) return;
+  const std::string line = pages::run_log_line(*step);
+  if (report_->is_wanted()) lines_ += line;
+  if (!log_.is_open()) return;
+  log_ << line << std::flush;
+  if (!log_) fail_file(options_.log.string(), "cannot be written");
+}
+
+std::string Run::standing() const {
+  const nn::TrainerOptions& options = trainer_.options();
+  const std::string step = str_cat("step ", trainer_.step(), " of ", trainer_.total_steps());
+  if (options.steps > 0) return step;
+  return str_cat("epoch ", std::min(trainer_.epoch() + 1, options.epochs), " of ", options.epochs,
+                 ", ", step);
+}
+
+}  // namespace tessera::runs

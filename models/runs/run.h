@@ -1,0 +1,118 @@
+// A training run and the files that it leaves: a checkpoint, a log, a page. It continues what an earlier
+// call has saved, and Ctrl-C stops it after it has saved.
+//
+//   nn::Trainer trainer(model, optimizer, train, {.epochs = 10, .patience = 2}, held_out);
+//   runs::Run run(trainer, runs::in_folder("run"));
+//   const runs::Ending ending = run.train();
+//   if (ending.is_stopped()) std::cout << ending.text << '\n';   // "stopped after step 12 of 30; ..."
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "models/pages/run_log.h"
+#include "models/pages/training_page.h"
+#include "models/runs/run_lock.h"
+#include "nn/training/checkpoint.h"
+#include "nn/training/trainer.h"
+
+namespace tessera::runs {
+
+/// The names of a run's files in its folder.
+inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
+inline constexpr const char* kLogFile = "log.csv";
+inline constexpr const char* kReportFile = "report.html";
+
+struct RunOptions {
+  std::filesystem::path folder = {};  // of the checkpoint; empty: nothing is saved
+  std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
+  std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
+  index_t max_steps = 0;              // of this call; 0: no limit
+  bool has_accuracy = true;           // an answer is right or wrong; otherwise it is a number
+  nn::Checkpoint notes = {};          // added to each checkpoint
+  /// Title, identity, options and machine of the page.
+  pages::TrainingReport page = {};
+
+  /// How to continue, for texts.
+  std::string cure = "start it again to continue";
+  /// The folder's lock, if the caller has it. Then the run begins, or continues `resumed`, whatever
+  /// is saved in the folder.
+  std::shared_ptr<const RunLock> lock = {};
+  const nn::Checkpoint* resumed = nullptr;
+};
+
+/// Options with the three files of a run in one folder.
+RunOptions in_folder(const std::filesystem::path& folder);
+
+/// How a call has ended.
+struct Ending {
+  nn::RunEnd why = nn::RunEnd::kFinished;
+  int signal = 0;         // that has stopped the run; 0: none
+  std::string text = {};  // why it did not reach the last step, and how to continue; else empty
+
+  bool is_stopped() const { return why == nn::RunEnd::kStopped; }
+  /// What main() returns: 128 + the signal, as a shell reports a process that it has ended, else 0.
+  int exit_code() const { return signal > 0 ? 128 + signal : 0; }
+};
+
+class ReportFile;
+
+/// One call of a run. Of several processes (TrainerOptions::processes) all make it, and rank 0 writes.
+///
+/// The log's lines are written before the checkpoint that they lead to, and a continued run cuts off
+/// those after its checkpoint. So a run that was killed ends with the log of an unbroken one.
+class Run {
+ public:
+  /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must live as
+  /// long as this. **Errors**: another run writes in the folder; a saved run that does not fit; files
+  /// that cannot be written.
+  Run(nn::Trainer& trainer, RunOptions options);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// Trains to the end, or until a signal, max_steps or trainer.stop() ends it. Saves after each epoch
+  /// and evaluation, and when it stops; `hooks` are called after the files are written.
+  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the error.
+  Ending train(const nn::TrainerHooks& hooks = {});
+
+  /// Adds a confusion matrix of the trained model to the page.
+  void report(pages::ClassCounts classes);
+
+  /// The first step of this call less one, and the time and length of its batches up to now.
+  index_t first_step() const { return first_step_; }
+  double seconds() const;
+  index_t length() const { return length_; }
+
+ private:
+  bool writes() const;
+  void take_folder();
+  void load(const nn::Checkpoint& saved);
+  void begin_files();
+  std::string earlier_lines() const;
+  bool is_saved() const;
+  void save() const;
+  nn::RunEnd run_or_fail(const nn::TrainerHooks& hooks);
+  void after_step(const nn::StepReport& report);
+  void take_evaluation();
+  void write_pending();
+  std::string standing() const;
+  int stopping_signal() const;
+
+  nn::Trainer& trainer_;
+  RunOptions options_;
+  std::chrono::steady_clock::time_point start_;
+  index_t first_step_ = 0;
+  index_t length_ = 0;
+  std::unique_ptr<ReportFile> report_;
+  std::ofstream log_;
+  std::string lines_;                         // of the log, kept for the page
+  double seconds_before_ = 0;                 // of earlier calls, as the log has them
+  std::optional<pages::LoggedStep> pending_;  // an evaluation may follow
+};
+
+}  // namespace tessera::runs

@@ -1,0 +1,7 @@
+// All of tessera::runs in one header.
+#pragma once
+
+#include "models/runs/interrupts.h"
+#include "models/runs/run.h"
+#include "models/runs/run_lock.h"
+#include "models/runs/text_examples.h"

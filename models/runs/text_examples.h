@@ -1,0 +1,41 @@
+// Texts as examples for nn::Trainer.
+//
+//   const auto lines = text::read_labelled_lines("train.tsv");
+//   nn::Examples train = runs::classifier_examples(model, lines, labels, {&words}, "train.tsv");
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/text/batches.h"
+#include "models/text/labelled_text.h"
+#include "nn/training/evaluate.h"
+#include "nn/training/loss_sum.h"
+
+namespace tessera::runs {
+
+/// Examples whose loss is a function of their batch, in which `pad` follows those that are shorter.
+nn::Examples batched(std::vector<text::Example> examples,
+                     std::function<nn::LossSum(const text::Batch& batch)> loss, index_t pad = 0);
+
+/// Labelled lines as examples of a classifier such as models::SequenceClassifier, which must outlive
+/// them. The loss is the cross-entropy. **Errors**: as text::labelled_examples.
+template <class M>
+nn::Examples classifier_examples(const M& model, const std::vector<text::LabelledText>& lines,
+                                 const std::vector<std::string>& labels,
+                                 const text::TextEncoder& encode, const std::string& file) {
+  const auto loss = [&model](const text::Batch& batch) {
+    const auto scores = model({.ids = batch.ids, .lengths = batch.lengths, .types = batch.types});
+    return nn::summed_cross_entropy(scores, batch.labels);
+  };
+  return batched(text::labelled_examples(lines, labels, encode, file), loss,
+                 encode.tokenizer->special().pad.value_or(0));
+}
+
+/// A number that depends on every element of the examples, for nn::Examples::digest.
+std::uint64_t digest_of(std::span<const text::Example> examples);
+
+}  // namespace tessera::runs
