@@ -206,6 +206,11 @@ void Command::add(const char* flag, bool& value, const char* what) {
   line_->app.add_flag(flag, value, what);
 }
 
+void Command::add(const char* flag, std::vector<std::string>& values, const char* what) {
+  CLI::Option* const option = line_->app.add_option(flag, values, what);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->check(not_empty());
+}
+
 Command::Option Command::add_input(const char* flag, std::string& value, const char* what) {
   files_.add(flag, FileUse::kInput, value);
   return add(flag, value, what);
@@ -241,6 +246,32 @@ nn::NamedTexts Command::values() const {
     if (option->get_name() != "--help") values.emplace_back(option->get_name(), text_of(*option));
   }
   return values;
+}
+
+bool Command::is_given(const std::string& flag) const {
+  const CLI::Option* const option = std::as_const(line_->app).get_option_no_throw(flag);
+  return option != nullptr && option->count() > 0;
+}
+
+std::vector<std::string> Command::given(const std::vector<std::string>& except) const {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : std::as_const(line_->app).get_options()) {
+    if (option->count() == 0 || std::ranges::count(except, option->get_name()) > 0) continue;
+    words.push_back(option->get_name());
+    if (option->get_expected_max() > 0) words.push_back(option->results().back());
+  }
+  return words;
+}
+
+void Command::check_kept(const std::string& flag, const std::string& value) {
+  for (const Entry& entry : line_->entries) {
+    if (!entry.is_kept || entry.option->get_name() != flag) continue;
+    const std::string before = entry.value();
+    parse_again(entry.option, value, "--sweep");
+    parse_again(entry.option, before, "--sweep");
+    return;
+  }
+  fail(name_.c_str(), "--sweep must name options of a run, as lr, got ", printable(flag.substr(2)));
 }
 
 nn::Checkpoint Command::kept_values() const {

@@ -72,6 +72,8 @@ class Command {
   Option add(const char* flag, double& value, const char* what, Range<double> range);
   Option add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, bool& value, const char* what);
+  /// An option with one value or more.
+  void add(const char* flag, std::vector<std::string>& values, const char* what);
 
   /// Options that name a file or folder that is read, and what is written. An output that is an input
   /// or another output, or cannot be written, is refused before the work begins.
@@ -107,6 +109,13 @@ class Command {
   /// run() that also calls `prepare`, after it parses the command line and before it checks files.
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
+
+  /// Whether this call gives the option; false if the program has no such one.
+  bool is_given(const std::string& flag) const;
+  /// The options that this call gives, except some, as a command line has them.
+  std::vector<std::string> given(const std::vector<std::string>& except) const;
+  /// Throws unless this is a kept option that may have the value.
+  void check_kept(const std::string& flag, const std::string& value);
 
   /// The kept options as a checkpoint has them.
   nn::Checkpoint kept_values() const;

@@ -5,7 +5,6 @@
 //   compare_runs a.csv b.csv --report runs.html
 //
 // A log is a CSV file with the columns step and loss; models/pages/run_log.h lists the others.
-#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -17,23 +16,6 @@ namespace {
 
 using namespace tessera;
 
-using Rows = std::vector<std::vector<std::string>>;
-
-/// Aligned columns: names to the left, numbers to the right.
-void print(const Rows& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(widths[i] - row[i].size(), ' ');
-      std::cout << (i == 0 ? row[i] + blanks : "  " + blanks + row[i]);
-    }
-    std::cout << '\n';
-  }
-}
-
 void run(const std::vector<std::string>& logs, const std::string& report) {
   std::vector<pages::NamedRun> runs;
   for (const std::string& log : logs) {
@@ -41,7 +23,7 @@ void run(const std::vector<std::string>& logs, const std::string& report) {
     runs.back().steps = pages::read_run_log(examples::input_text(log), log);
   }
   if (!report.empty()) pages::write_page(report, pages::comparison_page(runs));
-  print(pages::comparison_rows(runs));
+  std::cout << pages::table_text(pages::comparison_rows(runs));
 }
 
 }  // namespace

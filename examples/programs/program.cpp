@@ -70,6 +70,11 @@ void Program::add_common_options() {
   add_output("--log", options.log, "CSV file for one line of numbers per step", FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
+  add("--seeds", options.seeds, "sweep: a run for each random seed, as 0..4 or 0,3,7");
+  add("--sweep", options.sweep,
+      "sweep: a run for each combination of values, as lr=1e-4,3e-4 width=64,128");
+  add("--jobs", options.jobs, "sweep: runs side by side, with one thread each if more than 1",
+      {1, 1024});
   const auto checkpoint = [](const std::string& folder) {
     return [&folder] {
       return NamedFiles::Paths{folder.empty() ? std::filesystem::path() : checkpoint_in(folder)};
@@ -89,6 +94,8 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
 
 /// Takes the options of a resumed run, and checks them.
 void Program::prepare(bool trains) {
+  if (is_sweep()) return;
+  require(!is_given("--jobs"), name().c_str(), "--jobs needs --seeds or --sweep");
   if (!options.resume.empty()) resume(trains);
   const bool has_file = !options.valid.empty(), has_share = options.valid_share > 0;
   require(!has_file || !has_share, name().c_str(),
@@ -121,7 +128,7 @@ void Program::resume(bool trains) {
 int Program::run(int argc, char** argv, const std::function<void()>& body,
                  const std::function<bool()>& trains) {
   return Command::run(
-      argc, argv, [&] { prepare(trains()); }, body);
+      argc, argv, [&] { prepare(trains()); }, [&] { is_sweep() ? run_sweep() : body(); });
 }
 
 nn::Checkpoint Program::settings() const {

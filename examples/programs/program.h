@@ -11,9 +11,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "examples/programs/command.h"
 #include "models/runs/run.h"
+#include "models/runs/sweep.h"
 #include "nn/training/checkpoint.h"
 
 namespace tessera::examples {
@@ -47,6 +49,11 @@ struct TrainingOptions {
   std::string resume = "";
   std::string log = "";
   std::string report = "";
+
+  // Of a sweep: many runs, each in a folder of its own.
+  std::string seeds = "";
+  std::vector<std::string> sweep = {};
+  index_t jobs = 1;
 };
 
 /// The file in the folders that --save and --resume name.
@@ -92,9 +99,14 @@ class Program final : public Command {
   void add_common_options();
   void lock_folder(const std::filesystem::path& checkpoint);
   void prepare(bool trains);
+  bool is_sweep() const { return !options.seeds.empty() || !options.sweep.empty(); }
+  runs::SweepOptions sweep_options();
+  std::vector<std::string> words_of(const runs::SweepRun& run) const;
+  void run_sweep();
   void resume(bool trains);
 
   std::string save_flag_;
+  std::vector<std::string> common_;  // of the command lines of a sweep's runs
 };
 
 }  // namespace tessera::examples

@@ -159,7 +159,7 @@ std::string path(const Plot& plot, const std::vector<ChartPoint>& points) {
 }
 
 std::string classes(std::size_t which) {
-  return str_cat("s", which % 8, " d", which % 4);
+  return str_cat("s", which % 8, " d", (which + which / 8) % 4);
 }
 
 /// A point as a dot, with the values that pointing at it shows, and its label.

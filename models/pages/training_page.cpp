@@ -165,10 +165,9 @@ std::optional<std::string> log_in_page(std::string_view html, const std::string&
 
 // ---- several runs ----
 
-std::vector<std::vector<std::string>> comparison_rows(std::span<const NamedRun> runs) {
-  std::vector<std::vector<std::string>> rows = {{"run", "steps", "last loss", "smallest loss",
-                                                 "last held-out loss", "smallest held-out loss",
-                                                 "largest accuracy", "tokens/s", "time"}};
+Rows comparison_rows(std::span<const NamedRun> runs) {
+  Rows rows = {{"run", "steps", "last loss", "smallest loss", "last held-out loss",
+                "smallest held-out loss", "largest accuracy", "tokens/s", "time"}};
   for (const NamedRun& run : runs) {
     const RunSummary summary = summary_of(run.steps);
     const std::string speed =
@@ -183,9 +182,10 @@ std::vector<std::vector<std::string>> comparison_rows(std::span<const NamedRun> 
   return rows;
 }
 
-Page comparison_page(std::span<const NamedRun> runs) {
+Page comparison_page(std::span<const NamedRun> runs, const Rows& settings) {
   std::string body = "<main>\n<h1>" + str_cat(runs.size(), runs.size() == 1 ? " run" : " runs") +
-                     "</h1>\n" + table_html("What the logs say", comparison_rows(runs)) +
+                     "</h1>\n" + (settings.empty() ? "" : table_html("Settings", settings)) +
+                     table_html("What the logs say", comparison_rows(runs)) +
                      "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
                      "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
   for (const Chart& chart : run_charts(runs)) body += chart_html(chart);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/pages/page.h"
+#include "models/pages/rows.h"
 #include "models/pages/run_log.h"
 #include "tensor/kernels/types.h"
 
@@ -47,11 +48,11 @@ struct NamedRun {
   std::vector<LoggedStep> steps = {};
 };
 
-/// A table of texts: a row of column names, then a row for each run with its steps, losses,
-/// accuracy, speed and time.
-std::vector<std::vector<std::string>> comparison_rows(std::span<const NamedRun> runs);
+/// A row for each run with its steps, losses, accuracy, speed and time.
+Rows comparison_rows(std::span<const NamedRun> runs);
 
-/// A page with comparison_rows and the runs' curves, a chart for each quantity.
-Page comparison_page(std::span<const NamedRun> runs);
+/// A page with comparison_rows and the runs' curves, a chart for each quantity; `settings`, rows about
+/// groups of runs, are above these.
+Page comparison_page(std::span<const NamedRun> runs, const Rows& settings = {});
 
 }  // namespace tessera::pages

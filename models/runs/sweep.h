@@ -1,0 +1,68 @@
+// Many runs that differ in their options and seeds, and one table of what they end with.
+//
+//   const runs::SweepEnding end = runs::run_sweep(
+//       {.folder = "sweep", .axes = {{"lr", {"1e-4", "3e-4"}}}, .seeds = {0, 1, 2}},
+//       [&](const runs::SweepRun& run) {
+//         manual_seed(run.seed);
+//         Model model(...);
+//         nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = run.number("lr")});
+//         nn::Trainer trainer(model, optimizer, train, {.seed = run.seed}, held_out);
+//         return runs::Run(trainer, runs::in_folder(run.folder)).train();
+//       });
+//   std::cout << end.text;
+//   return end.exit_code();
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/pages/training_page.h"
+#include "models/runs/run.h"
+#include "models/runs/sweep_plan.h"
+#include "models/runs/sweep_table.h"
+
+namespace tessera::runs {
+
+struct SweepOptions {
+  std::filesystem::path folder;      // of the folders of all runs, and of the sweep's files
+  std::vector<SweepAxis> axes = {};  // the first setting is the one that others are compared with
+  std::vector<std::uint64_t> seeds = {0};
+  /// 0: one run after the other in this process. Else processes side by side, with one thread each:
+  /// children of fork(), whose output is appended to `output.txt` in the run's folder.
+  index_t jobs = 0;
+  pages::Facts facts = {};  // the options that all runs have: a sweep continues only with the same
+  bool overwrite = false;   // begin anew
+};
+
+struct SweepHooks {
+  std::function<void(const SweepRun&)> begin = {};
+  /// After the result is saved, with the number of runs that have one.
+  std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
+};
+
+/// How a call of a sweep has ended.
+struct SweepEnding {
+  bool is_finished = false;
+  int signal = 0;         // that has stopped it; 0: none
+  std::string text = {};  // the table, or how many runs are finished and how to continue
+
+  /// What main() returns: 128 + the signal, or 0.
+  int exit_code() const { return signal > 0 ? 128 + signal : 0; }
+};
+
+/// Calls `train` for each run without a result, in the order of plan_runs(). A run that `train` returns
+/// as stopped stops the sweep; the next call continues with that run. `train` leaves the run's files in
+/// run.folder, as in_folder() names them.
+///
+/// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, its facts; in the end
+/// also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the curves of all runs.
+/// **Errors**: as plan_runs; a folder with a sweep of other axes or facts, or in use; those of `train`,
+/// with `jobs` as the last line of the run's output.
+SweepEnding run_sweep(const SweepOptions& options,
+                      const std::function<Ending(const SweepRun&)>& train,
+                      const SweepHooks& hooks = {});
+
+}  // namespace tessera::runs

@@ -1,0 +1,49 @@
+// The runs of a sweep: each seed of each combination of options.
+//
+//   {.axes = {runs::parse_axis("lr=1e-4,3e-4")}, .seeds = runs::parse_seeds("0..4")}
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/kernels/types.h"
+
+namespace tessera::runs {
+
+/// An option and the values that it takes.
+struct SweepAxis {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+/// "lr=1e-4,3e-4". **Errors**: a different form; a name, a value or a seed that is there twice, or
+/// that has other characters than letters, digits and . _ + -, because it becomes the name of a folder.
+SweepAxis parse_axis(const std::string& text);
+
+/// "0..4", both included, or "0,3,7". **Errors**: a different form; more than 10,000 seeds.
+std::vector<std::uint64_t> parse_seeds(const std::string& text);
+
+/// One run of a sweep.
+struct SweepRun {
+  std::vector<std::pair<std::string, std::string>> values;  // of each axis
+  std::uint64_t seed = 0;
+  std::string setting = {};           // "lr=1e-4,width=64"; empty without axes
+  std::string name = {};              // "lr=1e-4,width=64,seed=0"
+  std::filesystem::path folder = {};  // for its files
+
+  /// The value of an axis. **Errors**: no axis has the name; the value is not such a number.
+  const std::string& text(const std::string& axis) const;
+  double number(const std::string& axis) const;
+  index_t integer(const std::string& axis) const;
+};
+
+/// All runs, setting by setting; the values of the last axis change first. **Errors**: as parse_axis;
+/// no seed, an axis without values.
+std::vector<SweepRun> plan_runs(const std::filesystem::path& folder,
+                                const std::vector<SweepAxis>& axes,
+                                const std::vector<std::uint64_t>& seeds);
+
+}  // namespace tessera::runs

@@ -1,0 +1,39 @@
+// The results of a sweep's runs, and what their seeds say about its settings.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "models/pages/rows.h"
+#include "models/runs/sweep_plan.h"
+#include "tensor/kernels/types.h"
+
+namespace tessera::runs {
+
+/// How good a run's weights are.
+struct SweepResult {
+  SweepRun run;
+  index_t steps = 0;  // that it took
+  std::optional<index_t> best_step =
+      {};                    // of the weights that were kept, if there were evaluations
+  std::string measure = {};  // a column of the log: "held_out_accuracy"
+  double value = 0;          // of the measure, at that step
+};
+
+/// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or loss of
+/// the best evaluation; without evaluations, that of the last batch.
+/// **Errors**: std::runtime_error: no such files; no step.
+SweepResult result_of(const SweepRun& run);
+
+/// A row for each run: its values, its seed, its steps, the best step, and its measure.
+pages::Rows result_rows(std::span<const SweepResult> results);
+
+/// A row for each setting: its values, the number of its runs, mean and standard deviation of the
+/// measure. Settings after the first are compared with it by pairs of runs with the same seed: mean
+/// difference; p, how probable such a difference is by chance, by two-sided signed ranks
+/// (pages::signed_rank); and p corrected for the number of settings (pages::holm). The least p of n
+/// seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125.
+pages::Rows setting_rows(std::span<const SweepResult> results);
+
+}  // namespace tessera::runs
