@@ -46,6 +46,7 @@ runs::SweepOptions Program::sweep_options() {
   runs::SweepOptions sweep = {.folder = folder,
                               .seeds = {options.seed},
                               .jobs = options.jobs,
+                              .program = name(),
                               .overwrite = options.overwrite};
   for (const auto& [flag, value] : values()) {
     const bool changes_bits = flag != "--threads" && flag != "--checkpoint-layers";

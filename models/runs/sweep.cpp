@@ -205,12 +205,15 @@ class Sweep {
     return stopped.value_or(Ending{});
   }
 
-  static std::string failure_of(const SweepRun& run, int code) {
+  std::string failure_of(const SweepRun& run, int code) const {
     const std::string path = (run.folder / kOutputFile).string();
     const std::vector<std::string> lines = text::read_lines(path);
+    std::string last = lines.empty() ? "" : ": " + escaped(lines.back());
+    const std::string prefix = ": " + options_.program + ": ";
+    if (last.starts_with(prefix)) last.erase(0, prefix.size() - 2);
     return str_cat(run.name, ": must end without an error, got ",
-                   code > 128 ? str_cat("signal ", code - 128) : str_cat("exit code ", code),
-                   lines.empty() ? "" : ": " + escaped(lines.back()), "; see ", path);
+                   code > 128 ? str_cat("signal ", code - 128) : str_cat("exit code ", code), last,
+                   "; see ", path);
   }
 
   /// Writes the files of a sweep that is finished.

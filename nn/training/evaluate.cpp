@@ -2,8 +2,26 @@
 
 #include "nn/training/batch_sampler.h"
 #include "tensor/autograd/tape.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/profile_span.h"
+
+namespace tessera::nn {
+
+Examples examples_of(const Tensor& inputs, const Tensor& targets,
+                     std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss) {
+  require(inputs.rank() > 0 && targets.rank() > 0 && inputs.size(0) == targets.size(0),
+          "examples_of", "inputs and targets must have the same number of rows, got the shapes ",
+          inputs.shape(), " and ", targets.shape());
+  return {std::vector<index_t>(static_cast<std::size_t>(inputs.size(0)), 1),
+          [inputs, targets, loss = std::move(loss)](std::span<const index_t> chosen) {
+            const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
+            return loss(index_select(inputs, 0, rows), index_select(targets, 0, rows));
+          }};
+}
+
+}  // namespace tessera::nn
 
 namespace tessera::nn::detail {
 

@@ -24,6 +24,15 @@ struct Examples {
   std::uint64_t digest = 0;  // of all that they contain, to recognise them; 0: not known
 };
 
+/// The rows of two tensors as examples of one length: `loss` of the chosen rows of both.
+///
+///     nn::examples_of(x, y, [&](const Tensor& x, const Tensor& y) {
+///       return nn::summed_cross_entropy(model(x), y);
+///     });
+/// **Shapes**: inputs (N, ...), targets (N, ...). **Errors**: no axis; different numbers of rows.
+Examples examples_of(const Tensor& inputs, const Tensor& targets,
+                     std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
+
 /// While one is in scope the module is in eval mode; then each part's mode is as it was.
 class EvalScope {
  public:
