@@ -2,7 +2,7 @@
 //
 //   own_experiment TRAIN VALID     files of lines "label<TAB>text"; begins, or continues after Ctrl-C
 //
-// Two widths with three seeds each, and early stopping. The folder own_experiment gets a log, a page and
+// Two widths with three seeds each, and early stopping. The folder experiment gets a log, a page and
 // a checkpoint of each run, and in the end a table and a page with all curves. After a change of the
 // program, remove it.
 #include <iostream>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
     }});
   };
   const runs::SweepEnding end = runs::run_sweep(
-      {.folder = "own_experiment", .axes = {{"width", {"32", "64"}}}, .seeds = {0, 1, 2}}, train);
+      {.folder = "experiment", .axes = {{"width", {"32", "64"}}}, .seeds = {0, 1, 2}}, train);
   std::cout << end.text << std::flush;
   return std::cout ? end.exit_code() : 2;
 } catch (const std::exception& error) {

@@ -8,6 +8,7 @@ namespace tessera::runs {
 namespace {
 
 volatile std::sig_atomic_t noted = 0;
+int scopes = 0;
 
 void note(int signal) {
   noted = signal;
@@ -16,7 +17,7 @@ void note(int signal) {
 }  // namespace
 
 InterruptScope::InterruptScope() {
-  noted = 0;
+  if (scopes++ == 0) noted = 0;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     // A terminal that closes sends SIGHUP more than once.
     const int reset = kSignals[i] == SIGHUP ? 0 : static_cast<int>(SA_RESETHAND);
@@ -29,6 +30,7 @@ InterruptScope::InterruptScope() {
 }
 
 InterruptScope::~InterruptScope() {
+  --scopes;
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 

@@ -21,7 +21,7 @@ class InterruptScope {
   std::array<struct sigaction, kSignals.size()> before_ = {};
 };
 
-/// The signal noted since the last InterruptScope began; 0: none.
+/// The signal noted since the outermost InterruptScope began; 0: none.
 int noted_signal();
 
 }  // namespace tessera::runs

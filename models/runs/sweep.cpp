@@ -76,7 +76,7 @@ class Sweep {
     pages::Rows rows = {{"option", "value"}};
     for (const auto& [name, value] : options_.facts) rows.push_back({name, value});
     const std::string text = pages::csv_text(rows), path = file(kOptionsFile);
-    if (!is_begun()) return write_text(path, text);
+    if (!std::filesystem::exists(path) || !is_begun()) return write_text(path, text);
     const std::vector<std::string> before = text::read_lines(path), now = text::split_lines(text);
     if (before == now) return;
     const auto [old_line, new_line] = std::ranges::mismatch(before, now);
@@ -154,7 +154,9 @@ class Sweep {
   }
 
   Ending in_this_process(const std::function<Ending(const SweepRun&)>& train) {
+    const InterruptScope scope;
     for (const SweepRun& run : runs_) {
+      if (noted_signal() != 0) return {.why = nn::RunEnd::kStopped, .signal = noted_signal()};
       if (results_.contains(run.name)) continue;
       begin(run);
       if (Ending ending = train(run); ending.is_stopped()) return ending;

@@ -33,7 +33,7 @@ struct SweepOptions {
   /// 0: one run after the other in this process. Else processes side by side, with one thread each:
   /// children of fork(), whose output is appended to `output.txt` in the run's folder.
   index_t jobs = 0;
-  std::string program = {};  // errors of children that begin with this name and ": " lose it
+  std::string program = {};  // the name that children put before their errors, which is left out
   pages::Facts facts = {};   // the options that all runs have: a sweep continues only with the same
   bool overwrite = false;    // begin anew
 };

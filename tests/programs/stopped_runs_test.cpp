@@ -180,20 +180,24 @@ TEST_F(StoppedRuns, AnEndThatWasAskedForIsASuccess) {
 TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   const Outcome help = run("own_experiment", "--help");
   EXPECT_EQ(help.status, 0);
-  EXPECT_EQ(help.output, "usage: own_experiment [STEPS]\n");
+  EXPECT_EQ(help.output, "usage: own_experiment TRAIN VALID\n");
   EXPECT_EQ(help.errors, "");
   EXPECT_EQ(run("own_experiment", "--help >/dev/full #").status, 2);
-  for (const char* const steps : {"0", "-1", "many", "4e2", "400x", "''", "99999999999", "1 2"}) {
-    EXPECT_TRUE(fails("own_experiment", steps, "STEPS: must be one whole number above 0"));
-  }
-  write("own_experiment.safetensors", "no checkpoint");
-  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.safetensors: "));
-  fs::remove(folder_ / "own_experiment.safetensors");
-  fs::create_directory(folder_ / "own_experiment.csv");
-  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.csv: cannot be written"));
-  fs::remove(folder_ / "own_experiment.csv");
-  fs::create_symlink("/dev/full", folder_ / "own_experiment.csv");
-  EXPECT_TRUE(fails("own_experiment", "", "own_experiment.csv: cannot be written"));
+  const std::string files = "train.tsv test.tsv";
+  expect_fails("own_experiment", {{"", "files: must be two, TRAIN and VALID, got 0"},
+                                  {"train.tsv", "got 1"},
+                                  {files + " more", "got 3"},
+                                  {"train.tsv none.tsv", "none.tsv: "}});
+  write("experiment", "no folder");
+  EXPECT_TRUE(fails("own_experiment", files, " experiment: cannot make this folder"));
+  fs::remove(folder_ / "experiment");
+  const std::string first = "experiment/width=32,seed=0/";
+  fs::create_directories(folder_ / first);
+  write(first + "checkpoint.safetensors", "no checkpoint");
+  EXPECT_TRUE(fails("own_experiment", files, first + "checkpoint.safetensors: "));
+  fs::remove(folder_ / first / "checkpoint.safetensors");
+  fs::create_symlink("/dev/full", folder_ / first / "log.csv");
+  EXPECT_TRUE(fails("own_experiment", files, first + "log.csv: cannot be written"));
 }
 
 TEST_F(StoppedRuns, OneClassIsNothingToLearn) {

@@ -204,38 +204,6 @@ TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
   EXPECT_TRUE(fails("train_reverse", kReverse + "--shards 0", "--shards"));
 }
 
-#if !defined(TESSERA_SANITIZED)  // a minute there, for what the trainer's own tests run too
-TEST_F(TrainingPrograms, TheExperimentInFiftyLinesIsResumed) {
-  std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/course/own_experiment.cpp"));
-  int lines = 0;
-  for (std::string line; std::getline(source, line);) {
-    const std::size_t first = line.find_first_not_of(' ');
-    lines += first != std::string::npos && line.compare(first, 2, "//") != 0;
-  }
-  EXPECT_LE(lines, 50);
-  EXPECT_GT(lines, 20);
-
-  const std::string whole = output_of("own_experiment", "");
-  const std::size_t right = whole.rfind("right: ");
-  ASSERT_NE(right, std::string::npos) << whole;
-  EXPECT_GT(std::atof(whole.c_str() + right + 7), 0.9) << whole;
-  const std::string want = contents(folder_ / "own_experiment.safetensors");
-  const std::string log = contents(folder_ / "own_experiment.csv");
-  ASSERT_FALSE(want.empty());
-  fs::remove(folder_ / "own_experiment.safetensors");
-  fs::remove(folder_ / "own_experiment.csv");
-  std::string held_out;
-  for (int i = 0; i < 3; ++i) {
-    const std::string part = output_of("own_experiment", "400");
-    held_out += part;
-  }
-  EXPECT_TRUE(contents(folder_ / "own_experiment.safetensors") == want);
-  EXPECT_EQ(contents(folder_ / "own_experiment.csv"), log);
-  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1128);
-  EXPECT_TRUE(held_out.ends_with(whole.substr(right)));
-}
-#endif
-
 TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
   // In the foreground timeout signals once; else the program and then its group, which kills it.
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",

@@ -80,7 +80,8 @@ void Children::start(const std::filesystem::path& output, const std::function<in
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::close(file);
-  if (child < 0) fail_file(output.string(), "no process: ", std::generic_category().message(error));
+  if (child < 0)
+    fail_file(output.string(), "cannot start a process: ", std::generic_category().message(error));
   children_.push_back(child);
 }
 

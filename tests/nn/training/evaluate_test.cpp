@@ -18,7 +18,7 @@ TEST(ExamplesOf, AreTheChosenRows) {
   const nn::Examples examples = nn::examples_of(x, y, loss);
   EXPECT_EQ(examples.lengths, std::vector<index_t>(4, 1));
   EXPECT_EQ(examples.loss(std::vector<index_t>{3, 1}).count, 2);
-  EXPECT_TRUE(throws("examples_of", {"same number of rows", "(4, 3)", "(3)"},
+  EXPECT_TRUE(throws("examples_of", {"same number of rows", "(4, 3)", "(3,)"},
                      [&] { nn::examples_of(x, y.slice(0, 1), loss); }));
 }
 
