@@ -24,6 +24,9 @@ int main(int argc, char** argv) try {
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   const auto words = text::WordTokenizer::of(texts);
   const text::TextEncoder encode = {&words, {.max_length = 64}};
+  const auto digest = [&](const auto& of, const char* file) {
+    return str_cat(runs::digest_of(text::labelled_examples(of, labels, encode, file)));
+  };
 
   const auto train = [&](const runs::SweepRun& run) {
     manual_seed(run.seed);
@@ -45,7 +48,11 @@ int main(int argc, char** argv) try {
     }});
   };
   const runs::SweepEnding end = runs::run_sweep(
-      {.folder = "experiment", .axes = {{"width", {"32", "64"}}}, .seeds = {0, 1, 2}}, train);
+      {.folder = "experiment",
+       .axes = {{"width", {"32", "64"}}},
+       .seeds = {0, 1, 2},
+       .facts = {{"train", digest(lines, argv[1])}, {"valid", digest(held_out_lines, argv[2])}}},
+      train);
   std::cout << end.text << std::flush;
   return std::cout ? end.exit_code() : 2;
 } catch (const std::exception& error) {

@@ -65,4 +65,12 @@ void require_same_files(const fs::path& path) {
   nn::require_agreement(processes(), name.c_str(), contents);
 }
 
+std::string contents_digest(const fs::path& path) {
+  std::string text;
+  for (const fs::path& file : files_of(path)) {
+    text += (text.empty() ? "" : ", ") + content_of(file);
+  }
+  return text;
+}
+
 }  // namespace tessera::examples

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace tessera::examples {
 
@@ -13,5 +14,8 @@ bool is_model_file(const std::filesystem::path& file);
 /// Throws unless a file is the same to all processes or, of a folder, the model files in it and in its
 /// folders. All call it; a single process reads nothing. **Errors**: as nn::require_agreement, with the file's name; what cannot be read.
 void require_same_files(const std::filesystem::path& path);
+
+/// A text that depends on the bytes of a file or, of a folder, of the model files in it.
+std::string contents_digest(const std::filesystem::path& path);
 
 }  // namespace tessera::examples

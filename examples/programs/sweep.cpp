@@ -7,6 +7,7 @@
 
 #include "examples/programs/processes.h"
 #include "examples/programs/program.h"
+#include "examples/programs/same_files.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
@@ -31,11 +32,11 @@ runs::SweepOptions Program::sweep_options() {
   const bool is_pretrained = save_flag_ != "--save";
   const std::string folder = is_pretrained ? file("--save") : options.save;
   require(!folder.empty(), name().c_str(),
-          "--seeds and --sweep need --save DIR, a folder for all runs");
+          "--save must be given with --seeds or --sweep: a folder for all runs");
   require(processes().size() == 1, name().c_str(), "a sweep must run in one process, got ",
           processes().size(), "; start it without mpirun, with --jobs");
   for (const char* const flag : {"--resume", "--checkpoint", "--log", "--report", "--attention",
-                                 "--max-steps", "--predict", "--fill"}) {
+                                 "--max-steps", "--predict", "--fill", "--profile"}) {
     require(!is_given(flag), name().c_str(), flag, " must not be given with --seeds or --sweep");
   }
   require(!is_given("--seed") || options.seeds.empty(), name().c_str(),
@@ -49,9 +50,12 @@ runs::SweepOptions Program::sweep_options() {
                               .program = name(),
                               .overwrite = options.overwrite};
   for (const auto& [flag, value] : values()) {
-    const bool changes_bits = flag != "--threads" && flag != "--checkpoint-layers";
+    const bool changes_bits =
+        flag != "--threads" && flag != "--checkpoint-layers" && flag != "--profile";
     if (changes_bits && std::ranges::count(of_sweep, flag) == 0) {
-      sweep.facts.emplace_back(flag, value);
+      std::error_code error;
+      const bool is_file = !value.empty() && std::filesystem::exists(value, error);
+      sweep.facts.emplace_back(flag, is_file ? value + ": " + contents_digest(value) : value);
     }
   }
   if (!options.seeds.empty()) sweep.seeds = runs::parse_seeds(options.seeds);

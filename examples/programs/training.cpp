@@ -122,6 +122,7 @@ void Training::begin(index_t parameters) {
                                 .notes = task_.notes,
                                 .page = std::move(page),
                                 .cure = "continue with --resume " + options_.save,
+                                .owns_folder = true,
                                 .lock = lock_of_folder(),
                                 .resumed = program_.resumed ? &*program_.resumed : nullptr});
 }
@@ -129,8 +130,9 @@ void Training::begin(index_t parameters) {
 /// **Errors**: another run writes in the folder, or has saved there and is not to be overwritten.
 std::shared_ptr<const runs::RunLock> Training::lock_of_folder() const {
   std::shared_ptr<const runs::RunLock> lock = program_.lock;
-  if (lock || options_.save.empty()) return lock;  // or the run goes on there
-  from_first([&] {                                 // all processes get its errors
+  if (options_.save.empty()) return lock;
+  from_first([&] {                   // all processes get its errors
+    if (lock) return std::string();  // the run goes on there
     lock = runs::lock_of_checkpoints(options_.save, runs::kCheckpointFile);
     std::error_code error;
     if (!options_.overwrite && std::filesystem::exists(checkpoint_in(options_.save), error)) {

@@ -65,7 +65,9 @@ Patching activation_patching(const Score& from, const Score& to, const std::stri
   const index_t tokens = steps.front().second.size(1);
   result.scores = zeros({std::ssize(steps), tokens}, kFloat64);
   auto* score = result.scores.mutable_data<double>();
-  for (const auto& [name, value] : steps) {
+  for (const auto& recorded : steps) {
+    const std::string& name = recorded.first;
+    const Tensor& value = recorded.second;
     require(std::ranges::count(steps, name, &std::pair<std::string, Tensor>::first) == 1, kOp,
             "from must compute ", name, " once, got several");
     require(value.rank() == 3 && value.size(0) == 1, kOp, name, " must have shape (1, T, D), got ",

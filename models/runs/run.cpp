@@ -12,6 +12,7 @@
 #include "models/runs/interrupts.h"
 #include "nn/training/communicator.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::runs {
 
@@ -74,7 +75,7 @@ RunOptions in_folder(const std::filesystem::path& folder) {
 Run::Run(nn::Trainer& trainer, RunOptions options)
     : trainer_(trainer), options_(std::move(options)), start_(std::chrono::steady_clock::now()) {
   options_.notes.set("digest", trainer_.digest());
-  if (!options_.lock && !options_.folder.empty()) take_folder();
+  if (!options_.owns_folder && !options_.folder.empty()) take_folder();
   if (options_.resumed != nullptr) load(*options_.resumed);
   begin_files();
 }
@@ -138,8 +139,12 @@ void Run::begin_files() {
     seconds_before_ = step.seconds.value_or(seconds_before_);
   }
   if (!options_.log.empty()) {
-    log_.open(options_.log, std::ios::trunc);
-    log_ << lines << std::flush;
+    std::error_code error;
+    const bool is_device = std::filesystem::exists(options_.log, error) &&
+                           !std::filesystem::is_regular_file(options_.log, error);
+    if (!is_device) write_text(options_.log, lines);  // whole: a kill must not lose earlier lines
+    log_.open(options_.log, std::ios::app);
+    if (is_device) log_ << lines << std::flush;
     if (!log_) fail_file(options_.log.string(), "cannot be written");
   }
   if (!report_->is_wanted()) return;

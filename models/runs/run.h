@@ -39,9 +39,10 @@ struct RunOptions {
 
   /// How to continue, for texts.
   std::string cure = "start it again to continue";
-  /// The folder's lock, if the caller has it. Then the run begins, or continues `resumed`, whatever
-  /// is saved in the folder.
-  std::shared_ptr<const RunLock> lock = {};
+  /// The caller has locked the folder, on all processes. Then the run begins, or continues `resumed`,
+  /// whatever is saved in the folder.
+  bool owns_folder = false;
+  std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;
 };
 
@@ -61,7 +62,7 @@ struct Ending {
 
 class ReportFile;
 
-/// One call of a run. Of several processes (TrainerOptions::processes) all make it, and rank 0 writes.
+/// One call of a run. With several processes (TrainerOptions::processes) each makes a Run, and only rank 0 writes files.
 ///
 /// The log's lines are written before the checkpoint that they lead to, and a continued run cuts off
 /// those after its checkpoint. So a run that was killed ends with the log of an unbroken one.
@@ -83,7 +84,7 @@ class Run {
   /// Adds a confusion matrix of the trained model to the page.
   void report(pages::ClassCounts classes);
 
-  /// The first step of this call less one, and the time and length of its batches up to now.
+  /// The steps completed before this call, and the time and length of its batches up to now.
   index_t first_step() const { return first_step_; }
   double seconds() const;
   index_t length() const { return length_; }

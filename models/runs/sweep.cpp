@@ -48,7 +48,8 @@ class Sweep {
       ending.signal = 0;
     } else {
       ending.text = str_cat("stopped: ", results_.size(), " of ", runs_.size(),
-                            " runs are finished; start it again to continue\n");
+                            " runs are finished; start it again",
+                            options_.overwrite ? " without overwriting" : "", " to continue\n");
     }
     return ending;
   }
@@ -61,15 +62,25 @@ class Sweep {
     for (const char* const name : {kResultsFile, kOptionsFile, kTableFile, kPageFile}) {
       std::filesystem::remove(file(name), error);
     }
-    for (const SweepRun& run : runs_) std::filesystem::remove(run.folder / kCheckpointFile, error);
+    for (const auto& checkpoint : checkpoints()) std::filesystem::remove(checkpoint, error);
+  }
+
+  /// Of all runs that were begun in the folder, also those of other axes.
+  std::vector<std::filesystem::path> checkpoints() const {
+    std::vector<std::filesystem::path> found;
+    std::error_code error;
+    for (std::filesystem::directory_iterator run(options_.folder, error), end; !error && run != end;
+         run.increment(error)) {
+      const std::filesystem::path checkpoint = run->path() / kCheckpointFile;
+      if (std::error_code none; std::filesystem::exists(checkpoint, none))
+        found.push_back(checkpoint);
+    }
+    return found;
   }
 
   /// Whether a run has left anything that this call would use.
   bool is_begun() const {
-    return std::filesystem::exists(file(kResultsFile)) ||
-           std::ranges::any_of(runs_, [](const SweepRun& run) {
-             return std::filesystem::exists(run.folder / kCheckpointFile);
-           });
+    return std::filesystem::exists(file(kResultsFile)) || !checkpoints().empty();
   }
 
   void check_facts() const {

@@ -1,6 +1,7 @@
 #include "nn/training/evaluate.h"
 
 #include "nn/training/batch_sampler.h"
+#include "nn/training/detail/digest.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -8,6 +9,22 @@
 #include "tensor/profile_span.h"
 
 namespace tessera::nn {
+
+namespace {
+
+std::uint64_t digest_of(const Tensor& x) {
+  const Tensor rows = x.contiguous();
+  Digest digest;
+  digest.add(static_cast<std::uint64_t>(x.dtype()));
+  for (index_t axis = 0; axis < x.rank(); ++axis) {
+    digest.add(static_cast<std::uint64_t>(x.size(axis)));
+  }
+  const auto bytes = static_cast<std::size_t>(rows.count() * item_size(rows.dtype()));
+  digest.add(std::span(static_cast<const std::byte*>(rows.untyped_data()), bytes));
+  return digest.value();
+}
+
+}  // namespace
 
 Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss) {
@@ -18,7 +35,8 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
           [inputs, targets, loss = std::move(loss)](std::span<const index_t> chosen) {
             const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
             return loss(index_select(inputs, 0, rows), index_select(targets, 0, rows));
-          }};
+          },
+          digest_of(inputs) ^ digest_of(targets) * 3};
 }
 
 }  // namespace tessera::nn

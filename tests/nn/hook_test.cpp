@@ -129,8 +129,9 @@ std::vector<Tensor> training_step(models::SequenceClassifier& model, const model
 }
 
 TEST(Hook, IdentitiesChangeNoBit) {
-  for (const auto& [kind, layer] : kinds()) {
-    models::SequenceClassifier model = classifier_of(layer);
+  for (const auto& each : kinds()) {
+    const std::string& kind = each.first;
+    models::SequenceClassifier model = classifier_of(each.second);
     for (const bool padded : {false, true}) {
       const models::Tokens tokens = tokens_of(padded);
       const std::vector<Tensor> untouched = training_step(model, tokens);

@@ -141,7 +141,7 @@ TEST_F(Sweeps, SayWhatIsWrong) {
   const std::string call = options + "--save sweep ";
   expect_fails(
       "train_classifier",
-      {{options + "--seeds 0..2", "--seeds and --sweep need --save DIR"},
+      {{options + "--seeds 0..2", "--save must be given with --seeds or --sweep"},
        {call + "--seeds 2..1", "seeds: must be from 1 to 10000 seeds, got '2..1'"},
        {call + "--seeds 1,,2", "seeds: must have the form 0..4 or 0,3,7, got '1,,2'"},
        {call + "--seeds 1,1", "seeds must be at least 1, each given once"},

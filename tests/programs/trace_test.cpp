@@ -64,11 +64,11 @@ TEST_F(Traces, PartWhereAWeightDiffers) {
   trace(arguments_of(kPre, "layers.1.linear2.bias"), "ours.txt");
   const Outcome parted = run("compare_trace", "ours.txt " + pytorchs(kPre));
   EXPECT_EQ(parted.status, 1) << parted.errors;
-  EXPECT_EQ(
-      parted.output.find("layers.1.feed_forward: the traces differ here, at step 27 of 44"), 0u)
+  EXPECT_EQ(parted.output.find("layers.1.feed_forward: the traces differ here, at step 27 of 44"),
+            0u)
       << parted.output;
-  EXPECT_TRUE(
-      contains(parted.output, "  all steps before it agree, up to layers.1.feed_forward.activation\n"));
+  EXPECT_TRUE(contains(parted.output,
+                       "  all steps before it agree, up to layers.1.feed_forward.activation\n"));
   EXPECT_EQ(run("compare_trace", "--atol 1 --rtol 1 ours.txt " + pytorchs(kPre)).status, 0);
 }
 

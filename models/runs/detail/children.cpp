@@ -47,6 +47,8 @@ int result_of(const std::function<int()>& work) {
     code = work();
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
+  } catch (...) {
+    std::cerr << "an exception without a text\n";
   }
   std::cout.flush();
   std::cerr.flush();
@@ -93,8 +95,13 @@ Children::Ended Children::wait() {
     }
     for (std::size_t i = 0; i < children_.size(); ++i) {
       int status = 0;
-      if (children_[i] == 0 || ::waitpid(children_[i], &status, WNOHANG) != children_[i]) continue;
+      if (children_[i] == 0) continue;
+      const pid_t ended = ::waitpid(children_[i], &status, WNOHANG);
+      const bool is_lost =
+          ended < 0 && errno == ECHILD;  // the caller ignores SIGCHLD, or has waited
+      if (ended != children_[i] && !is_lost) continue;
       children_[i] = 0;
+      if (is_lost) return {i, kFailed};
       return {i, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
