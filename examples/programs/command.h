@@ -110,7 +110,7 @@ class Command {
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
 
-  /// Whether this call gives the option; false if the program has no such one.
+  /// Whether this call gives the option; false if the program does not have the option.
   bool is_given(const std::string& flag) const;
   /// The options that this call gives, except some, as a command line has them.
   std::vector<std::string> given(const std::vector<std::string>& except) const;

@@ -73,7 +73,8 @@ void Program::add_common_options() {
   add("--seeds", options.seeds, "sweep: a run for each random seed, as 0..4 or 0,3,7");
   add("--sweep", options.sweep,
       "sweep: a run for each combination of values, as lr=1e-4,3e-4 width=64,128");
-  add("--jobs", options.jobs, "sweep: runs side by side, with one thread each if more than 1",
+  add("--jobs", options.jobs,
+      "concurrent runs of a sweep; above 1, one thread per run unless --threads is given",
       {1, 1024});
   const auto checkpoint = [](const std::string& folder) {
     return [&folder] {

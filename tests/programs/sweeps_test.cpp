@@ -165,6 +165,22 @@ TEST_F(Sweeps, SayWhatIsWrong) {
   EXPECT_TRUE(fails("train_classifier", call + "--seeds 1..2 --sweep lr=1",
                     "sweep/runs.csv: line 1: must begin with lr,seed,steps,best_step,"));
   output_of("train_classifier", call + "--clip 2 --seeds 1..2 --overwrite");
+  // The same name, other lines.
+  write("train.tsv", contents(folder_ / "train.tsv") + "fruit\tan apple\n");
+  EXPECT_TRUE(fails("train_classifier", call + "--clip 2 --seeds 1..3",
+                    "options must be those of the sweep, '--train,"));
+  // Checkpoints of other axes count too.
+  output_of("train_classifier", options + "--save other --sweep lr=1e-3,2e-3");
+  fs::remove(folder_ / "other/runs.csv");
+  EXPECT_TRUE(fails("train_classifier", options + "--save other --clip 2 --sweep lr=3e-3",
+                    "options must be those of the sweep, '--clip,1', got '--clip,2'"));
+}
+
+TEST_F(Sweeps, EndWithoutNewsOfTheirChildren) {
+  const Outcome outcome = run("train_reverse", kReverse + "--save sweep --seeds 0..1",
+                              "timeout 60 env --ignore-signal=CHLD ");
+  EXPECT_EQ(outcome.status, 2) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "must end without an error")) << outcome.errors;
 }
 
 TEST_F(Sweeps, TheExperimentInFiftyLinesIsContinued) {

@@ -23,8 +23,8 @@ namespace tessera::runs {
 
 namespace {
 
-/// What a child is before it works: it ends with its parent, gets no signal of the terminal, which the
-/// parent forwards, and notes no signal as the parent does.
+/// Prepares the child: the kernel kills it when the parent ends, the parent forwards signals of the
+/// terminal, and signals end it as they do by default.
 void become_child(pid_t parent, int output, const sigset_t& signals) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(Children::kFailed);
