@@ -23,7 +23,7 @@ namespace detail {
 struct ProfileLog;
 }
 
-/// What one row of a profile stands for.
+/// How a profile groups calls into rows.
 enum class ProfileBy {
   kModule,    // a module: "layers.3.self_attn"
   kOp,        // an op in a module

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "tensor/detail/columns.h"
 #include "tensor/detail/profile_log.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -108,24 +109,6 @@ std::string cell(double value, int digits) {
 
 using Cells = std::vector<std::string>;
 
-/// The texts in columns: the first `texts` ones to the left, numbers to the right.
-std::string in_columns(const std::vector<Cells>& lines, std::size_t texts) {
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string table;
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::string space(widths[i] - line[i].size(), ' ');
-      table += (i > 0 ? "  " : "") + (i < texts ? line[i] + space : space + line[i]);
-    }
-    table.erase(table.find_last_not_of(' ') + 1);
-    table += '\n';
-  }
-  return table;
-}
-
 std::string table_of(const std::vector<ProfileRow>& rows, bool has_ops, double wall,
                      double peak_flops) {
   Cells head = {"module"};
@@ -153,7 +136,7 @@ std::string table_of(const std::vector<ProfileRow>& rows, bool has_ops, double w
                              cell(row.wait * 1e3, 2)});
     lines.push_back(std::move(line));
   }
-  std::string table = in_columns(lines, has_ops ? 3 : 2);
+  std::string table = detail::in_columns(lines, has_ops ? 3 : 2);
   if (hidden > 0) {
     table += str_cat(hidden, " rows below 0.1 %: ", cell(hidden_time * 1e3, 2), " ms\n");
   }

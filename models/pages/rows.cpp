@@ -1,7 +1,8 @@
 #include "models/pages/rows.h"
 
 #include <algorithm>
-#include <cstddef>
+
+#include "tensor/detail/columns.h"
 
 namespace tessera::pages {
 
@@ -17,23 +18,9 @@ std::string csv_cell(const std::string& text) {
 }  // namespace
 
 std::string table_text(const Rows& rows) {
-  const auto shown = [](const std::string& cell) { return cell.empty() ? std::string("-") : cell; };
-  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], shown(row[i]).size());
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string cell = shown(row[i]);
-      const std::string blanks(widths[i] - cell.size(), ' ');
-      text += i == 0 ? cell + blanks : "  " + blanks + cell;
-    }
-    text += '\n';
-  }
-  return text;
+  Rows shown = rows;
+  for (auto& row : shown) std::ranges::replace(row, std::string(), std::string("-"));
+  return detail::in_columns(shown, 1);
 }
 
 std::string csv_text(const Rows& rows) {
