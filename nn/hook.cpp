@@ -80,8 +80,8 @@ Hook::~Hook() {
   if (number_ > paused_up_to) --active_hooks;
 }
 
-bool Hook::matches(std::string_view name) const {
-  return matches_pattern(pattern_.text, name);
+bool Hook::is_called_for(std::string_view name) const {
+  return number_ > paused_up_to && matches_pattern(pattern_.text, name);
 }
 
 Tensor Hook::call(const Step& step) {
@@ -114,7 +114,7 @@ bool is_hooked(const char* name) {
   if (active_hooks == 0) return false;
   const std::string full = step_name(name);
   for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
-    if (hook->number_ > paused_up_to && hook->matches(full)) return true;
+    if (hook->is_called_for(full)) return true;
   }
   return false;
 }
@@ -127,7 +127,7 @@ Tensor replacement(const char* name, const Tensor& y) {
   if (packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows()) step.packed = packed;
   std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy others
   for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
-    if (hook->number_ > paused_up_to && hook->matches(full)) numbers.push_back(hook->number_);
+    if (hook->is_called_for(full)) numbers.push_back(hook->number_);
   }
   Tensor result;
   const PausedHooks paused;

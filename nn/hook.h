@@ -105,7 +105,7 @@ class Hook {
   };
 
   Hook(Pattern pattern, Function function);
-  bool matches(std::string_view name) const;
+  bool is_called_for(std::string_view name) const;
   Tensor call(const Step& step);
 
   template <class F>

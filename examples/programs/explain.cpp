@@ -61,11 +61,10 @@ index_t baseline_token(const text::Tokenizer& tokenizer) {
 
 /// The encoding with the baseline's token in the place of each token of a text.
 text::Encoding baseline_of(const Subject& subject) {
+  const index_t token = baseline_token(*subject.reader.tokenizer);
   text::Encoding baseline = subject.encoding;
   for (std::size_t t = 0; t < baseline.ids.size(); ++t) {
-    if (baseline.texts[t] != text::kNoText) {
-      baseline.ids[t] = baseline_token(*subject.reader.tokenizer);
-    }
+    if (baseline.texts[t] != text::kNoText) baseline.ids[t] = token;
   }
   return baseline;
 }
@@ -86,7 +85,8 @@ pages::ExplainedText explained(const Subject& subject, index_t points) {
   found.baseline = why.baseline;
   found.error = why.error;
   found.heads = inspect::head_ablation(score);
-  found.patches = inspect::value_of(score) - inspect::activation_patching(baseline, score).scores;
+  const inspect::Patching patching = inspect::activation_patching(baseline, score);
+  found.patches = patching.to - patching.scores;
   return found;
 }
 

@@ -51,9 +51,9 @@ std::string kept_log(const std::filesystem::path& path, index_t step) {
 }
 
 nn::Communicator& processes_of(const nn::Trainer& trainer) {
-  static nn::OneProcess alone;
+  static nn::OneProcess one;
   nn::Communicator* const processes = trainer.options().processes;
-  return processes != nullptr ? *processes : alone;
+  return processes != nullptr ? *processes : one;
 }
 
 /// Our hook, then the caller's.

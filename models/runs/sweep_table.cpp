@@ -24,19 +24,26 @@ using Measure = std::pair<const char*, std::optional<double> pages::LoggedStep::
 constexpr Measure kHeldOut[] = {{"held_out_accuracy", &pages::LoggedStep::held_out_accuracy},
                                 {"held_out_loss", &pages::LoggedStep::held_out_loss}};
 
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
 struct Setting {
   std::vector<const SweepResult*> runs = {};
 
   double mean() const {
-    double sum = 0;
-    for (const SweepResult* run : runs) sum += run->value;
-    return sum / static_cast<double>(runs.size());
+    std::vector<double> values;
+    for (const SweepResult* run : runs) values.push_back(run->value);
+    return mean_of(values);
   }
   /// Of a sample; none of a single run.
   std::string deviation() const {
     if (runs.size() < 2) return "";
+    const double middle = mean();
     double sum = 0;
-    for (const SweepResult* run : runs) sum += std::pow(run->value - mean(), 2);
+    for (const SweepResult* run : runs) sum += std::pow(run->value - middle, 2);
     return number_text(std::sqrt(sum / static_cast<double>(runs.size() - 1)));
   }
   /// This less the other, for each seed that both have.
@@ -144,10 +151,8 @@ pages::Rows setting_rows(std::span<const SweepResult> results) {
       append(rows.back(), {"", "", ""});
       continue;
     }
-    double sum = 0;
-    for (const double d : differences[i - 1]) sum += d;
-    append(rows.back(), {number_text(sum / static_cast<double>(differences[i - 1].size())),
-                         number_text(chances[i - 1]), number_text(corrected[i - 1])});
+    append(rows.back(), {number_text(mean_of(differences[i - 1])), number_text(chances[i - 1]),
+                         number_text(corrected[i - 1])});
   }
   return rows;
 }
