@@ -93,10 +93,15 @@ void Program::run_sweep() {
   const runs::SweepOptions sweep = sweep_options();
   const runs::SweepEnding ending = runs::run_sweep(
       sweep, [&](const runs::SweepRun& run) -> runs::Ending { become(words_of(run)); },
-      {.end = [](const runs::SweepResult& result, std::size_t finished, std::size_t runs) {
-        std::cout << finished << '/' << runs << "  " << result.run.name << "  " << result.measure
-                  << ' ' << result.value << std::endl;
-      }});
+      {.end =
+           [](const runs::SweepResult& result, std::size_t finished, std::size_t runs) {
+             std::cout << finished << '/' << runs << "  " << result.run.name << "  "
+                       << result.measure << ' ' << result.value << std::endl;
+           },
+       .failure =
+           [](const runs::SweepRun& run, const std::string& error) {
+             std::cout << "failed  " << run.name << ": " << error << std::endl;
+           }});
   std::cout << (ending.is_finished ? "\n" : "") << ending.text;
   if (ending.signal != 0) throw StoppedBySignal{ending.signal};
 }

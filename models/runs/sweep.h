@@ -42,6 +42,7 @@ struct SweepHooks {
   std::function<void(const SweepRun&)> begin = {};
   /// After the result is saved, with the number of runs that have one.
   std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
+  std::function<void(const SweepRun&, const std::string& error)> failure = {};
 };
 
 /// How a call of a sweep has ended.
@@ -55,13 +56,15 @@ struct SweepEnding {
 };
 
 /// Calls `train` for each run without a result, in the order of plan_runs(). A run that `train` returns
-/// as stopped stops the sweep; the next call continues with that run. `train` leaves the run's files in
-/// run.folder, as in_folder() names them.
+/// as stopped stops the sweep; the next call continues with that run. If a run fails, the others are
+/// run, then the first error is thrown; the next call repeats the failed runs. `train` leaves the run's
+/// files in run.folder, as in_folder() names them.
 ///
 /// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, its facts; in the end
-/// also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the curves of all runs.
-/// **Errors**: as plan_runs; a folder with a sweep of other axes or facts, or in use; those of `train`,
-/// with `jobs` as the last line of the run's output.
+/// also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the curves of all runs. The folder
+/// of a run with a result has an empty file `finished`.
+/// **Errors**: as plan_runs; a folder with a sweep of other facts, or in use; the first error of
+/// `train`, with `jobs` as the last line of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
                       const SweepHooks& hooks = {});

@@ -91,10 +91,10 @@ struct Experiment {
   TemporaryFolder folder = {};
   int calls = 0;
   index_t stop_in_call = -1;
-  bool throws = false;
+  bool throws = false;  // in runs with lr = 0.1
 
   runs::Ending train(const runs::SweepRun& run) {
-    if (throws) throw std::runtime_error("the data is lost");
+    if (throws && run.number("lr") == 0.1) throw std::runtime_error("the data is lost");
     manual_seed(run.seed);
     Net net;
     nn::set_requires_grad(net);
@@ -169,24 +169,35 @@ TEST(Sweep, StopsBySignalBetweenRuns) {
   EXPECT_EQ(end.text, "stopped: 1 of 3 runs are finished; start it again to continue\n");
 }
 
+TEST(Sweep, GoesOnAfterARunThatFails) {
+  Experiment all;
+  for (const index_t jobs : {0, 1, 2}) {
+    const std::string name = str_cat("jobs", jobs);
+    all.throws = true;
+    const std::string text = file_error([&] { all.run(name, jobs); });
+    EXPECT_TRUE(contains(text, "lr=0.1,seed=1: ")) << text;
+    EXPECT_TRUE(contains(text, "the data is lost")) << text;
+    EXPECT_TRUE(contains(text, "; 2 runs failed, 2 of 4 runs are finished; start it again"))
+        << text;
+    EXPECT_EQ(contains(text, "must end without an error, got exit code 2: "), jobs > 0) << text;
+    EXPECT_FALSE(std::filesystem::exists(all.folder.path() / name / "sweep.csv"));
+    all.throws = false;
+    EXPECT_TRUE(all.run(name, jobs).is_finished);
+    EXPECT_EQ(all.file(name + "/sweep.csv"), all.file("jobs0/sweep.csv"));
+  }
+}
+
 TEST(Sweep, SaysWhatIsWrong) {
   Experiment all;
-  all.throws = true;
-  EXPECT_THROW(all.run("sweep"), std::runtime_error);
-  const std::string text = file_error([&] { all.run("sweep", 2); });
-  EXPECT_TRUE(contains(text, "must end without an error, got exit code 2: the data is lost; see "))
-      << text;
-  all.throws = false;
   all.run("sweep", 0, false, {{"data", "a, \"b\""}});
   EXPECT_EQ(all.file("sweep/options.csv"), "option,value\ndata,\"a, \"\"b\"\"\"\n");
   EXPECT_TRUE(
       contains(file_error([&] { all.run("sweep"); }), "options must be those of the sweep"));
-  std::ofstream(all.folder.path() / "sweep/runs.csv")
-      << "lr,seed,steps,best_step,loss\n0.1,1,x,,1\n";
+  std::filesystem::remove(all.folder.path() / "sweep/lr=0.1,seed=1/log.csv");
   EXPECT_TRUE(contains(file_error([&] {
                          all.run("sweep", 0, false, {{"data", "a, \"b\""}});
                        }),
-                       "runs.csv: line 2: must end with steps, best step and loss, got 'x,,1'"));
+                       "lr=0.1,seed=1/log.csv"));
 }
 
 }  // namespace
