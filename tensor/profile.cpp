@@ -59,6 +59,7 @@ std::uint32_t ProfileLog::node_of(SpanKind kind, const char* name, index_t step_
                       .is_backward = in.is_backward || kind == SpanKind::kBackward,
                       .name = name,
                       .number = step_number,
+                      .threads = thread_count(),
                       .parent = current,
                       .module = is_op ? module : made,
                       .outer = module};
@@ -72,12 +73,8 @@ std::uint32_t ProfileLog::node_of(SpanKind kind, const char* name, index_t step_
 }
 
 void ProfileLog::open(std::uint32_t i) {
-  ProfileNode& node = nodes[i];
-  const bool has_room = events.size() < kMostEvents;
-  node.event = has_room ? std::ssize(events) : -1;
-  if (has_room) events.push_back({i, 0, 0});
   current = i;
-  node.begin = profile_time();
+  nodes[i].begin = profile_time();
 }
 
 void ProfileLog::close(index_t end) {
@@ -85,7 +82,7 @@ void ProfileLog::close(index_t end) {
   const index_t time = end - node.begin;
   node.time += time;
   ++node.calls;
-  if (node.event >= 0) events[static_cast<std::size_t>(node.event)] = {current, node.begin, time};
+  if (events.size() < kMostEvents) events.push_back({current, node.begin, time});
   current = node.parent;
 }
 
@@ -99,6 +96,10 @@ void add_work(double flops, double bytes) noexcept {
   if (log == nullptr) return;
   log->nodes[log->current].flops += flops;
   log->nodes[log->current].bytes += bytes;
+}
+
+void add_arguments(double bytes) noexcept {
+  if (ProfileLog* const log = active_log()) log->nodes[log->current].arguments += bytes;
 }
 
 }  // namespace detail

@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tensor/kernels/types.h"
+#include "tensor/machine_speed.h"
 
 namespace tessera {
 
@@ -36,11 +38,12 @@ struct ProfileRow {
   std::string op;            // empty: the module's own time outside ops
   bool is_backward = false;  // a part of a backward pass
   index_t calls = 0;
-  double total = 0;  // with the steps inside
-  double self = 0;   // without them
-  double flops = 0;  // of `total`
-  double bytes = 0;  // of `total`; 0 if unknown
-  double wait = 0;   // of threads for the slowest thread of their parallel region, in `self`
+  double total = 0;        // with the steps inside
+  double self = 0;         // without them
+  double flops = 0;        // of `total`; products and attention
+  double bytes = 0;        // of `total`: inputs and outputs of ops
+  double thread_time = 0;  // `total` times the threads that each call may use
+  double wait = 0;         // of threads for the slowest thread of their parallel region, in `self`
 };
 
 /// Measures what all threads compute, from construction to stop(). Threads other than the one that
@@ -64,9 +67,14 @@ class Profile {
   double explained();
   /// In descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
-  /// wall(), then the rows by module and by op. `peak_flops` is what the machine reaches at most, in
-  /// FLOP/s, for a column of percentages; no column if 0.
-  std::string table(double peak_flops = 0);
+  /// What "% of peak" and "% of bandwidth" compare with: measured once, by the first call.
+  const MachineSpeed& machine();
+  /// A heading, then rows() as texts; the last line sums up the rows below 0.1 % of wall().
+  std::vector<std::vector<std::string>> cells(ProfileBy by);
+  /// wall(), explained() and the number of threads in one line.
+  std::string summary();
+  /// summary(), then the cells by op and by module.
+  std::string table();
   /// Writes the spans as a file for ui.perfetto.dev or chrome://tracing.
   /// **Errors**: as write_file. **Source**: Trace Event Format, "complete events".
   void write_trace(const std::filesystem::path& path);
@@ -75,9 +83,9 @@ class Profile {
   friend detail::ProfileLog;
 
   std::uint32_t number_;
-  index_t begin_, end_ = 0;  // in nanoseconds; 0: it measures
-  std::vector<std::unique_ptr<detail::ProfileLog>>
-      logs_;  // the first is of the thread that made it
+  index_t begin_, end_ = 0;                                // in nanoseconds; 0: it measures
+  std::vector<std::unique_ptr<detail::ProfileLog>> logs_;  // the first: of the thread that made it
+  std::optional<MachineSpeed> machine_;
 };
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 // What a profile says: rows, tables and a trace.
 #include <algorithm>
 #include <iomanip>
+#include <locale>
 #include <map>
 #include <sstream>
 #include <tuple>
@@ -55,17 +56,17 @@ RowKey row_key(const ProfileLog& log, std::uint32_t i, ProfileBy by) {
 
 /// The self time, flops and bytes of each node; of the last two with those of the steps inside.
 struct NodeSums {
-  explicit NodeSums(const ProfileLog& log) {
-    for (const ProfileNode& node : log.nodes) {
-      self.push_back(node.time);
-      flops.push_back(node.flops);
-      bytes.push_back(node.bytes);
-    }
-    for (std::size_t i = log.nodes.size(); --i > 0;) {  // a step comes after the one around it
-      const std::uint32_t parent = log.nodes[i].parent;
-      self[parent] -= log.nodes[i].time;
-      flops[parent] += flops[i];
-      bytes[parent] += bytes[i];
+  explicit NodeSums(const std::vector<ProfileNode>& nodes)
+      : self(nodes.size()), flops(nodes.size()), bytes(nodes.size()) {
+    for (std::size_t i = nodes.size(); --i > 0;) {  // a step comes after the one around it
+      const ProfileNode& node = nodes[i];
+      self[i] += node.time;
+      flops[i] += node.flops;
+      // An op of uncounted work moves at least its arguments.
+      bytes[i] = node.bytes > 0 ? bytes[i] + node.bytes : std::max(bytes[i], node.arguments);
+      self[node.parent] -= node.time;
+      flops[node.parent] += flops[i];
+      bytes[node.parent] += bytes[i];
     }
   }
 
@@ -74,7 +75,7 @@ struct NodeSums {
 };
 
 void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>& rows) {
-  const NodeSums sums(log);
+  const NodeSums sums(log.nodes);
   std::vector<RowKey> keys(1);
   for (std::uint32_t i = 1; i < log.nodes.size(); ++i) {
     const ProfileNode& node = log.nodes[i];
@@ -89,6 +90,7 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
     if (outer != 0) continue;
     row.calls += node.calls;
     row.total += seconds_of(node.time);
+    row.thread_time += seconds_of(node.time) * node.threads;
     row.flops += sums.flops[i];
     row.bytes += sums.bytes[i];
   }
@@ -99,48 +101,17 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
 /// Rows below this share of the wall-clock time are summed up in the last line.
 constexpr double kLeastShare = 0.001;
 
-std::string cell(double value, int digits) {
-  if (value == 0) return "-";
+/// part / whole * scale, with one digit after the point; "-" if a number is missing.
+std::string ratio(double part, double whole, double scale = 1, int digits = 1) {
+  if (part == 0 || whole <= 0) return "-";
   std::ostringstream text;
   text.imbue(std::locale::classic());
-  text << std::fixed << std::setprecision(digits) << value;
+  text << std::fixed << std::setprecision(digits) << part / whole * scale;
   return text.str();
 }
 
-using Cells = std::vector<std::string>;
-
-std::string table_of(const std::vector<ProfileRow>& rows, bool has_ops, double wall,
-                     double peak_flops) {
-  Cells head = {"module"};
-  if (has_ops) head.emplace_back("op");
-  head.insert(head.end(), {"pass", "calls", "total ms", "self ms", "% of wall", "GFLOP/s"});
-  if (peak_flops > 0) head.emplace_back("% of peak");
-  head.insert(head.end(), {"GB/s", "wait ms"});
-  std::vector<Cells> lines = {std::move(head)};
-  index_t hidden = 0;
-  double hidden_time = 0;
-  for (const ProfileRow& row : rows) {
-    if (row.self < kLeastShare * wall) {
-      ++hidden;
-      hidden_time += row.self;
-      continue;
-    }
-    const double rate = row.total > 0 ? row.flops / row.total : 0;
-    Cells line = {row.module.empty() ? "-" : row.module};
-    if (has_ops) line.push_back(row.op.empty() ? "-" : row.op);
-    line.insert(line.end(), {row.is_backward ? "backward" : "forward", std::to_string(row.calls),
-                             cell(row.total * 1e3, 2), cell(row.self * 1e3, 2),
-                             cell(row.self / wall * 100, 1), cell(rate * 1e-9, 1)});
-    if (peak_flops > 0) line.push_back(cell(rate / peak_flops * 100, 1));
-    line.insert(line.end(), {cell(row.total > 0 ? row.bytes / row.total * 1e-9 : 0, 1),
-                             cell(row.wait * 1e3, 2)});
-    lines.push_back(std::move(line));
-  }
-  std::string table = detail::in_columns(lines, has_ops ? 3 : 2);
-  if (hidden > 0) {
-    table += str_cat(hidden, " rows below 0.1 %: ", cell(hidden_time * 1e3, 2), " ms\n");
-  }
-  return table;
+std::string milliseconds(double seconds) {
+  return ratio(seconds, 1, 1e3, 2);
 }
 
 // ---- the trace ----
@@ -203,16 +174,52 @@ std::vector<ProfileRow> Profile::rows(ProfileBy by) {
   return rows;
 }
 
-std::string Profile::table(double peak_flops) {
-  const double all = wall();
-  std::string text = str_cat("wall ", cell(all, 3), " s, self times of the main thread ",
-                             cell(explained() * 100, 1), " %, threads ", logs_.size(), '\n');
-  const auto add = [&](ProfileBy by, bool has_ops) {
-    text += '\n' + table_of(rows(by), has_ops, all, peak_flops);
-  };
-  add(ProfileBy::kMergedOp, true);
-  add(ProfileBy::kModule, false);
-  return text;
+const MachineSpeed& Profile::machine() {
+  stop();
+  if (!machine_) machine_ = measure_machine();
+  return *machine_;
+}
+
+std::vector<std::vector<std::string>> Profile::cells(ProfileBy by) {
+  std::vector<std::vector<std::string>> lines = {{"module", "op", "pass", "calls", "total ms",
+                                                  "self ms", "% of wall", "GFLOP/s", "% of peak",
+                                                  "GB/s", "% of bandwidth", "wait ms"}};
+  index_t hidden = 0;
+  double hidden_time = 0;
+  for (const ProfileRow& row : rows(by)) {
+    if (row.self < kLeastShare * wall()) {
+      ++hidden;
+      hidden_time += row.self;
+      continue;
+    }
+    lines.push_back({row.module.empty() ? "-" : row.module, row.op.empty() ? "-" : row.op,
+                     row.is_backward ? "backward" : "forward", std::to_string(row.calls),
+                     milliseconds(row.total), milliseconds(row.self), ratio(row.self, wall(), 100),
+                     ratio(row.flops, row.total, 1e-9),
+                     ratio(row.flops, row.thread_time * machine().flops, 100),
+                     ratio(row.bytes, row.total, 1e-9),
+                     ratio(row.bytes, row.thread_time * machine().bytes, 100),
+                     milliseconds(row.wait)});
+  }
+  if (hidden > 0) {
+    lines.push_back({str_cat(hidden, " rows below 0.1 %"), "-", "-", "-", "-",
+                     milliseconds(hidden_time), ratio(hidden_time, wall(), 100)});
+    lines.back().resize(lines[0].size(), "-");
+  }
+  if (by == ProfileBy::kModule) {
+    for (auto& line : lines) line.erase(line.begin() + 1);
+  }
+  return lines;
+}
+
+std::string Profile::summary() {
+  return str_cat("wall ", ratio(wall(), 1, 1, 3), " s, self times of the main thread ",
+                 ratio(explained(), 1, 100), " %, threads ", logs_.size());
+}
+
+std::string Profile::table() {
+  return summary() + "\n\n" + detail::in_columns(cells(ProfileBy::kMergedOp), 3) + '\n' +
+         detail::in_columns(cells(ProfileBy::kModule), 2);
 }
 
 void Profile::write_trace(const std::filesystem::path& path) {

@@ -51,6 +51,8 @@ class Span {
 ProfiledStep current_step();
 
 void add_work(double flops, double bytes) noexcept;
+/// Adds bytes of an op's inputs or outputs. They are what the op moves, unless add_work counts it.
+void add_arguments(double bytes) noexcept;
 
 }  // namespace detail
 

@@ -17,6 +17,7 @@
 #include "examples/programs/processes.h"
 #include "examples/programs/processes_launch.h"
 #include "examples/programs/same_files.h"
+#include "models/pages/profile_page.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -157,7 +158,8 @@ Command::Command(std::string name, const std::string& description)
   add("--threads", threads_, "threads per process; its share of the machine if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
-             "trace of the time of each step, .json; a table of it goes to standard error");
+             "the time of each step, as a page (.html) or a trace (.json), with a table on "
+             "standard error");
 }
 
 Command::~Command() = default;
@@ -320,6 +322,9 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
             processes().size(), "; start it without mpirun");
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
+    const bool is_profile_page = profile_.ends_with(".html");
+    require(profile_.empty() || is_profile_page || profile_.ends_with(".json"), "--profile",
+            "must end in .html or .json, got ", printable(profile_));
     std::optional<Profile> profile;
     if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
@@ -331,7 +336,11 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     }
     flush_output();
     if (profile) {
-      profile->write_trace(profile_);
+      if (is_profile_page) {
+        pages::write_profile_page(profile_, *profile, "Where the time of " + name_ + " went");
+      } else {
+        profile->write_trace(profile_);
+      }
       std::cerr << profile->table();
     }
     return stopped;

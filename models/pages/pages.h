@@ -5,6 +5,7 @@
 #include "models/pages/chart.h"
 #include "models/pages/explanation_page.h"
 #include "models/pages/page.h"
+#include "models/pages/profile_page.h"
 #include "models/pages/ranks.h"
 #include "models/pages/rows.h"
 #include "models/pages/run_log.h"

@@ -6,6 +6,14 @@
 
 namespace tessera {
 
+void detail::count_elements(const Tensor& x) {
+  index_t bytes = x.count() * item_size(x.dtype());
+  for (index_t axis = 0; bytes > 0 && axis < x.rank(); ++axis) {
+    if (x.strides()[axis] == 0) bytes /= x.shape()[axis];
+  }
+  add_arguments(static_cast<double>(bytes));
+}
+
 bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
   return active_recorder != nullptr &&
          std::any_of(inputs.begin(), inputs.end(),
@@ -17,11 +25,17 @@ const Tensor& Saved::get() const {
           tensor_.dtype(), " tensor of shape ", tensor_.shape(),
           " must not be written to before the gradient of ", op_,
           " has read it; clone() it before the write, or write after backward");
+  if (detail::is_profiling()) detail::count_elements(tensor_);
   return tensor_;
 }
 
 Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs)
     : span_(detail::SpanKind::kForward, op), op_(op) {
+  if (detail::is_profiling()) {
+    for (const Tensor* x : inputs) {
+      if (x != nullptr) detail::count_elements(*x);
+    }
+  }
   if (!wants_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
   recorder_ = std::exchange(active_recorder, nullptr);
@@ -29,6 +43,7 @@ Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs
 
 Recording::Recording(const char* op, std::span<const Tensor> inputs)
     : span_(detail::SpanKind::kForward, op), op_(op) {
+  if (detail::is_profiling()) std::ranges::for_each(inputs, detail::count_elements);
   if (active_recorder == nullptr) return;
   if (std::none_of(inputs.begin(), inputs.end(), is_recorded)) return;
   for (const Tensor& x : inputs) slots_.push_back(x.grad_slot());

@@ -21,6 +21,13 @@
 
 namespace tessera {
 
+namespace detail {
+
+/// Counts the elements of `x`, each once, as read or written by this thread's innermost open step.
+void count_elements(const Tensor& x);
+
+}  // namespace detail
+
 /// A tensor that a backward reads again: the elements that the op has seen, or an error.
 ///
 /// Every tensor that a closure keeps and that others may hold too, is kept as one of these.
@@ -64,6 +71,7 @@ class Recording {
   /// `y`, recorded with the backward that `make_backward()` returns if a gradient is wanted.
   template <class MakeBackward>
   Tensor finish(Tensor y, const MakeBackward& make_backward) {
+    if (detail::is_profiling()) detail::count_elements(y);
     if (recorder_ != nullptr) {
       Backward backward = make_backward();
       recorder_->record(op_, y, std::move(slots_), std::move(backward));

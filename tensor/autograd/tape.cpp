@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "tensor/autograd/recording.h"
 #include "tensor/error.h"
 
 namespace tessera {
@@ -18,6 +19,16 @@ std::uint64_t next_recording() {
 }
 
 thread_local detail::TapeScope* newest_scope = nullptr;
+
+/// Counts what a backward reads and writes besides what it has saved. A gradient that is passed on
+/// is not moved.
+void count_gradients(const Tensor& dy, const GradSlots& slots) {
+  detail::count_elements(dy);
+  for (const auto& slot : slots) {
+    if (!slot || slot->gradient.storage() == dy.storage()) continue;
+    detail::count_elements(slot->gradient);
+  }
+}
 
 }  // namespace
 
@@ -131,6 +142,7 @@ void Tape::run_last() {
   const detail::Span span(detail::SpanKind::kBackward, entry.op, -1, entry.step);
   Gradients dx(entry.inputs);
   entry.backward(dy, dx);
+  if (detail::is_profiling()) count_gradients(dy, entry.inputs);
 }
 
 std::vector<Tape::FirstUse> Tape::first_uses() const {

@@ -15,6 +15,7 @@ struct ProfileNode {
   bool is_backward = false;
   const char* name = "";
   index_t number = -1;       // of a module; -1: it has none
+  int threads = 1;           // that it may use
   std::uint32_t parent = 0;  // the step in which it was opened
   std::uint32_t module = 0;  // the module or scope that it counts for: itself, if it is one
   std::uint32_t outer = 0;   // of a module or scope: the module around it
@@ -24,9 +25,9 @@ struct ProfileNode {
   index_t time = 0;  // in nanoseconds
   index_t wait = 0;
   double flops = 0, bytes = 0;
+  double arguments = 0;  // bytes of inputs and outputs
 
-  index_t begin = 0;   // of the last call
-  index_t event = -1;  // its place in the log; -1: the log is full
+  index_t begin = 0;  // of the last call
 };
 
 struct ProfileEvent {
@@ -54,7 +55,7 @@ struct ProfileLog {
   std::string path;      // the modules that were open when it began
   std::uint32_t current = 0;
   std::vector<ProfileNode> nodes;
-  std::deque<ProfileEvent> events;  // a step in front of the steps inside; never moved
+  std::deque<ProfileEvent> events;  // a step after the steps inside; never moved
 };
 
 index_t profile_time();

@@ -73,17 +73,9 @@ double packed_share(const PackedRows& packed) {
 
 /// Counts the work of a pass, `passes` times that of the forward. Masked scores count as computed,
 /// except those outside a window.
-void count_attention(const Operands& x, double passes,
-                     std::initializer_list<const Tensor*> outputs) {
+void count_attention(const Operands& x, double passes) {
   if (!is_profiling()) return;
-  const double flops = passes * static_cast<double>(flops_of(x)) * packed_share(x.packed);
-  double bytes = 0;
-  const auto add = [&](const Tensor& t) {
-    if (t.defined()) bytes += static_cast<double>(t.count() * item_size(t.dtype()));
-  };
-  for (const Tensor* const t : {&x.q, &x.k, &x.v}) add(*t);
-  for (const Tensor* const t : outputs) add(*t);
-  count_work(flops, bytes);
+  count_work(passes * static_cast<double>(flops_of(x)) * packed_share(x.packed), 0);
 }
 
 /// Checks that there is one length per sequence, at most the number of keys.
@@ -159,7 +151,7 @@ void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
                                        flops_of(x) / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
   args.workspace = workspace.mutable_data<T>();
-  count_attention(x, 1, {&y.out, &y.weights, &y.statistics});
+  count_attention(x, 1);
   kernel.attention(args);
 }
 
@@ -188,7 +180,7 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
                                           5 * flops_of(x) / (2 * kernels::kFlopsPerOperation));
   Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(args)}, dtype_of<T>);
   forward.workspace = workspace.mutable_data<T>();
-  count_attention(x, 2.5, {&y.out, &y.statistics, &d_out, &dq, &dk, &dv, &d_bias});
+  count_attention(x, 2.5);
   kernel.attention_backward(args);
   dx.add(kQ, dq);
   dx.add(kK, dk);

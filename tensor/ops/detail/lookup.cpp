@@ -8,6 +8,7 @@
 #include "tensor/detail/loop.h"
 #include "tensor/error.h"
 #include "tensor/kernels/table.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::detail {
 
@@ -49,6 +50,7 @@ Tensor take(const Tensor& x, const Lookup& lookup) {
   const Tensor& index = lookup.index;
   const index_t id_stride = lookup.id_stride;
   Tensor result = Tensor::empty(index.shape(), x.dtype());
+  count_work(0, 2 * static_cast<double>(result.count() * item_size(x.dtype())));  // not all of x
   const auto plan =
       plan_loop<3>(index.shape(), {result.strides(), lookup.strides, index.strides()});
   const index_t x_step = plan.strides[1].back();

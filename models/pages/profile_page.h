@@ -1,0 +1,19 @@
+// Where the time of a program went, as a page.
+//
+//   pages::write_profile_page("profile.html", profile);
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tensor/profile.h"
+
+namespace tessera::pages {
+
+/// Writes the page, whole or not at all: the modules as boxes as wide as their time, forward and
+/// backward, and the tables of Profile::cells. `title` is plain text.
+/// **Errors**: as write_page().
+void write_profile_page(const std::filesystem::path& path, Profile& profile,
+                        const std::string& title = "Where the time went");
+
+}  // namespace tessera::pages

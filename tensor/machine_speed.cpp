@@ -1,0 +1,74 @@
+#include "tensor/machine_speed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "tensor/kernels/parallel.h"
+#include "tensor/kernels/table.h"
+#include "tensor/tensor.h"
+
+namespace tessera {
+
+namespace {
+
+/// The shortest of at least three runs, in at least 20 ms.
+template <class Run>
+double best_seconds(const Run& run) {
+  constexpr double kLeast = 0.02;
+  double best = std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (int i = 0; i < 3 || sum < kLeast; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    best = std::min(best, time.count());
+    sum += time.count();
+  }
+  return best;
+}
+
+double product_flops() {
+  constexpr index_t n = 1024;
+  const auto& kernel = kernels::table().of<float>();
+  const Tensor a = Tensor::empty({n, n}).fill(1);
+  const kernels::MatrixRef<float> matrix = {a.data<float>(), n, 1};
+  Tensor packed = Tensor::empty({kernel.packed_size(n, n)});
+  kernel.pack_b(n, n, matrix, packed.mutable_data<float>());
+  Tensor c = Tensor::empty({n, n});
+  kernels::GemmArgs<float> args = {
+      {.m = n, .n = n, .k = n, .c = {c.mutable_data<float>(), n}, .workers = thread_count()},
+      matrix,
+      kernels::SecondFactor<float>(packed.data<float>())};
+  Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)});
+  args.workspace = workspace.mutable_data<float>();
+  return 2.0 * n * n * n / best_seconds([&] { kernel.gemm(args); });
+}
+
+double copied_bytes() {
+  constexpr index_t kBytes = index_t{64} << 20;
+  const auto from = std::make_unique_for_overwrite<std::byte[]>(kBytes);
+  const auto to = std::make_unique_for_overwrite<std::byte[]>(kBytes);
+  const auto in_parts = [](const auto& work) {
+    kernels::parallel_for(kBytes, 1, [&](index_t begin, index_t end) {
+      work(begin, static_cast<std::size_t>(end - begin));
+    });
+  };
+  // Each thread touches its part first: the part is then in memory that is near to the thread.
+  in_parts([&](index_t begin, std::size_t size) { std::memset(&from[begin], 1, size); });
+  const double seconds = best_seconds([&] {
+    in_parts([&](index_t begin, std::size_t size) { std::memcpy(&to[begin], &from[begin], size); });
+  });
+  return 2.0 * kBytes / seconds;
+}
+
+}  // namespace
+
+MachineSpeed measure_machine() {
+  return {product_flops() / thread_count(), copied_bytes() / thread_count()};
+}
+
+}  // namespace tessera
