@@ -1,16 +1,12 @@
 #include "tensor/machine_speed.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
-#include <new>
 
+#include "tensor/detail/large_pages.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
 #include "tensor/tensor.h"
@@ -52,22 +48,10 @@ double product_flops() {
   return 2.0 * n * n * n / best_seconds([&] { kernel.gemm(args); });
 }
 
-using Memory = std::unique_ptr<std::byte[], decltype(&std::free)>;
-
-/// Memory in large pages if the system has them: small ones take longer to come than copies take.
-Memory large_pages(index_t bytes) {
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  const auto size = static_cast<std::size_t>(bytes);
-  void* const memory = std::aligned_alloc(kPage, size);
-  if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, size, MADV_HUGEPAGE);  // as a hint: it may fail
-  return {static_cast<std::byte*>(memory), &std::free};
-}
-
 double copied_bytes() {
   constexpr index_t kBytes = index_t{64} << 20;
-  const Memory from = large_pages(kBytes);
-  const Memory to = large_pages(kBytes);
+  const auto from = detail::large_pages<std::byte>(kBytes);
+  const auto to = detail::large_pages<std::byte>(kBytes);
   const auto in_parts = [](const auto& work) {
     kernels::parallel_for(kBytes, 1, [&](index_t begin, index_t end) {
       work(begin, static_cast<std::size_t>(end - begin));

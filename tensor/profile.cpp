@@ -82,7 +82,7 @@ void ProfileLog::close(index_t end) {
   const index_t time = end - node.begin;
   node.time += time;
   ++node.calls;
-  if (events.size() < kMostEvents) events.push_back({current, node.begin, time});
+  if (event_count < kMostEvents) events[event_count++] = {current, node.begin, time};
   current = node.parent;
 }
 

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <locale>
 #include <map>
+#include <span>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -147,7 +148,7 @@ std::string micro(index_t time) {
 void add_events(const ProfileLog& log, std::size_t thread, index_t begin, JsonList& events) {
   std::vector<std::string> texts;
   for (const ProfileNode& node : log.nodes) texts.push_back(event_of(log, node, thread));
-  for (const detail::ProfileEvent& event : log.events) {
+  for (const detail::ProfileEvent& event : std::span(log.events.get(), log.event_count)) {
     events.add(JsonText::written(texts[event.node] + ",\"ts\":" + micro(event.begin - begin) +
                                  ",\"dur\":" + micro(event.time) + '}'));
   }

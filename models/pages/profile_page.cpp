@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
@@ -12,11 +13,18 @@ namespace tessera::pages {
 
 namespace {
 
+/// "forward" before "backward", and "layers.2" before "layers.10".
+struct ShorterFirst {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  }
+};
+
 /// A module or an op in a picture of modules inside each other.
 struct Box {
   double self = 0;   // seconds
   double total = 0;  // with the boxes inside
-  std::map<std::string, Box> inside = {};
+  std::map<std::string, Box, ShorterFirst> inside = {};
 };
 
 /// The next part of a module's path, which is taken away: "layers.3" of "layers.3.self_attn".

@@ -2,10 +2,10 @@
 // that is called again from the same step is the same node, so time per node is all that tables need.
 #pragma once
 
-#include <deque>
 #include <string>
 #include <vector>
 
+#include "tensor/detail/large_pages.h"
 #include "tensor/profile_span.h"
 
 namespace tessera::detail {
@@ -55,7 +55,8 @@ struct ProfileLog {
   std::string path;      // the modules that were open when it began
   std::uint32_t current = 0;
   std::vector<ProfileNode> nodes;
-  std::deque<ProfileEvent> events;  // a step after the steps inside; never moved
+  LargePages<ProfileEvent> events = large_pages<ProfileEvent>(kMostEvents);
+  std::size_t event_count = 0;  // a step comes after the steps inside
 };
 
 index_t profile_time();

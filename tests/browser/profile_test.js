@@ -18,7 +18,7 @@ harness.main(async ({open, folder, run}) => {
     // Forward and backward have different colours, and boxes lie in the box around them.
     const passes = await page.$$eval('.all > .box > span', (all) =>
       all.map((each) => [each.textContent.split(' ')[0], getComputedStyle(each).backgroundColor]));
-    assert.deepStrictEqual(passes.map(([name]) => name), ['backward', 'forward']);
+    assert.deepStrictEqual(passes.map(([name]) => name), ['forward', 'backward']);
     assert.notStrictEqual(passes[0][1], passes[1][1]);
     const outside = await page.$$eval('.box .box', (all) => all.filter((box) => {
       const [inner, outer] = [box, box.parentElement.closest('.box')].map((each) => each.getBoundingClientRect());

@@ -55,6 +55,7 @@ TEST(ProfilePage, HasABoxForEachModuleAndOp) {
   EXPECT_NEAR(share_of(html, "self_attn", "layers.1"), 25, 15);
   EXPECT_NEAR(share_of(html, "layers.0", "forward"), first, 1);
   EXPECT_GT(share_of(html, "forward", "forward"), 90);
+  EXPECT_LT(html.find("title=\"forward"), html.find("title=\"backward"));
   EXPECT_TRUE(contains(html, "<th scope=\"row\">layers.*.self_attn</th><td>-</td>"));
 }
 
