@@ -100,6 +100,19 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
+bool is_page(const std::string& file) {
+  return file.ends_with(".html");
+}
+
+void write_profile(Profile& profile, const std::string& file, const std::string& program) {
+  if (is_page(file)) {
+    pages::write_profile_page(file, profile, "Where the time of " + program + " went");
+  } else {
+    profile.write_trace(file);
+  }
+  std::cerr << profile.table();
+}
+
 bool is_standard_input(const std::string& file) {
   return file.empty() || file == "-";
 }
@@ -322,27 +335,19 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
             processes().size(), "; start it without mpirun");
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
-    const bool is_profile_page = profile_.ends_with(".html");
-    require(profile_.empty() || is_profile_page || profile_.ends_with(".json"), "--profile",
-            "must end in .html or .json, got ", printable(profile_));
     std::optional<Profile> profile;
     if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
     files_.check(name_);
+    require(profile_.empty() || is_page(profile_) || profile_.ends_with(".json"), "--profile",
+            "must end in .html or .json, got ", printable(profile_));
     try {
       body();
     } catch (const StoppedBySignal& by) {
       stopped = 128 + by.signal;
     }
     flush_output();
-    if (profile) {
-      if (is_profile_page) {
-        pages::write_profile_page(profile_, *profile, "Where the time of " + name_ + " went");
-      } else {
-        profile->write_trace(profile_);
-      }
-      std::cerr << profile->table();
-    }
+    if (profile) write_profile(*profile, profile_, name_);
     return stopped;
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));

@@ -173,6 +173,8 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
        {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
        {"train_reverse", kReverse + "--profile none/p.json", "none/p.json: "},
+       {"train_reverse", kReverse + "--profile p.txt",
+        "--profile: must end in .html or .json, got 'p.txt'"},
        {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});
 }
 
