@@ -6,6 +6,7 @@
 
 #include "examples/programs/processes.h"
 #include "models/inspect/attention_flow.h"
+#include "models/inspect/heads.h"
 #include "models/pages/attention_page.h"
 #include "nn/hook.h"
 #include "tensor/autograd/tape.h"
@@ -50,6 +51,13 @@ index_t depth_of(const models::Encoder& encoder) {
   return encoder.order.empty() ? std::ssize(encoder.layers) : std::ssize(encoder.order);
 }
 
+models::Tokens tokens_of(const ReadText& text) {
+  models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
+  const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
+  if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
+  return tokens;
+}
+
 std::string numbered(const std::vector<index_t>& numbers, std::size_t place) {
   return std::to_string(numbers.empty() ? static_cast<index_t>(place) : numbers[place]);
 }
@@ -72,9 +80,11 @@ std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, i
 
 AttentionFile::AttentionFile(const AttentionOptions& options, const models::Encoder& encoder,
                              std::string about)
-    : file_(options.file), about_(std::move(about)) {
+    : file_(options.file), about_(std::move(about)), ablation_(options.ablation) {
   require(!file_.empty() || (options.layers.empty() && options.heads.empty()), kFlag,
           "must name a file if --attention-layers or --attention-heads is given");
+  require(!ablation_ || is_page(), "--attention-ablation",
+          "must be combined with --attention FILE.html");
   if (file_.empty()) return;
   require(is_page() || file_.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
           printable(file_));
@@ -105,33 +115,49 @@ void AttentionFile::check_size(index_t tokens) const {
           " tokens; choose fewer by --attention-layers and --attention-heads, or shorten the text");
 }
 
-pages::AttentionView AttentionFile::view_of(index_t count, const TokensOf& tokens_of,
-                                            const AttentionOf& attention_of) const {
+Tensor AttentionFile::ablation_of(const AblatedResult& result, index_t text) const {
+  const NoGrad not_recorded;
+  const auto output = [&] { return result.of(text).flatten().to(kFloat64); };
+  const Tensor whole = output();
+  const index_t likeliest = argmax(whole).item<index_t>();
+  Tensor falls = inspect::head_ablation([&] {
+    return result.is_logits ? output().select(0, likeliest) : cosine_similarity(output(), whole, 0);
+  });
+  if (request_.layers) falls = index_select(falls, 0, from_vector(*request_.layers));
+  return request_.heads ? index_select(falls, 1, from_vector(*request_.heads)) : falls;
+}
+
+pages::AttentionView AttentionFile::view_of(const AttentionTexts& texts) const {
   pages::AttentionView view = {.title = "Attention", .note = about_};
   view.layers = request_.layers.value_or(std::vector<index_t>());
   view.heads = request_.heads.value_or(std::vector<index_t>());
-  const index_t most = std::min(count, is_page() ? kMostTexts : 1);
+  if (ablation_) {
+    view.ablation = texts.result.is_logits
+                        ? "fall of the largest logit without the head"
+                        : "1 - cosine of " + texts.result.name + " with and without the head";
+  }
+  const index_t most = std::min(texts.count, is_page() ? kMostTexts : 1);
   index_t bytes = 0;
   for (index_t i = 0; i < most; ++i) {
-    pages::AttentionText text = {.tokens = tokens_of(i)};
+    pages::AttentionText text = {.tokens = texts.tokens(i)};
     const index_t tokens = std::ssize(text.tokens);
     if (i == 0) check_size(tokens);
     bytes += pages::attention_bytes(tokens, maps_);
     if (i > 0 && bytes > pages::kAttentionBytes) break;
-    const LayerAttention found = attention_of(i, request_);
+    const LayerAttention found = texts.attention(i, request_);
     for (const Tensor& layer : found.weights) text.weights.push_back(layer.select(0, 0));
     for (const Tensor& layer : found.lengths) text.lengths.push_back(layer.select(0, 0));
+    if (ablation_) text.ablation = ablation_of(texts.result, i);
     view.texts.push_back(std::move(text));
   }
-  view.left_out = count - std::ssize(view.texts);
+  view.left_out = texts.count - std::ssize(view.texts);
   return view;
 }
 
-void AttentionFile::write(index_t count, const TokensOf& tokens_of,
-                          const AttentionOf& attention_of) const {
+void AttentionFile::write(const AttentionTexts& texts) const {
   if (file_.empty() || !leaves_traces()) return;
-  require(count > 0, kFlag, "the input must have a text, got none");
-  const pages::AttentionView view = view_of(count, tokens_of, attention_of);
+  require(texts.count > 0, kFlag, "the input must have a text, got none");
+  const pages::AttentionView view = view_of(texts);
   if (is_page()) {
     pages::write_page(file_, pages::attention_page(view));
     return;
@@ -145,17 +171,22 @@ void AttentionFile::write(index_t count, const TokensOf& tokens_of,
   write_text(file_, pages::attention_svg(mean(layer, {0}), text.tokens, title));
 }
 
-void AttentionFile::write(index_t count, const text::Tokenizer& tokenizer,
-                          const models::TokenEncoder& encoder,
-                          const std::function<ReadText(index_t)>& read) const {
-  const auto tokens_of = [&](index_t i) {
+AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
+                               const models::TokenEncoder& encoder,
+                               std::function<ReadText(index_t text)> read) {
+  AttentionTexts texts = {.count = count, .tokens = {}, .attention = {}, .result = {}};
+  texts.tokens = [&tokenizer, read](index_t i) {
     std::vector<std::string> tokens;
     for (const index_t id : read(i).ids) tokens.emplace_back(tokenizer.token(id));
     return tokens;
   };
-  write(count, tokens_of, [&](index_t i, const AttentionRequest& request) {
+  texts.attention = [&encoder, read](index_t i, const AttentionRequest& request) {
     return attention_of(encoder, read(i), request);
-  });
+  };
+  texts.result.of = [&encoder, read = std::move(read)](index_t i) {
+    return encoder(tokens_of(read(i)));
+  };
+  return texts;
 }
 
 LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
@@ -183,11 +214,8 @@ LayerAttention attention_of(const models::Encoder& encoder, const AttentionReque
 
 LayerAttention attention_of(const models::TokenEncoder& encoder, const ReadText& text,
                             const AttentionRequest& request) {
-  models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
-  const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
-  if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
   return attention_of(encoder.encoder, request,
-                      [&] { return encoder.with_weights(tokens, request); });
+                      [&] { return encoder.with_weights(tokens_of(text), request); });
 }
 
 }  // namespace tessera::examples

@@ -6,7 +6,8 @@
 //   ...
 //   const examples::AttentionFile file(attention, encoder, "my model");    // checks the options
 //   ...
-//   file.write(std::ssize(lines), *tokenizer, token_encoder, [&](index_t i) { ... });
+//   file.write(examples::attention_texts(std::ssize(lines), *tokenizer, token_encoder,
+//                                        [&](index_t i) { ... }));
 //
 // Without the option this does nothing.
 #pragma once
@@ -28,6 +29,7 @@ struct AttentionOptions {
   std::string file;    // .html or .svg; empty: no file
   std::string layers;  // as in "0,2-5"; empty: all
   std::string heads;   // the same
+  bool ablation = false;
 };
 
 inline void add_attention_options(Command& command, AttentionOptions& options) {
@@ -37,6 +39,9 @@ inline void add_attention_options(Command& command, AttentionOptions& options) {
               "layers in --attention, as in 0,2-5; all if absent");
   command.add("--attention-heads", options.heads,
               "heads in --attention, as in 0,2-5; all if absent");
+  command.add("--attention-ablation", options.ablation,
+              "change of the result without each head, on the page of --attention; takes a forward "
+              "pass per head and text");
 }
 
 /// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name
@@ -55,6 +60,28 @@ struct LayerAttention {
   std::vector<Tensor> lengths;  // (1, H, T): inspect::value_lengths
 };
 
+/// What a model makes of text i, and its name on the page. --attention-ablation computes 1 - the cosine of
+/// this tensor with and without a head, or, if it holds logits, the fall of the largest.
+struct AblatedResult {
+  std::function<Tensor(index_t text)> of;
+  std::string name = "the output vectors";
+  bool is_logits = false;
+};
+
+/// The texts of a file, by their numbers.
+struct AttentionTexts {
+  index_t count;
+  std::function<std::vector<std::string>(index_t text)> tokens;
+  std::function<LayerAttention(index_t text, const AttentionRequest& request)> attention;
+  AblatedResult result;
+};
+
+/// Texts that `encoder` reads; `read` encodes them, and is called only for those that are shown. Weights
+/// have the bits of those with which the encoder computes. The result is the encoder's output.
+AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
+                               const models::TokenEncoder& encoder,
+                               std::function<ReadText(index_t text)> read);
+
 /// The file that --attention names, of one encoder. A page has the first texts, at most kMostTexts
 /// and as many as fit; a picture has the first text, the last of the layers and the mean of the heads.
 class AttentionFile {
@@ -65,34 +92,27 @@ class AttentionFile {
   AttentionFile() = default;
   /// `about` is a line on the page: which model this is.
   /// **Errors**: std::invalid_argument: a name that ends otherwise than in .html or .svg; layers or
-  /// heads that `encoder` does not have; options without a file.
+  /// heads that `encoder` does not have; options without a file; ablation without a page.
   AttentionFile(const AttentionOptions& options, const models::Encoder& encoder, std::string about);
 
   explicit operator bool() const { return !file_.empty(); }
   const std::string& name() const { return file_; }
 
-  /// The tokens of a text, and its attention.
-  using TokensOf = std::function<std::vector<std::string>(index_t text)>;
-  using AttentionOf = std::function<LayerAttention(index_t text, const AttentionRequest& request)>;
   /// Writes the file, whole or not at all. **Errors**: no text; one that is too long for a page;
   /// as write_file().
-  void write(index_t count, const TokensOf& tokens_of, const AttentionOf& attention_of) const;
-
-  /// The same for texts that `encoder` reads; `read` encodes them, and is called only for the first ones.
-  /// Weights have the bits of those with which the encoder computes.
-  void write(index_t count, const text::Tokenizer& tokenizer, const models::TokenEncoder& encoder,
-             const std::function<ReadText(index_t)>& read) const;
+  void write(const AttentionTexts& texts) const;
 
  private:
   bool is_page() const;
   void check_size(index_t tokens) const;
-  pages::AttentionView view_of(index_t count, const TokensOf& tokens_of,
-                               const AttentionOf& attention_of) const;
+  pages::AttentionView view_of(const AttentionTexts& texts) const;
+  Tensor ablation_of(const AblatedResult& result, index_t text) const;
 
   std::string file_;
   std::string about_;
   AttentionRequest request_;
   index_t maps_ = 0;  // of a text
+  bool ablation_ = false;
 };
 
 /// The attention of one text, for which `run` calls the encoder.

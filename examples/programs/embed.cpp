@@ -108,10 +108,16 @@ void write_attention(const examples::AttentionFile& file, const models::Sentence
   if (!file) return;
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
   const models::SentenceOptions how = line_options(model, options);
-  file.write(std::ssize(lines), *model.reader.tokenizer, encoder, [&](index_t i) {
-    return examples::read_text_of(model.encoding_of(lines[static_cast<std::size_t>(i)], how),
-                                  model.reader.feeds_types);
-  });
+  const auto encoding = [&](index_t i) {
+    return model.encoding_of(lines[static_cast<std::size_t>(i)], how);
+  };
+  examples::AttentionTexts texts = examples::attention_texts(
+      std::ssize(lines), *model.reader.tokenizer, encoder,
+      [&](index_t i) { return examples::read_text_of(encoding(i), model.reader.feeds_types); });
+  texts.result = {.of = [&, prompt = model.prompt_tokens(how)](
+                            index_t i) { return model(model.reader.tokens(encoding(i)), prompt); },
+                  .name = "the text's vector"};
+  file.write(texts);
 }
 
 /// The lines most like the query, the best first: score, number, line.

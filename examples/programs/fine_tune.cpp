@@ -224,10 +224,11 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
   const TextData& shown = !files.test.empty()    ? files.test
                           : !files.valid.empty() ? files.valid
                                                  : files.train;
-  attention.write(std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
-    const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
-    return examples::ReadText{example.ids, example.types};
-  });
+  attention.write(examples::attention_texts(
+      std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
+        const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
+        return examples::ReadText{example.ids, example.types};
+      }));
 }
 
 TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {

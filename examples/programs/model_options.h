@@ -8,7 +8,9 @@
 #pragma once
 
 #include <ostream>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "examples/programs/attention_file.h"
@@ -18,6 +20,7 @@
 #include "examples/programs/shared_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
+#include "models/hugging_face/text_classifier.h"
 #include "tensor/error.h"
 #include "tensor/profile_span.h"
 
@@ -65,12 +68,22 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   return model;
 }
 
-/// Writes the file of --attention for `count` texts. `encode(i)` is text i as the task reads it.
+/// Writes the file of --attention for `count` texts. `encode(i)` is text i as the task reads it. The
+/// result of a classifier is its logits.
 template <class Task, class Encode>
 void write_attention(const AttentionFile& file, const Task& task, index_t count,
                      const Encode& encode) {
-  file.write(count, *task.reader.tokenizer, task.model.encode,
-             [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
+  AttentionTexts texts =
+      attention_texts(count, *task.reader.tokenizer, task.model.encode,
+                      [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
+  if constexpr (std::is_same_v<Task, models::TextClassifier>) {
+    const auto logits = [&](index_t i) {
+      const text::Encoding encoding = encode(i);
+      return task.logits(std::span(&encoding, 1));
+    };
+    texts.result = {.of = logits, .name = "the logits", .is_logits = true};
+  }
+  file.write(texts);
 }
 
 /// The names in errors of the lines of a file or standard input from line `first` on, counted from 0.

@@ -288,16 +288,22 @@ Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& 
 /// The page or picture of --attention, of the first sequences. Tokens are named by their positions.
 void write_attention(const examples::AttentionFile& file, const models::Encoder& encoder,
                      const Tensor& x, const Masks& masks) {
-  const auto places = [&](index_t) {
+  examples::AttentionTexts texts = {
+      .count = x.size(0), .tokens = {}, .attention = {}, .result = {}};
+  texts.tokens = [&](index_t) {
     std::vector<std::string> names;
     for (index_t t = 0; t < x.size(1); ++t) names.push_back(std::to_string(t));
     return names;
   };
-  file.write(x.size(0), places, [&](index_t i, const AttentionRequest& request) {
-    return examples::attention_of(encoder, request, [&] {
-      return encoder.with_weights({x.slice(0, i, i + 1), masks.part(i, i + 1)}, request);
-    });
-  });
+  const auto inputs = [&](index_t i) {
+    return models::EncoderInputs{x.slice(0, i, i + 1), masks.part(i, i + 1)};
+  };
+  texts.attention = [&](index_t i, const AttentionRequest& request) {
+    return examples::attention_of(encoder, request,
+                                  [&] { return encoder.with_weights(inputs(i), request); });
+  };
+  texts.result.of = [&](index_t i) { return encoder(inputs(i)); };
+  file.write(texts);
 }
 
 void run_encoder(const Options& o) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "models/pages/detail/attention_labels.h"
+#include "models/pages/detail/attention_titles.h"
 #include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
 
@@ -94,6 +95,9 @@ void check_text(const AttentionView& view, std::size_t number) {
     require(first.size(0) == weights.size(0), kAttentionPageOp, "layer ", l, " of text ", number,
             " must have the ", first.size(0), " heads of text 0, got ", weights.size(0));
   }
+  const Shape heads({std::ssize(text.weights), text.weights.front().size(0)});
+  require(!text.ablation.defined() || text.ablation.shape() == heads, kAttentionPageOp, "text ",
+          number, ": ablation must have shape ", heads, " if there is any");
 }
 
 index_t weight_count(const AttentionView& view) {
@@ -142,19 +146,9 @@ std::string nested_json(const Tensor& x) {
   return json + ']';
 }
 
-std::string title_of(const AttentionText& text) {
-  if (!text.title.empty()) return text.title;
-  constexpr std::size_t kLongest = 60;
-  std::string title;
-  for (const std::string& token : text.tokens) {
-    title += (title.empty() ? "" : " ") + shown_token(token);
-    if (title.size() > 4 * kLongest) break;
-  }
-  return shortened(title, kLongest);
-}
-
-std::string text_json(const AttentionText& text, const Encoding& encoding) {
-  std::string json = "{\"title\":" + json_text(title_of(text)) + ",\"tokens\":[";
+std::string text_json(const AttentionText& text, const std::string& title,
+                      const Encoding& encoding) {
+  std::string json = "{\"title\":" + json_text(title) + ",\"tokens\":[";
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
     json += (t > 0 ? "," : "") + json_text(shown_token(text.tokens[t]));
   }
@@ -162,7 +156,8 @@ std::string text_json(const AttentionText& text, const Encoding& encoding) {
   for (std::size_t l = 0; l < text.lengths.size(); ++l) {
     json += (l > 0 ? "," : "") + nested_json(text.lengths[l]);
   }
-  json += "],\"weights\":[\n";
+  json += "],\"ablation\":" + (text.ablation.defined() ? nested_json(text.ablation) : "[]");
+  json += ",\"weights\":[\n";
   for (std::size_t l = 0; l < text.weights.size(); ++l) {
     json += (l > 0 ? ",\n" : "") + layer_json(text.weights[l], encoding);
   }
@@ -171,11 +166,13 @@ std::string text_json(const AttentionText& text, const Encoding& encoding) {
 
 /// What assets/attention_data.js reads.
 std::string view_json(const AttentionView& view, const Encoding& encoding) {
-  std::string json = str_cat(
-      "{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
-      ",\"heads\":", numbers_json(view.heads), ",\"leftOut\":", view.left_out, ",\"texts\":[\n");
+  std::string json =
+      str_cat("{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
+              ",\"heads\":", numbers_json(view.heads), ",\"leftOut\":", view.left_out,
+              ",\"ablation\":", json_text(view.ablation), ",\"texts\":[\n");
+  const std::vector<std::string> titles = titles_of(view.texts);
   for (std::size_t i = 0; i < view.texts.size(); ++i) {
-    json += (i > 0 ? ",\n" : "") + text_json(view.texts[i], encoding);
+    json += (i > 0 ? ",\n" : "") + text_json(view.texts[i], titles[i], encoding);
   }
   return json + "]}";
 }
@@ -201,13 +198,15 @@ Page attention_page(const AttentionView& view) {
   require(!view.texts.empty(), kAttentionPageOp, "texts must not be empty");
   for (std::size_t i = 0; i < view.texts.size(); ++i) check_text(view, i);
   const bool fits = weight_count(view) <= kAttentionBytes / 16 * 3;
-  const auto script = [](const char* name) { return std::string(asset(name)); };
   Page page;
   page.title = view.title;
   page.body = body_of(view);
-  page.styles = {script("attention.css")};
+  page.styles = {std::string(asset("attention.css"))};
   page.data.emplace_back("attention-data", view_json(view, fits ? kExact : kRounded));
-  page.scripts = {script("attention_data.js"), script("attention_draw.js"), script("attention.js")};
+  for (const char* name : {"attention_data.js", "attention_measures.js", "attention_draw.js",
+                           "attention_panel.js", "attention_heads.js", "attention.js"}) {
+    page.scripts.emplace_back(asset(name));
+  }
   return page;
 }
 

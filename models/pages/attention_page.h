@@ -21,8 +21,9 @@ struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
   std::vector<Tensor> lengths =
-      {};                  // of each layer (H, T): of the vectors that heads read; or none
-  std::string title = {};  // of the text; its first tokens if empty
+      {};                // of each layer (H, T): of the vectors that heads read; or none
+  Tensor ablation = {};  // (layers, H): the change of the model's result without each head; or none
+  std::string title = {};  // of the text; if empty, tokens by which it differs from the others
 };
 
 /// The contents of the page.
@@ -32,6 +33,7 @@ struct AttentionView {
   std::vector<AttentionText> texts = {};
   std::vector<index_t> layers = {};  // the layers' numbers in the model; empty: 0, 1, ...
   std::vector<index_t> heads = {};   // the same for the heads
+  std::string ablation = {};         // the measure of AttentionText::ablation, in words
   index_t left_out = 0;              // texts that are not on the page
 };
 
@@ -43,9 +45,12 @@ inline constexpr index_t kAttentionBytes = 9'800'000;
 index_t attention_bytes(index_t tokens, index_t maps);
 
 /// A page with a small map of each layer and head and of their means, one of them large with its
-/// tokens, and lines, numbers and tables of what the chosen token looks at. It works by pointer and
-/// by keyboard, and for screen readers. With `lengths` it also shows the weights times them, and
-/// the product of all layers (rollout).
+/// tokens, and lines, numbers and tables of what the chosen token looks at, for one text or for two next
+/// to each other. It ranks heads by patterns and by pairs of tokens, and its address keeps what is
+/// chosen. It works by pointer and by keyboard, and for screen readers. With `lengths` it also shows the
+/// weights times them, and the product of all layers (rollout); with `ablation` the change at each head.
+/// It opens on the head with the largest change, else on the one in which tokens give the most weight to
+/// one other token (special tokens such as [CLS] excluded; weights times lengths if there are any).
 ///
 /// Numerics: the page holds the float32 of each weight where all of them take at most
 /// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,
@@ -53,8 +58,8 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// over the numbers that the page holds.
 ///
 /// **Errors**: no text, a text without tokens or without weights; weights that are not floating, not
-/// (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; texts, or numbers of layers and heads, that do not fit each
-/// other.
+/// (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation that is not
+/// (layers, H); texts, or numbers of layers and heads, that do not fit each other.
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to

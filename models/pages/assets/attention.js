@@ -1,47 +1,54 @@
 'use strict';
-// The viewer: what is chosen, how it is chosen by pointer and keyboard, and what then is shown.
+// The viewer: what is chosen, by the controls, the keyboard and the page's address, and what then is shown.
 
-const state = {text: 0, layer: layerCount - 1, head: headCount > 1 ? MEAN : 0, token: 0, shade: 'root', show: 'weights'};
-const kept = {token: 0, layer: state.layer, head: state.head};  // what to return to when the pointer leaves
+const NONE = -1;  // no second text
+const opening = mostTelling();
+const state = {
+  text: 0, other: NONE, layer: opening.layer, head: opening.head, show: 'weights', shade: 'root', lines: 'token',
+  measure: opening.measure, key: opening.key,
+};
+const kept = {layer: state.layer, head: state.head};  // what to return to when the pointer leaves
 let colors = palette(false);
 let onPaper = false;
 
-const byId = (id) => document.getElementById(id);
-const tokensOf = () => data.texts[state.text].tokens;
-const currentMap = () => mapOf(state.text, state.layer, state.head, state.show);
+/** The select of each part of the state. */
+const SELECTS = {
+  text: 'text', other: 'other', layer: 'layer', head: 'head', show: 'show', shade: 'shade', lines: 'lines-of',
+  measure: 'measure', key: 'key',
+};
+
 const currentName = () => nameOf(state.layer, state.head, state.show);
-const rowOf = (map, token) => map.slice(token * tokensOf().length, (token + 1) * tokensOf().length);
+const textName = (text) => `${text + 1}: ${data.texts[text].title}`;
+const options = (values, name) => values.map((value) => make('option', {value, textContent: name(value)}));
 
-function make(name, properties = {}, children = []) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
-
-/** Layers from the first to the last and the mean, in the order of the grid; heads alike. */
-const withMean = (count) => [...Array(count).keys(), ...(count > 1 ? [MEAN] : [])];
-const layers = withMean(layerCount);
-const heads = withMean(headCount);
+const panels = [makePanel('text'), makePanel('other')];
+const shownPanels = () => panels.filter(isShown);
+panels[0].kept = opening.token;
 
 // ---- the choices at the top ----
 
 function fillChoices() {
-  const options = (values, name) => values.map((value) => make('option', {value, textContent: name(value)}));
-  byId('text').append(...options([...data.texts.keys()], (text) => `${text + 1}: ${data.texts[text].title}`));
+  const texts = [...data.texts.keys()];
+  byId('text').append(...options(texts, textName));
+  byId('other').append(...options(texts, textName));
   byId('layer').append(...options(layers, (layer) => layer === MEAN ? 'mean' : layerNumber(layer)));
   byId('head').append(...options(heads, (head) => head === MEAN ? 'mean' : headNumber(head)));
-  byId('text-choice').hidden = data.texts.length === 1;
-  for (const name of ['text', 'layer', 'head']) {
-    byId(name).addEventListener('change', (event) => choose({[name]: Number(event.target.value)}));
+  byId('measure').append(...options(Object.keys(MEASURES), (measure) => MEASURES[measure].name));
+  for (const label of document.querySelectorAll('.several')) label.hidden = data.texts.length === 1;
+  for (const [name, id] of Object.entries(SELECTS)) {
+    byId(id).addEventListener('change', (event) => choose({[name]: typed(name, event.target.value)}));
   }
-  for (const name of ['shade', 'show']) byId(name).addEventListener('change', (event) => choose({[name]: event.target.value}));
-  byId('show').querySelector('[value="lengths"]').hidden = !hasLengths;
-  byId('show').querySelector('[value="rollout"]').hidden = !hasRollout;
-  byId('about-lengths').hidden = !hasLengths;
-  byId('about-rollout').hidden = !hasRollout;
+  for (const [value, there] of [['lengths', hasLengths], ['rollout', hasRollout]]) {
+    const option = byId('show').querySelector(`[value="${value}"]`);
+    option.hidden = option.disabled = !there;
+    byId(`about-${value}`).hidden = !there;
+  }
   byId('find').addEventListener('input', findToken);
   byId('controls').addEventListener('submit', (event) => event.preventDefault());
 }
+
+/** A part of the state from the text of an option. */
+const typed = (name, value) => typeof state[name] === 'number' ? Number(value) : value;
 
 function describePage() {
   const left = byId('left-out');
@@ -51,218 +58,21 @@ function describePage() {
       'The page holds each weight as the float32 that the model used.' :
       'To keep the page small it holds the upper 18 significant bits of each weight: numbers here differ from ' +
       'the model\'s by at most 4 millionths of themselves.';
+  byId('about-ablation').hidden = !hasAblation;
+  byId('ablation-measure').textContent = data.ablation;
 }
-
-// ---- all maps ----
 
 /** Goes to the next token that contains what was typed, from the chosen one on. */
 function findToken() {
   const wanted = byId('find').value.toLowerCase();
-  const size = tokensOf().length;
-  const places = [...Array(size).keys()].map((step) => (kept.token + step) % size);
-  const found = wanted === '' ? undefined : places.find((place) => tokensOf()[place].toLowerCase().includes(wanted));
+  const tokens = tokensOf(panels[0]);
+  const places = [...tokens.keys()].map((step) => (panels[0].kept + step) % tokens.length);
+  const found = wanted === '' ? undefined : places.find((place) => tokens[place].toLowerCase().includes(wanted));
   byId('find').setAttribute('aria-invalid', wanted !== '' && found === undefined);
-  if (found !== undefined) keep(found);
-}
-
-function cellOf(layer, head) {
-  const canvas = make('canvas');
-  canvas.setAttribute('aria-hidden', 'true');
-  const button = make('button', {type: 'button', tabIndex: -1, title: nameOf(layer, head, 'weights')}, [canvas]);
-  button.setAttribute('role', 'gridcell');
-  button.setAttribute('aria-label', nameOf(layer, head, 'weights'));
-  button.dataset.layer = layer;
-  button.dataset.head = head;
-  button.addEventListener('click', () => choose({layer, head}));
-  button.addEventListener('pointerenter', () => peek(layer, head));
-  return button;
-}
-
-function nameCell(text, role) {
-  const cell = make('div', {className: 'name', textContent: text});
-  cell.setAttribute('role', role);
-  return cell;
-}
-
-function gridRow(className, cells) {
-  const row = make('div', {className}, cells);
-  row.setAttribute('role', 'row');
-  return row;
-}
-
-function fillGrid() {
-  const grid = byId('grid');
-  grid.style.gridTemplateColumns = `max-content repeat(${heads.length}, max-content)`;
-  grid.append(gridRow('names', [
-    nameCell('', 'columnheader'),
-    ...heads.map((head) => nameCell(head === MEAN ? 'mean' : headNumber(head), 'columnheader')),
-  ]));
-  for (const layer of layers) {
-    const cells = heads.map((head) => partsOf(layer, head).length ? cellOf(layer, head) : make('div'));
-    grid.append(gridRow('row', [nameCell(layer === MEAN ? 'mean' : layerNumber(layer), 'rowheader'), ...cells]));
-  }
-  grid.addEventListener('keydown', moveInGrid);
-  grid.addEventListener('pointerleave', () => peek(kept.layer, kept.head));
-}
-
-/** Small maps as large as the room allows, from 18 to 96 pixels. */
-function sizeGrid() {
-  const room = byId('all').clientWidth - 48;
-  const side = Math.max(18, Math.min(96, Math.floor(room / heads.length) - 6));
-  byId('grid').style.setProperty('--small', onPaper ? '28px' : `${side}px`);
-  byId('grid').style.setProperty('--pixels', tokensOf().length < side ? 'pixelated' : 'auto');
-}
-
-function paintGrid() {
-  for (const button of byId('grid').querySelectorAll('button')) {
-    const map = mapOf(state.text, Number(button.dataset.layer), Number(button.dataset.head), state.show);
-    paint(button.firstChild, map, tokensOf().length, colors, state.shade);
-  }
-}
-
-function markGrid() {
-  for (const button of byId('grid').querySelectorAll('button')) {
-    const chosen = Number(button.dataset.layer) === kept.layer && Number(button.dataset.head) === kept.head;
-    button.setAttribute('aria-selected', chosen);
-    button.tabIndex = chosen ? 0 : -1;
-  }
-}
-
-/** The value `step` places after `value` in a list, no further than its ends. */
-function neighbour(list, value, step) {
-  const place = Math.max(0, Math.min(list.length - 1, list.indexOf(value) + step));
-  return list[place];
-}
-
-const IN_GRID = {
-  ArrowLeft: () => ({head: neighbour(heads, state.head, -1)}),
-  ArrowRight: () => ({head: neighbour(heads, state.head, 1)}),
-  ArrowUp: () => ({layer: neighbour(layers, state.layer, -1)}),
-  ArrowDown: () => ({layer: neighbour(layers, state.layer, 1)}),
-  Home: () => ({head: heads[0]}),
-  End: () => ({head: heads[heads.length - 1]}),
-};
-
-function moveInGrid(event) {
-  if (!IN_GRID[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  choose(IN_GRID[event.key]());
-  byId('grid').querySelector('[aria-selected="true"]')?.focus();
-}
-
-// ---- the chosen map: its tokens ----
-
-function fillTokens() {
-  byId('tokens').replaceChildren(...tokensOf().map((token, place) => {
-    const button = make('button', {type: 'button', textContent: token, tabIndex: -1});
-    button.dataset.token = place;
-    button.addEventListener('pointerenter', () => point(place));
-    button.addEventListener('focus', () => keep(place));
-    button.addEventListener('click', () => keep(place));
-    return button;
-  }));
-}
-
-function moveInTokens(event) {
-  const last = tokensOf().length - 1;
-  const places = {ArrowLeft: state.token - 1, ArrowRight: state.token + 1, Home: 0, End: last};
-  if (!(event.key in places) || event.ctrlKey || event.metaKey || event.altKey) return;
-  event.preventDefault();
-  byId('tokens').children[Math.max(0, Math.min(last, places[event.key]))].focus();
-}
-
-function showTokens(weights) {
-  [...byId('tokens').children].forEach((button, token) => {
-    const chosen = token === state.token;
-    button.setAttribute('aria-pressed', chosen);
-    button.tabIndex = chosen ? 0 : -1;
-    button.style.setProperty('--weight', Math.sqrt(weights[token] || 0).toFixed(3));
-  });
-  drawLines(byId('lines'), byId('tokens').children, state.token, [...weights]);
-}
-
-// ---- its tables ----
-
-function fillTable(table, caption, weights) {
-  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b);
-  const rows = order.map((token) => {
-    const number = make('td', {textContent: shown(weights[token]), title: String(weights[token])});
-    number.dataset.weight = weights[token];
-    const bar = make('span', {className: 'bar'});
-    bar.style.width = `${Math.min(100, 100 * (weights[token] || 0))}%`;
-    const barCell = make('td', {}, [bar]);
-    barCell.setAttribute('aria-hidden', 'true');
-    const row = make('tr', {}, [make('td', {textContent: tokensOf()[token]}), make('td', {textContent: token}), number, barCell]);
-    row.dataset.token = token;
-    return row;
-  });
-  table.caption.textContent = caption;
-  table.tBodies[0].replaceChildren(...rows);
-}
-
-function showTables(map) {
-  const size = tokensOf().length;
-  const name = `“${tokensOf()[state.token]}”, token ${state.token},`;
-  fillTable(byId('looks'), `${name} looks at`, rowOf(map, state.token));
-  const column = Float32Array.from({length: size}, (_, i) => map[i * size + state.token]);
-  fillTable(byId('seen'), `${name} is looked at by`, column);
-}
-
-// ---- its map ----
-
-/** The side of a weight in pixels: readable labels, and all of a small map in sight. */
-function cellSize() {
-  const size = tokensOf().length;
-  if (onPaper) return Math.min(18, 520 / size);
-  const room = (byId('map-scroll').clientWidth - 130) / size;
-  return Math.round(Math.max(12, Math.min(32, room)));
-}
-
-function fillMap() {
-  const cell = cellSize();
-  const map = byId('map');
-  map.style.setProperty('--cell', `${cell}px`);
-  map.style.setProperty('--label', `${Math.min(14, cell * 0.85).toFixed(1)}px`);
-  map.style.setProperty('--side', `${cell * tokensOf().length}px`);
-  for (const id of ['map-rows', 'map-columns']) {
-    byId(id).replaceChildren(...tokensOf().map((token) => make('span', {textContent: token})));
-  }
-}
-
-function showBand() {
-  byId('map-band').style.top = `calc(1px + ${state.token} * var(--cell))`;
-  [...byId('map-rows').children].forEach((label, i) => label.classList.toggle('chosen', i === state.token));
-}
-
-function pointAtMap(event) {
-  const canvas = byId('map-canvas');
-  const size = tokensOf().length;
-  const place = (at, side) => Math.max(0, Math.min(size - 1, Math.floor(at / side * size)));
-  const [row, column] = [place(event.offsetY, canvas.clientHeight), place(event.offsetX, canvas.clientWidth)];
-  if (row !== state.token) point(row);
-  const weight = currentMap()[row * size + column];
-  byId('readout').textContent = `${tokensOf()[row]} → ${tokensOf()[column]}: ${shown(weight)}`;
+  if (found !== undefined) keep(panels[0], found);
 }
 
 // ---- what is chosen ----
-
-function strongest(weights, count) {
-  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, count);
-  return order.map((token) => `${tokensOf()[token]} ${(100 * weights[token]).toFixed(1)} %`).join(', ');
-}
-
-function showToken() {
-  const map = currentMap();
-  const weights = rowOf(map, state.token);
-  showTokens(weights);
-  showTables(map);
-  showBand();
-}
-
-function speak() {
-  const weights = rowOf(currentMap(), state.token);
-  byId('live').textContent = `${currentName()}: ${tokensOf()[state.token]} looks at ${strongest(weights, 3)}`;
-}
 
 /** Shows a map as long as the pointer is there. */
 function peek(layer, head) {
@@ -271,55 +81,97 @@ function peek(layer, head) {
   showMap();
 }
 
-/** Shows a token as long as the pointer is there. */
-function point(token) {
-  state.token = token;
-  showToken();
+/** Shows a token as long as the pointer is there; a second text shows the same word if it has it. */
+function point(panel, token) {
+  for (const each of shownPanels()) {
+    const same = each === panel ? token : aligned(tokensOf(panel), tokensOf(each))[token];
+    each.token = same >= 0 ? same : each.kept;
+    showToken(each);
+  }
 }
 
 /** Shows a token until another is chosen, and says so. */
-function keep(token) {
-  kept.token = token;
-  point(token);
+function keep(panel, token) {
+  point(panel, token);
+  for (const each of shownPanels()) each.kept = each.token;
+  if (state.measure === 'pair') showScores();
+  saveLink();
   speak();
 }
 
+/** Keeps a token, and ranks the heads by its weight on another. */
+function keepPair(panel, token, key) {
+  keep(panel, token);
+  if (panel === panels[0]) choose({key, measure: 'pair'});
+}
+
+function strongest(tokens, weights, count) {
+  const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, count);
+  return order.map((token) => `${tokens[token]} ${(100 * weights[token]).toFixed(1)} %`).join(', ');
+}
+
+function speak() {
+  byId('live').textContent = `${currentName()}: ` + shownPanels().map((panel) =>
+    `${tokensOf(panel)[panel.token]} looks at ${strongest(tokensOf(panel), rowOf(panel, mapIn(panel)), 3)}`).join('; ');
+}
+
 function showMap() {
-  const map = currentMap();
   const name = currentName();
   byId('one-heading').textContent = name[0].toUpperCase() + name.slice(1);
-  byId('map-canvas').setAttribute('aria-label', `Map of ${name}; the tables above hold its numbers`);
-  paint(byId('map-canvas'), map, tokensOf().length, colors, state.shade);
-  const largest = map.reduce((most, weight) => Math.max(most, weight || 0), 0);
-  byId('legend-to').textContent = state.shade === 'largest' ? shown(largest) : '1';
   markGrid();
-  showToken();
+  shownPanels().forEach(showPanelMap);
 }
 
-/** Draws all of a text: what changes with its length and the colours. */
-function showText() {
-  state.token = kept.token = Math.min(state.token, tokensOf().length - 1);
-  paintLegend(byId('legend'), colors);
+/** Draws all of the texts: what changes with their lengths, their widths and the colours. */
+function showTexts() {
+  byId('columns').classList.toggle('comparing', state.other !== NONE);
+  const tokens = data.texts[state.text].tokens;
+  state.key = Math.min(state.key, tokens.length - 1);
+  byId('key').replaceChildren(...options([...tokens.keys()], (token) => `${token}: ${tokens[token]}`));
   sizeGrid();
-  fillTokens();
-  fillMap();
-  paintGrid();
-  showMap();
+  panels.forEach(fillPanel);
 }
 
-/** Takes some of text, layer, head and shade as the state, and shows what follows. */
+/** Takes some parts of the state, and shows what follows. */
 function choose(changes) {
   const before = {...state};
   const wanted = {...state, ...changes};
   if (partsOf(wanted.layer, wanted.head).length === 0) return;  // a layer without that head
   Object.assign(state, wanted);
   Object.assign(kept, {layer: state.layer, head: state.head});
-  for (const name of ['text', 'layer', 'head', 'shade', 'show']) byId(name).value = state[name];
-  if (state.text !== before.text) showText();
-  else if (state.shade !== before.shade || state.show !== before.show) paintGrid();
+  const changed = (...names) => names.some((name) => state[name] !== before[name]);
+  if (changed('text', 'other', 'lines')) showTexts();
+  if (changed('text', 'other', 'shade', 'show')) paintGrid();
+  if (changed('text', 'other', 'show', 'measure', 'key')) showScores();
+  for (const [name, id] of Object.entries(SELECTS)) byId(id).value = state[name];
+  byId('key-choice').hidden = state.measure !== 'pair';
   showMap();
+  saveLink();
   speak();
 }
+
+// ---- the page's address ----
+
+function saveLink() {
+  const link = new URLSearchParams({...state, ...kept, token: panels[0].kept});
+  history.replaceState(null, '', `#${link}`);
+}
+
+/** Chooses what the address names, as far as this page has it. */
+function followLink(hash) {
+  const link = new URLSearchParams(hash.slice(1));
+  const take = (names) => {
+    const known = names.filter((name) => [...byId(SELECTS[name]).options].some(
+        (option) => option.value === link.get(name) && !option.disabled));
+    choose(Object.fromEntries(known.map((name) => [name, typed(name, link.get(name))])));
+  };
+  const token = link.get('token');
+  take(Object.keys(SELECTS).filter((name) => name !== 'key'));
+  if (/^\d+$/.test(token || '') && Number(token) < tokensOf(panels[0]).length) keep(panels[0], Number(token));
+  take(['key']);  // its options are the text's tokens
+}
+
+// ---- events ----
 
 const ANYWHERE = {
   h: () => ({head: neighbour(heads, state.head, 1)}),
@@ -331,36 +183,33 @@ const ANYWHERE = {
 };
 
 function listen() {
-  byId('tokens').addEventListener('keydown', moveInTokens);
-  byId('tokens').addEventListener('pointerleave', () => point(kept.token));
-  byId('map-canvas').addEventListener('pointermove', pointAtMap);
-  byId('map-canvas').addEventListener('click', () => keep(state.token));
-  byId('map-canvas').addEventListener('pointerleave', () => point(kept.token));
   document.addEventListener('keydown', (event) => {
     const typing = event.target.matches('select, input');  // where letters choose an option
     if (!ANYWHERE[event.key] || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     choose(ANYWHERE[event.key]());
   });
+  window.addEventListener('hashchange', () => followLink(location.hash));
   window.addEventListener('resize', () => redraw(onPaper));
   window.addEventListener('beforeprint', () => redraw(true));
   window.addEventListener('afterprint', () => redraw(false));
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraw(false));
+  matchMedia('print').addEventListener('change', (event) => redraw(event.matches));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraw(onPaper));
 }
 
 /** Draws again for a screen or for paper, and for another width or colours. */
 function redraw(paper) {
   onPaper = paper;
   colors = palette(paper);
-  sizeGrid();
-  fillMap();
-  paintLegend(byId('legend'), colors);
+  showTexts();
   paintGrid();
-  showMap();
+  showScores();
+  choose({});
 }
 
 fillChoices();
 describePage();
 fillGrid();
-for (const name of ['layer', 'head']) byId(name).value = state[name];
-showText();
+const asked = location.hash;
+redraw(false);
+followLink(asked);
 listen();

@@ -4,6 +4,14 @@
 const MEAN = -1;  // in the place of a layer's or a head's number: the mean of all
 const data = JSON.parse(document.getElementById('attention-data').textContent);
 
+const byId = (id) => document.getElementById(id);
+
+function make(name, properties = {}, children = []) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+
 /** Bytes from base64, as RFC 4648 has it. */
 function bytesOf(base64) {
   const characters = atob(base64);

@@ -56,36 +56,65 @@ function paintLegend(canvas, colors) {
   canvas.getContext('2d').putImageData(image, 0, 0);
 }
 
-const MOST_LINES = 24;
+const MOST_LINES = 24;       // of one token
+const MOST_OF_ALL = 1500;    // of all tokens
 const FAINTEST = 0.01;
 
-/** Lines from one token's button to those it looks at, thicker for more. */
-function drawLines(svg, buttons, from, weights) {
+function svgElement(name, attributes) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+const strength = (weight) => ({
+  'stroke-width': (1 + 4 * weight).toFixed(2),
+  'stroke-opacity': (0.25 + 0.75 * Math.sqrt(weight)).toFixed(3),
+});
+
+/** A box relative to the drawing's corner. */
+function boxIn(svg, element) {
   const origin = svg.getBoundingClientRect();
-  const middle = (button) => {
-    const box = button.getBoundingClientRect();
-    return {x: box.left + box.width / 2 - origin.left, top: box.top - origin.top, bottom: box.bottom - origin.top};
-  };
+  const box = element.getBoundingClientRect();
+  const [left, top] = [box.left - origin.left, box.top - origin.top];
+  return {x: left + box.width / 2, y: top + box.height / 2, left, right: left + box.width, top, bottom: top + box.height};
+}
+
+/** Lines from one token's button to those it looks at, thicker for more, with a dot where they end. */
+function drawLines(svg, buttons, from, weights) {
   const strongest = weights.map((weight, token) => ({weight, token}))
       .filter(({weight, token}) => weight >= FAINTEST && token !== from)
       .sort((a, b) => b.weight - a.weight).slice(0, MOST_LINES);
-  const start = middle(buttons[from]);
-  svg.replaceChildren(...strongest.map(({weight, token}) => line(start, middle(buttons[token]), weight)));
+  const start = boxIn(svg, buttons[from]);
+  svg.replaceChildren(...strongest.flatMap(({weight, token}) => arc(start, boxIn(svg, buttons[token]), weight)));
 }
 
-/** An arc above the tokens where both are in one line, else from edge to edge. */
-function line(start, end, weight) {
+/** An arc above the tokens where both are in one line, higher for a longer way; else from edge to edge. */
+function arc(start, end, weight) {
   const sameLine = Math.abs(start.top - end.top) < 2;
   const below = end.top > start.top;
   const from = sameLine || !below ? start.top : start.bottom;
   const to = sameLine || below ? end.top : end.bottom;
-  const rise = sameLine ? Math.min(26, 8 + Math.abs(end.x - start.x) / 12) : 0;
-  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  const rise = sameLine ? Math.min(30, 6 + Math.abs(end.x - start.x) / 14) : 0;
   const middleY = (from + to) / 2;
   const curve = sameLine ? `C ${start.x} ${from - rise}, ${end.x} ${to - rise},` :
                            `C ${start.x} ${middleY}, ${end.x} ${middleY},`;
-  path.setAttribute('d', `M ${start.x} ${from} ${curve} ${end.x} ${to}`);
-  path.setAttribute('stroke-width', (1 + 5 * weight).toFixed(2));
-  path.setAttribute('stroke-opacity', (0.25 + 0.75 * Math.sqrt(weight)).toFixed(3));
-  return path;
+  return [
+    svgElement('path', {d: `M ${start.x} ${from} ${curve} ${end.x} ${to}`, ...strength(weight)}),
+    svgElement('circle', {cx: end.x, cy: to, r: 2 + 2 * weight, 'fill-opacity': strength(weight)['stroke-opacity']}),
+  ];
+}
+
+/** Lines between two columns: from each token at the left to those that it looks at. Of a line, data-from. */
+function drawAllLines(svg, left, right, map) {
+  const size = left.length;
+  const strongest = [...map.keys()].filter((i) => map[i] >= FAINTEST)
+      .sort((a, b) => map[b] - map[a]).slice(0, MOST_OF_ALL);
+  const from = Array.from(left, (element) => boxIn(svg, element));
+  const to = Array.from(right, (element) => boxIn(svg, element));
+  svg.replaceChildren(...strongest.map((i) => {
+    const [start, end] = [from[Math.floor(i / size)], to[i % size]];
+    const middle = (start.right + end.left) / 2;
+    const d = `M ${start.right} ${start.y} C ${middle} ${start.y}, ${middle} ${end.y}, ${end.left} ${end.y}`;
+    return svgElement('path', {d, 'data-from': Math.floor(i / size), ...strength(map[i])});
+  }));
 }
