@@ -70,19 +70,28 @@ std::string map_number(double value) {
   return value < 0 && text != "0.00" ? kMinus + text : text;
 }
 
-/// A map with a row for each layer.
-std::string map_part(const std::string& caption, const Tensor& map,
-                     const std::vector<std::string>& columns) {
+using Names = std::vector<std::string>;
+
+/// "head 0", "head 1", ...
+Names numbered(const char* name, index_t count) {
+  Names names;
+  for (index_t i = 0; i < count; ++i) names.push_back(str_cat(name, ' ', i));
+  return names;
+}
+
+/// A map with the names of its rows and columns.
+std::string map_part(const std::string& caption, const Tensor& map, const Names& rows,
+                     const Names& columns) {
   const double most = largest(map);
   std::string html = "<p class=\"muted\">" + caption +
                      "</p><div class=\"scroll\" tabindex=\"0\"><table class=\"map\">"
-                     "<thead><tr><th>layer</th>";
+                     "<thead><tr><td></td>";
   for (const std::string& column : columns) html += "<th>" + column + "</th>";
   html += "</tr></thead><tbody>\n";
-  for (index_t layer = 0; layer < map.size(0); ++layer) {
-    html += str_cat("<tr><th>", layer, "</th>");
+  for (index_t row = 0; row < map.size(0); ++row) {
+    html += "<tr><th>" + rows[static_cast<std::size_t>(row)] + "</th>";
     for (index_t i = 0; i < map.size(1); ++i) {
-      const double value = map.item_at({layer, i});
+      const double value = map.item_at({row, i});
       html += shaded("td", value, most, map_number(value));
     }
     html += "</tr>\n";
@@ -91,16 +100,16 @@ std::string map_part(const std::string& caption, const Tensor& map,
 }
 
 std::string section(const ExplainedText& text, const Explanation& all) {
-  std::vector<std::string> heads, tokens;
-  for (index_t h = 0; h < text.heads.size(1); ++h) heads.push_back(str_cat("head ", h));
-  for (const std::string& token : text.tokens)
-    tokens.push_back(escape(shortened(shown_token(token), 16)));
+  const Names layers = numbered("layer", text.heads.size(0));
+  Names tokens;
+  for (const std::string& token : text.tokens) tokens.push_back(escape(shown_token(token)));
   return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
-         map_part("How much the score falls without each head.", text.heads, heads) +
+         map_part("How much the score falls without each head.", text.heads, layers,
+                  numbered("head", text.heads.size(1))) +
          map_part(
              "How much the score falls if a layer's vector of one token is that of the baseline (" +
                  escape(all.baseline) + ").",
-             text.patches, tokens) +
+             text.patches.transpose(0, 1), tokens, layers) +
          "</section>\n";
 }
 

@@ -46,6 +46,9 @@ TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
   has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
       "title=\"\u22120.250\">\u22120.25</td>");
   has("title=\"\u22120.001\">0.00</td>");
+  has("<tr><th>layer 0</th><td class=\"p9\"");  // rows of heads are layers, rows of vectors tokens
+  has("<tr><th>good</th><td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"\" "
+      "title=\"+0.000\">0.00</td></tr>");
   has("a &lt;model&gt;; the score is the logit of A");
   EXPECT_EQ(occurrences(html, "<table class=\"map\">"), 2);
 }
