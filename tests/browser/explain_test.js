@@ -37,6 +37,11 @@ harness.main(async ({open, folder, run}) => {
   await page.emulateMedia({media: 'print'});
   const strongest = await page.$eval('.words .p9, .words .n9', (span) => getComputedStyle(span).backgroundColor);
   assert.notStrictEqual(strongest, 'rgba(0, 0, 0, 0)');
+  // So has it the folded numbers, and no table is wider than A4 between its margins.
+  assert.ok(await page.$$eval('details td', (cells) => cells.length > 0 && cells.every((cell) => cell.checkVisibility())));
+  await page.setViewportSize({width: 718, height: 1000});
+  const wide = await page.$$eval('table', (tables) => tables.filter((table) => table.getBoundingClientRect().right > 718).length);
+  assert.strictEqual(wide, 0);
   if (process.env.PICTURES) {
     for (const [name, options] of [['wide', {}], ['dark', {dark: true}], ['narrow', {width: 390}]]) {
       await (await open(process.env.PAGE || file, options)).screenshot({path: path.join(process.env.PICTURES, `${name}.png`), fullPage: true});

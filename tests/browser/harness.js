@@ -60,12 +60,12 @@ async function main(test) {
   const browser = await chromium.launch({executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu']});
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tessera-browser-'));
   const watched = [];
-  const open = async (file, {width = 1400, height = 1000, dark = false} = {}) => {
+  const open = async (file, {width = 1400, height = 1000, dark = false, hash = ''} = {}) => {
     const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light'});
     const page = await context.newPage();
     const url = pathToFileURL(file).href;
     watched.push({file, wrong: watch(page, url)});
-    await page.goto(url);
+    await page.goto(url + hash);
     return page;
   };
   try {

@@ -3,51 +3,10 @@
 
 const assert = require('node:assert');
 const fs = require('node:fs');
-const path = require('node:path');
-const {randomNumbers, readNpy, writeEncoder, writeNpy} = require('./arrays.js');
 const harness = require('./harness.js');
+const {chooseMap, chooseToken, compareTable, heading, makePage} = require('./viewer_page.js');
 
 const ROUNDED = 2 ** -18;  // the largest relative error of a page that rounds
-
-/** Writes page.html and the weights' .npy by run_encoder. */
-function makePage({folder, run}, {layers, heads, width, texts, tokens, options = []}) {
-  const file = (name) => path.join(folder, `${layers}-${tokens}-${name}`);
-  writeEncoder(file('encoder.safetensors'), {layers, width});
-  writeNpy(file('x.npy'), [texts, tokens, width], randomNumbers(texts * tokens * width, 7));
-  run('run_encoder', ['--weights', file('encoder.safetensors'), '--heads', String(heads),
-    '--input', file('x.npy'), '--output', file('y.npy'),
-    '--attention', file('page.html'), '--attention-output', file('weights.npy'), ...options]);
-  const {shape, values} = readNpy(file('weights.npy'));
-  assert.deepStrictEqual(shape, [layers, texts, heads, tokens, tokens]);
-  const weight = (text, layer, head, row, column) =>
-      values[(((layer * texts + text) * heads + head) * tokens + row) * tokens + column];
-  return {page: file('page.html'), weight, layers, heads, tokens};
-}
-
-const heading = (page) => page.textContent('#one-heading');
-const chooseToken = (page, token) => page.click(`#tokens [data-token="${token}"]`);
-const chooseMap = (page, layer, head) => page.click(`#grid [data-layer="${layer}"][data-head="${head}"]`);
-
-/** The rows of a table: token's place and the number as text and as a whole. */
-function rowsOf(page, table) {
-  return page.$$eval(`#${table} tbody tr`, (rows) => rows.map((row) => {
-    const number = row.children[2];
-    return {place: Number(row.children[1].textContent), text: number.textContent, whole: Number(number.dataset.weight)};
-  }));
-}
-
-/** Throws unless each number of a table is what `wanted(place)` says. */
-async function compareTable(page, table, count, wanted, error) {
-  const rows = await rowsOf(page, table);
-  assert.strictEqual(rows.length, count);
-  for (const {place, text, whole} of rows) {
-    const weight = wanted(place);
-    assert.ok(Math.abs(whole - weight) <= error * weight, `${table} ${place}: ${whole}, not ${weight}`);
-    assert.ok(Math.abs(Number(text) - weight) <= (error + 5.01e-4) * weight, `${table} ${place}: ${text} for ${weight}`);
-  }
-  const order = rows.map(({whole}) => whole);
-  assert.deepStrictEqual(order, [...order].sort((a, b) => b - a), 'the largest comes first');
-}
 
 /** Clicks through layers, heads and tokens and compares what is shown. */
 async function compareMaps(page, made, text, maps, tokens, error) {
@@ -104,7 +63,7 @@ async function checkShows(page, made) {
 async function checkFinding(page) {
   await chooseMap(page, 0, 0);
   await page.fill('#find', '5');
-  assert.match(await page.textContent('#looks caption'), /token 5,/);
+  assert.match(await page.textContent('.looks caption'), /token 5,/);
   await page.fill('#find', 'nothing like it');
   assert.strictEqual(await page.getAttribute('#find', 'aria-invalid'), 'true');
   await page.fill('#find', '');
@@ -128,7 +87,7 @@ async function checkKeys(page) {
   await chooseToken(page, 0);
   for (const [key, place] of [['ArrowRight', 1], ['End', 6], ['ArrowLeft', 5], ['Home', 0]]) {
     await page.keyboard.press(key);
-    assert.match(await page.textContent('#looks caption'), new RegExp(`token ${place},`), key);
+    assert.match(await page.textContent('.looks caption'), new RegExp(`token ${place},`), key);
     assert.match(await page.textContent('#live'), new RegExp(`^layer 1, head 0: ${place} looks at`), key);
   }
   await page.keyboard.press('t');
@@ -139,14 +98,14 @@ async function checkKeys(page) {
 async function checkPointer(page, made) {
   await page.selectOption('#text', '0');
   await chooseMap(page, 1, 1);
-  const box = await (await page.$('#map-canvas')).boundingBox();
+  const box = await (await page.$('.map-canvas')).boundingBox();
   const at = (place, start, side) => start + (place + 0.5) * side / made.tokens;
   await page.mouse.move(at(4, box.x, box.width), at(2, box.y, box.height));
-  const shown = Number((await page.textContent('#readout')).split(': ')[1]);
+  const shown = Number((await page.textContent('.readout')).split(': ')[1]);
   const weight = made.weight(0, 1, 1, 2, 4);
   assert.ok(Math.abs(shown - weight) <= 6e-4 * weight, `${shown} for ${weight}`);
   const seen = [...Array(made.tokens).keys()].filter((j) => j !== 2 && made.weight(0, 1, 1, 2, j) >= 0.01);
-  assert.strictEqual(await page.$$eval('#lines path', (paths) => paths.length), seen.length);
+  assert.strictEqual(await page.$$eval('.lines path', (paths) => paths.length), seen.length);
 }
 
 /** A page in which one number was changed is found out. */
@@ -160,17 +119,42 @@ async function checkChangedPage({open}, made) {
   await assert.rejects(compareMaps(page, made, 0, [[0, 0]], [0], 0), /not 0\./);
 }
 
+/** Elements whose words overlap those of the one before. */
+function collisions(page, selector) {
+  return page.$$eval(selector, (elements) => {
+    const boxes = elements.filter((element) => element.textContent !== '').map((element) => {
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      return {text: element.textContent, box: range.getBoundingClientRect()};
+    });
+    const overlap = (a, b) => a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5;
+    return boxes.filter(({box}, i) => i > 0 && overlap(box, boxes[i - 1].box)).map(({text}) => text);
+  });
+}
+
 async function checkScreens({open}, made) {
   for (const dark of [false, true]) {
     const page = await open(made.page, {width: 390, height: 800, dark});
     const width = await page.evaluate(() => document.scrollingElement.scrollWidth);
     assert.ok(width <= 390, `${width} pixels wide on a screen of 390`);
+    assert.deepStrictEqual(await collisions(page, '#grid [role="columnheader"]'), []);
   }
+}
+
+/** Paper is light, and has the whole tables and nothing to choose by. */
+async function checkPaper({open}, made) {
   const page = await open(made.page, {dark: true});
-  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({media: 'print', colorScheme: 'dark'});
+  await page.waitForFunction(() => colors[0] === 255);
   assert.deepStrictEqual(await page.evaluate(() => [...colors.slice(0, 3)]), [255, 255, 255], 'paper is light');
-  await page.emulateMedia({media: 'print'});
-  assert.strictEqual(await page.isVisible('#controls'), false);
+  assert.strictEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+  for (const hidden of ['#controls', '#measure', '.lines', '#keys-heading']) assert.strictEqual(await page.isVisible(hidden), false, hidden);
+  const rows = await page.$$eval('.tables tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
+  assert.strictEqual(rows, 2 * made.tokens);
+  const cut = await page.$$eval('.tables .scroll', (all) => all.filter((each) => each.scrollHeight > each.clientHeight + 1).length);
+  assert.strictEqual(cut, 0, 'tables are whole');
+  await page.emulateMedia({media: 'screen', colorScheme: 'dark'});
+  await page.waitForFunction(() => colors[0] !== 255);
 }
 
 /** 12 layers of 12 heads over 128 tokens: a small file, and quick. */
@@ -209,5 +193,6 @@ harness.main(async (tools) => {
   await checkPointer(page, made);
   await checkChangedPage(tools, made);
   await checkScreens(tools, made);
+  await checkPaper(tools, made);
   await checkLargePage(tools);
 });
