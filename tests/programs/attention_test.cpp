@@ -35,21 +35,24 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
     std::string program, arguments;
     std::string first_tokens;  // of the first text
     index_t texts;
+    std::string ablation = "cosine of the output vectors";
   };
   const std::string bert = with_model("bert");
   const std::vector<Case> cases = {
-      {"embed", with_model("sentence", "lines.txt"), "[CLS]the", 2},
-      {"classify_text", bert + "lines.txt", "[CLS]the", 2},
+      {"embed", with_model("sentence", "lines.txt"), "[CLS]the", 2, "cosine of the text's vector"},
+      {"classify_text", bert + "lines.txt", "[CLS]the", 2, "fall of the largest logit"},
       {"tag_tokens", bert + "lines.txt", "[CLS]the", 2},
       {"fill_mask", bert + "masks.txt", "[CLS]the", 2},
       {"answer", "--model questions --question 'the cat' lines.txt", "[CLS]the", 1},
-      {"rerank", with_model("reranker", "--query 'the cat' lines.txt"), "", 2},
+      {"rerank", with_model("reranker", "--query 'the cat' lines.txt"), "", 2,
+       "fall of the largest logit"},
       {"train_reverse", kReverse, "", 1},
       {"train_classifier", kClassifier, "[CLS]a", 2},
       {"train_masked_lm", kMaskedLm + "--fill 'Round _nd'", "[CLS]R", 1},
       {"fine_tune", bert + "--train labels.tsv --epochs 1 --save tuned", "[CLS]the", 4}};
   for (const Case& each : cases) {
-    const Outcome outcome = run(each.program, each.arguments + " --attention a.html");
+    const Outcome outcome =
+        run(each.program, each.arguments + " --attention a.html --attention-ablation");
     ASSERT_EQ(outcome.status, 0) << each.program << ": " << outcome.errors;
     const Json data = parse_json(data_text(contents(folder_ / "a.html")), each.program);
     ASSERT_EQ(data.at("texts").size(), each.texts) << each.program;
@@ -60,6 +63,8 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
     const auto size = static_cast<std::size_t>(text.at("tokens").size());
     const std::string_view head = text.at("weights").item(0).item(0).text();
     EXPECT_EQ(head.size(), (size * size * 4 + 2) / 3 * 4) << each.program;
+    EXPECT_EQ(text.at("ablation").size(), text.at("weights").size()) << each.program;
+    EXPECT_TRUE(contains(data.text("ablation"), each.ablation)) << each.program;
     EXPECT_EQ(
         run(each.program, each.arguments + (each.program == "fine_tune" ? " --overwrite" : "") +
                               " --attention a.svg")
@@ -101,6 +106,51 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
 }
 
+/// 1 - cosine of the vector of `read` with and without a head, whose columns of the output projection are 0.
+double change_without(const std::string& folder, const text::Encoding& read, index_t layer,
+                      index_t head) {
+  const NoGrad not_recorded;
+  models::SentenceEncoder model = models::load_sentence_encoder(golden_folder(folder));
+  const auto vector = [&] { return model(model.reader.tokens(read)).flatten().to(kFloat64); };
+  const Tensor whole = vector();
+  auto& encoder = std::get<models::TokenEncoder>(model.words).encoder;
+  auto& attention = encoder.layers[static_cast<std::size_t>(layer)].self_attn;
+  const Tensor& weight = *attention.out_proj.weight;
+  const index_t width = weight.size(1) / attention.num_heads;
+  Tensor without = weight.clone();
+  without.slice(1, head * width, (head + 1) * width).fill(0);
+  attention.out_proj.weight = Weight(without);
+  return 1 - cosine_similarity(vector(), whole, 0).item();
+}
+
+TEST_F(AttentionPrograms, AblationIsTheChangeWithoutAHeadsColumns) {
+  write("lines.txt", "the cat sat\n");
+  const auto ablation_of = [&](const std::string& options) {
+    EXPECT_EQ(run("embed", with_model("sentence", "--attention a.html --attention-ablation " +
+                                                      options + " lines.txt"))
+                  .status,
+              0);
+    const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
+    return data.at("texts").item(0).at("ablation");
+  };
+  const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
+  const text::Encoding read = model.encoding_of("the cat sat");
+  const Json all = ablation_of("");
+  double least = 1;
+  for (index_t layer = 0; layer < all.size(); ++layer) {
+    for (index_t head = 0; head < all.item(layer).size(); ++head) {
+      const double wanted = change_without("sentence", read, layer, head);
+      const double found = all.item(layer).item(head).number();
+      EXPECT_NEAR(found, wanted, 1e-3 * wanted + 1e-6) << layer << ' ' << head;
+      least = std::min(least, wanted);
+    }
+  }
+  EXPECT_GT(least, 1e-5) << "heads that change nothing test nothing";
+  const Json chosen = ablation_of("--attention-layers 1 --attention-heads 1");
+  ASSERT_EQ(chosen.size(), 1);
+  EXPECT_EQ(chosen.item(0).item(0).number(), all.item(1).item(1).number());
+}
+
 TEST_F(AttentionPrograms, AStoppedRunSaysThatItHasNoPage) {
   const std::string output =
       output_of("train_reverse", kReverse + "--attention a.html --max-steps 2");
@@ -123,6 +173,8 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
   const std::vector<Case> cases = {
       {"embed", embed + "--attention a.txt", "must end in .html or .svg, got 'a.txt'"},
       {"embed", embed + "--attention-layers 0", "must name a file"},
+      {"embed", embed + "--attention-ablation", "must be combined with --attention FILE.html"},
+      {"embed", embed + "--attention a.svg --attention-ablation", "must be combined with"},
       {"embed", embed + "--attention a.html --attention-layers 9",
        "--attention-layers: must be numbers from 0"},
       {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},

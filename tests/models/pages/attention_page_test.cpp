@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "models/pages/detail/attention_titles.h"
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/random.h"
@@ -127,6 +128,36 @@ TEST(AttentionPageTest, HoldsLengthsWithFourDigits) {
   view.texts[0].lengths = {ones({1, 3})};
   EXPECT_TRUE(
       throws("attention_page", {"lengths must have shape (1, 2)"}, [&] { attention_page(view); }));
+}
+
+TEST(AttentionPageTest, HoldsTheAblationOfEachText) {
+  AttentionView view = {.texts = {{.tokens = {"a"}, .weights = {ones({2, 1, 1})}}}};
+  EXPECT_TRUE(contains(data_of(attention_page(view)), "\"ablation\":[],\"weights\""));
+  view.ablation = "<fall>";
+  view.texts[0].ablation = tensor({{0.123456, -2.0}});
+  const std::string data = data_of(attention_page(view));
+  EXPECT_TRUE(contains(data, "\"ablation\":\"\\u003cfall>\""));
+  EXPECT_TRUE(contains(data, "\"ablation\":[[0.1235,-2.000]],\"weights\""));
+  view.texts[0].ablation = ones({1, 3});
+  EXPECT_TRUE(
+      throws("attention_page", {"ablation must have shape (1, 2)"}, [&] { attention_page(view); }));
+}
+
+TEST(AttentionPageTest, TellsTextsApart) {
+  const std::vector<std::string> same = {"a", "b", "c", "d", "e", "f", "g"};
+  const auto with_end = [&](const std::string& end) {
+    std::vector<std::string> tokens = same;
+    tokens.push_back(end);
+    return AttentionText{.tokens = tokens};
+  };
+  std::vector<AttentionText> texts = {
+      with_end("\n"), with_end("y"), {.tokens = same}, {.tokens = {"a", "b"}}};
+  const auto expect = [&](const std::vector<std::string>& titles) {
+    EXPECT_EQ(titles_of(texts), titles);
+  };
+  expect({"… f g ↵", "… f g y", "… f g", "a b"});
+  texts = {with_end("y"), with_end("y"), {.tokens = {"a"}, .title = "mine"}};
+  expect({"a b c d e f g y", "a b c d e f g y", "mine"});
 }
 
 TEST(AttentionPageTest, Errors) {
