@@ -50,7 +50,7 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// chosen. It works by pointer and by keyboard, and for screen readers. With `lengths` it also shows the
 /// weights times them, and the product of all layers (rollout); with `ablation` the change at each head.
 /// It opens on the head with the largest change, else on the one in which tokens give the most weight to
-/// one other token (special tokens such as [CLS] excluded; weights times lengths if there are any).
+/// one distant token: neither special, as [CLS], nor a neighbour (weights times lengths if there are any).
 ///
 /// Numerics: the page holds the float32 of each weight where all of them take at most
 /// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,

@@ -121,7 +121,7 @@ async function checkFinding({open}, made) {
     return used.reduce((sum, i) => sum + made.weight(0, layer, head, i, keys(i)), 0) / used.length;
   };
   const link = (layer, head) => rows.reduce((sum, i) => sum + Math.max(
-      ...rows.filter((j) => j !== i).map((j) => made.weight(0, layer, head, i, j))), 0) / size;
+      ...rows.filter((j) => Math.abs(j - i) > 1).map((j) => made.weight(0, layer, head, i, j))), 0) / size;
   const measures = {
     itself: (...at) => mean((i) => i, ...at), previous: (...at) => mean((i) => i - 1, ...at),
     next: (...at) => mean((i) => i + 1, ...at), first: (...at) => mean(() => 0, ...at), link,
@@ -154,7 +154,7 @@ async function checkFinding({open}, made) {
   const lengths = await page.evaluate(() => data.texts[0].lengths);
   const valued = (l, h) => rows.reduce((sum, i) => {
     const products = rows.map((j) => made.weight(0, l, h, i, j) * lengths[l][h][j]);
-    return sum + Math.max(...products.filter((_, j) => j !== i)) / products.reduce((a, b) => a + b);
+    return sum + Math.max(...products.filter((_, j) => Math.abs(j - i) > 1)) / products.reduce((a, b) => a + b);
   }, 0);
   const opened = (await heading(await open(made.page))).match(/\d+/g).map(Number);
   for (let l = 0; l < made.layers; ++l) {

@@ -37,12 +37,12 @@ function shareOf(pattern, tokens, map) {
   return rows ? sum / rows : null;
 }
 
-/** The largest weight of token i on a different ordinary token, and its place. */
+/** The largest weight of token i on an ordinary token that is not next to it, and its place. */
 function strongestLink(tokens, map, i) {
   let best = {key: i, weight: 0};
   for (const j of ordinaryPlaces(tokens)) {
     const weight = map[i * tokens.length + j];
-    if (j !== i && weight > best.weight) best = {key: j, weight};
+    if (Math.abs(j - i) > 1 && weight > best.weight) best = {key: j, weight};
   }
   return best;
 }
@@ -55,7 +55,7 @@ function meanLink(tokens, map) {
 /** What heads can be found by. A choice is {text, show, token, key}. */
 const MEASURES = {
   ...(hasAblation && {off: {name: 'change if switched off'}}),
-  link: {name: 'weight on one other token'},
+  link: {name: 'weight on one distant token'},
   ...PATTERNS,
   pair: {name: 'weight from the chosen token'},
 };

@@ -137,7 +137,7 @@ TEST(AttentionPageTest, HoldsTheAblationOfEachText) {
   view.texts[0].ablation = tensor({{0.123456, -2.0}});
   const std::string data = data_of(attention_page(view));
   EXPECT_TRUE(contains(data, "\"ablation\":\"\\u003cfall>\""));
-  EXPECT_TRUE(contains(data, "\"ablation\":[[0.1235,-2.000]],\"weights\""));
+  EXPECT_TRUE(contains(data, "\"ablation\":[[0.1235,-2]],\"weights\""));
   view.texts[0].ablation = ones({1, 3});
   EXPECT_TRUE(
       throws("attention_page", {"ablation must have shape (1, 2)"}, [&] { attention_page(view); }));
