@@ -8,6 +8,7 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/io/json.h"
+#include "tensor/ops/reduce.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
