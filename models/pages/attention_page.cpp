@@ -46,25 +46,6 @@ std::string bytes_of(std::span<const float> weights, const Encoding& encoding) {
   return bytes;
 }
 
-/// **Source**: RFC 4648, section 4.
-std::string base64(const std::string& bytes) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      const std::size_t at = i + k;
-      group = group << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text += i + k > bytes.size() ? '=' : kDigits[(group >> (18 - 6 * k)) & 63];
-    }
-  }
-  return text;
-}
-
 void check_text(const AttentionView& view, std::size_t number) {
   const AttentionText& text = view.texts[number];
   const auto tokens = static_cast<index_t>(text.tokens.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 
 #include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
@@ -77,6 +78,24 @@ std::string json_text(std::string_view text) {
   return by_character(JsonText(valid).text(), [](std::string_view character) {
     return character == "<" ? std::string_view("\\u003c") : character;
   });
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t at = i + k;
+      group = group << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += i + k > bytes.size() ? '=' : kDigits[(group >> (18 - 6 * k)) & 63];
+    }
+  }
+  return text;
 }
 
 std::string page_html(const Page& page) {

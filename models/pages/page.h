@@ -40,6 +40,10 @@ std::string escape(std::string_view text);
 /// `<` becomes its Unicode escape. What is not UTF-8 becomes U+FFFD.
 std::string json_text(std::string_view text);
 
+/// Bytes as text for Page::data, which atob() of JavaScript decodes.
+/// **Source**: RFC 4648, section 4.
+std::string base64(std::string_view bytes);
+
 /// The contents of `assets/name`, as it was when the library was built.
 /// **Errors**: there is none of this name.
 std::string_view asset(std::string_view name);
