@@ -7,7 +7,7 @@
 //     ...
 //   });
 //
-// A page fails its test by an error on its console, or by a request for anything but itself.
+// A page fails its test by a message on its console, an error, or a request for anything but itself.
 // Where playwright-core or Chromium is missing, the test says so and is skipped.
 
 const assert = require('node:assert');
@@ -46,7 +46,7 @@ function run(program, options) {
 /** Collects what a page does wrong. */
 function watch(page, url) {
   const wrong = [];
-  page.on('console', (message) => message.type() === 'error' && wrong.push(`console: ${message.text()}`));
+  page.on('console', (message) => wrong.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => wrong.push(`error: ${error.message}`));
   page.on('request', (request) => {
     const is_itself = request.url().split('#')[0] === url || request.url().startsWith('data:');

@@ -1,38 +1,50 @@
 'use strict';
 // Drawing: matrices as coloured cells on canvases, and lines from letters to letters.
 
-/** Colours from the style sheet's stops, as a function from [0, 1] to '#rrggbb'. */
-function scale(name) {
+const SHADES = 256;
+const isDark = matchMedia('(prefers-color-scheme: dark)');
+const palettes = new Map();
+
+/** The style sheet's stops of `name` as so many colours: red, green, blue and 255 each. */
+function palette(name) {
+  const key = `${name} ${isDark.matches}`;
+  if (palettes.has(key)) return palettes.get(key);
   const stops = getComputedStyle(document.documentElement).getPropertyValue(name).split(',').map((color) => color.trim());
   const channels = (color) => [1, 3, 5].map((begin) => parseInt(color.slice(begin, begin + 2), 16));
-  return (share) => {
-    const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+  const colors = Array.from({length: SHADES}, (_, shade) => {
+    const place = shade / (SHADES - 1) * (stops.length - 1);
     const below = Math.min(Math.floor(place), stops.length - 2);
     const [from, to] = [channels(stops[below]), channels(stops[below + 1])];
-    return `rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * (place - below))).join(' ')})`;
-  };
+    return [...from.map((c, i) => Math.round(c + (to[i] - c) * (place - below))), 255];
+  });
+  palettes.set(key, colors);
+  return colors;
 }
 
 const largestOf = (m) => m.values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
-/** Where a number is on its scale: shares from 0 to 1 are, others have 0 in the middle. */
-const placeOf = (value, limit, isShare) => isShare ? value : (value / limit + 1) / 2;
+/** m with one pixel a cell. Shares go from 0 to 1; other numbers from -limit over 0, in the middle, to limit. */
+function smallPicture(m, limit, isShare) {
+  const colors = palette(isShare ? '--share' : '--signed');
+  const image = new ImageData(m.columns, m.rows);
+  m.values.forEach((value, i) => {
+    const place = isShare ? value : (value / (limit || 1) + 1) / 2;
+    const shade = Math.round(Math.min(1, Math.max(0, place)) * (SHADES - 1));
+    image.data.set(colors[shade], 4 * i);
+  });
+  const canvas = new OffscreenCanvas(m.columns, m.rows);
+  canvas.getContext('2d').putImageData(image, 0, 0);
+  return canvas;
+}
 
-/** Paints m, cells of so many pixels. `limit` is the number with the strongest colour. */
+/** Paints m, cells of so many pixels. */
 function paint(canvas, m, {width, height, limit, isShare, withNumbers}) {
   const ratio = window.devicePixelRatio || 1;
   Object.assign(canvas, {width: Math.round(m.columns * width * ratio), height: Math.round(m.rows * height * ratio)});
   Object.assign(canvas.style, {width: `${m.columns * width}px`, height: `${m.rows * height}px`});
   const context = canvas.getContext('2d');
-  const color = scale(isShare ? '--share' : '--signed');
-  for (let i = 0; i < m.rows; ++i) {
-    const [top, bottom] = [i, i + 1].map((row) => Math.round(row * height * ratio));
-    for (let j = 0; j < m.columns; ++j) {
-      const [left, right] = [j, j + 1].map((column) => Math.round(column * width * ratio));
-      context.fillStyle = color(placeOf(at(m, i, j), limit || 1, isShare));
-      context.fillRect(left, top, right - left, bottom - top);
-    }
-  }
+  context.imageSmoothingEnabled = false;
+  context.drawImage(smallPicture(m, limit, isShare), 0, 0, canvas.width, canvas.height);
   if (withNumbers) paintPercents(context, m, width * ratio, height * ratio);
 }
 

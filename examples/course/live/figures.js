@@ -20,6 +20,7 @@ function columnNames(step, columns, width) {
 }
 
 const LARGEST_CELL = 28;
+const ROW_NAMES = 28;  // pixels at the left of the cells
 
 /** A step's matrix on the page: a grid whose cells are drawn, of which one at a time is an element. */
 class Figure {
@@ -65,16 +66,15 @@ class Figure {
     this.cells.addEventListener('keydown', moveWithKeys);
   }
 
-  /** Draws the matrix, or how it has changed. */
-  draw() {
+  /** Draws the matrix, or how it has changed, at most `room` pixels wide. */
+  draw(room) {
     const now = model.trace[this.step];
     const change = matrix(now.rows, now.columns, (i, j) => at(now, i, j) - at(before[this.step], i, j));
     const changed = change.values.filter((value) => value !== 0).length;
     const showsChange = byId('colors').value === 'change';
     const isShare = !showsChange && (this.step === 'weights' || this.step === 'probabilities');
     const limit = isShare ? 1 : largestOf(showsChange ? change : before[this.step]);
-    const room = this.element.clientWidth - 28;
-    const width = Math.min(LARGEST_CELL, room / now.columns);
+    const width = Math.min(LARGEST_CELL, (room - ROW_NAMES) / now.columns);
     const height = Math.max(14, Math.min(LARGEST_CELL, width));
     this.map.style.setProperty('--width', `${width}px`);
     this.map.style.setProperty('--height', `${height}px`);

@@ -28,6 +28,8 @@ function showPanel() {
 }
 
 function point(place) {
+  const shownPlace = pointed || chosen;
+  if (place && place.step === shownPlace.step && place.row === shownPlace.row && place.column === shownPlace.column) return;
   pointed = place;
   showPanel();
 }
@@ -108,7 +110,8 @@ function showChanges() {
 // ---- all of it ----
 
 function draw() {
-  for (const figure of figures) figure.draw();
+  const rooms = figures.map((figure) => figure.element.clientWidth);  // all before the first change: one layout
+  figures.forEach((figure, i) => figure.draw(rooms[i]));
   showWord();
   showChanges();
   choose(chosen);

@@ -59,7 +59,7 @@ function showNumber(model, before, {step, row, column}, follow) {
       typeof piece === 'number' ? make('span', {textContent: shown(piece)}) : operandButton(piece, follow);
   byId('panel-line').replaceChildren(...pieces.map(shownPiece), ' = ', make('strong', {textContent: shown(value)}));
   const whole = at(before[step], row, column);
-  byId('panel-before').textContent = whole === value ? '' : `In the whole model it is ${shown(whole)}.`;
+  byId('panel-before').textContent = whole === at(model.trace[step], row, column) ? '' : `In the whole model it is ${shown(whole)}.`;
   showProducts(products, follow);
 }
 

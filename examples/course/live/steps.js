@@ -7,9 +7,9 @@
 // operand is a number of a step or a parameter: {step or parameter, row, column, value, name}. `products` are
 // pairs of operands, whose sum is a piece of that line. `value` is computed here again, from the operands.
 
-/** A number with four significant digits. */
+/** A number with four significant digits; small whole numbers as they are. */
 function shown(value) {
-  const digits = value === 0 ? '0' : Math.abs(value) >= 1e-4 ? value.toPrecision(4) : value.toExponential(2);
+  const digits = Number.isInteger(value) && Math.abs(value) < 1e4 ? String(value) : Math.abs(value) >= 1e-4 ? value.toPrecision(4) : value.toExponential(2);
   return digits.replaceAll('-', '−');
 }
 

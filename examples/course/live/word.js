@@ -90,11 +90,12 @@ function showWord() {
   });
   [...byId('outputs').children].forEach((button, place) => {
     const isRight = answer[place] === wanted[place];
-    const percent = `${(100 * at(model.trace.probabilities, place, answer[place])).toFixed(0)} %`;
+    const percent = `${(100 * at(model.trace.probabilities, place, answer[place])).toFixed(0)}%`;
     button.replaceChildren(LETTERS[answer[place]], make('small', {textContent: percent}));
     button.classList.toggle('wrong', !isRight);
     button.setAttribute('aria-label', `place ${place}: ${LETTERS[answer[place]]}, ${percent}${isRight ? '' : ', wrong'}`);
   });
+  byId('lines').classList.toggle('off', model.off.has('head'));
   drawLines(byId('lines'), model.trace.weights, null);
   const right = answer.filter((letter, place) => letter === wanted[place]).length;
   const whole = wordOf(argmax(before.probabilities));
