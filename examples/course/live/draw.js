@@ -9,7 +9,8 @@ const palettes = new Map();
 function palette(name) {
   const key = `${name} ${isDark.matches}`;
   if (palettes.has(key)) return palettes.get(key);
-  const stops = getComputedStyle(document.documentElement).getPropertyValue(name).split(',').map((color) => color.trim());
+  const style = getComputedStyle(document.documentElement);
+  const stops = style.getPropertyValue(name).split(',').map((color) => color.trim());
   const channels = (color) => [1, 3, 5].map((begin) => parseInt(color.slice(begin, begin + 2), 16));
   const colors = Array.from({length: SHADES}, (_, shade) => {
     const place = shade / (SHADES - 1) * (stops.length - 1);

@@ -62,7 +62,9 @@ class Figure {
     this.cells.addEventListener('pointermove', (event) => point(place(event)));
     this.cells.addEventListener('pointerleave', () => point(null));
     this.cells.addEventListener('click', (event) => choose(place(event)));
-    this.cells.addEventListener('focus', () => chosen.step === this.step || choose({step: this.step, row: 0, column: 0}));
+    this.cells.addEventListener('focus', () => {
+      if (chosen.step !== this.step) choose({step: this.step, row: 0, column: 0});
+    });
     this.cells.addEventListener('keydown', moveWithKeys);
   }
 
@@ -82,15 +84,16 @@ class Figure {
     this.rows.replaceChildren(...rowNames(model.letters));
     this.cells.setAttribute('aria-rowcount', now.rows);
     this.cells.setAttribute('aria-colcount', now.columns);
-    paint(this.canvas, showsChange ? change : now, {width, height, limit, isShare, withNumbers: isShare && width >= 20});
-    this.describe(now, changed, changed === 0 ? 0 : largestOf(change), isShare ? '0 to 1' : `−${shown(limit)} to ${shown(limit)}`);
+    const look = {width, height, limit, isShare, withNumbers: isShare && width >= 20};
+    paint(this.canvas, showsChange ? change : now, look);
+    this.describe(now, changed, largestOf(change), isShare ? '0 to 1' : `−${shown(limit)} to ${shown(limit)}`);
   }
 
   describe(now, changed, largest, colors) {
     const count = now.rows * now.columns;
     const range = `${now.rows} × ${now.columns}, colours from ${colors}`;
-    const news = make('b', {textContent: changed === 0 ? '' : `${changed} of ${count} changed, by at most ${shown(largest)}`});
-    this.note.replaceChildren(range, changed === 0 ? '' : '; ', news);
+    const text = changed === 0 ? '' : `${changed} of ${count} changed, by at most ${shown(largest)}`;
+    this.note.replaceChildren(range, changed === 0 ? '' : '; ', make('b', {textContent: text}));
   }
 
   /** Puts the cursor on a number of this step, or nowhere. */
@@ -102,7 +105,8 @@ class Figure {
     this.cursor.style.transform = `translate(calc(${column} * var(--width)), calc(${row} * var(--height)))`;
     this.cursor.setAttribute('aria-rowindex', row + 1);
     this.cursor.setAttribute('aria-colindex', column + 1);
-    this.cursor.setAttribute('aria-label', `${labelOf(model, this.step, row, column)}: ${shown(at(model.trace[this.step], row, column))}`);
+    const value = shown(at(model.trace[this.step], row, column));
+    this.cursor.setAttribute('aria-label', `${labelOf(model, this.step, row, column)}: ${value}`);
     this.cells.setAttribute('aria-activedescendant', this.cursor.id);
   }
 }

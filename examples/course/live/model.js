@@ -111,7 +111,8 @@ function readParameters({shapes, float32}) {
 const LAYER = 'encoder.layers.0.';
 const affine = (name) => ({weight: `${name}.weight`, bias: `${name}.bias`});
 /** W_Q, W_K and W_V are thirds of one matrix. */
-const projection = (third) => ({weight: `${LAYER}self_attn.in_proj_weight`, bias: `${LAYER}self_attn.in_proj_bias`, third});
+const joined = {weight: `${LAYER}self_attn.in_proj_weight`, bias: `${LAYER}self_attn.in_proj_bias`};
+const projection = (third) => ({...joined, third});
 
 /** The parameters of each part of the model. */
 const PARTS = {

@@ -15,7 +15,8 @@ let pointed = null;  // the one under the pointer
 let figures = [];
 
 const SWITCHES = {
-  positions: 'positions', head: 'head', residual1: 'first residual', feedForward: 'feed-forward', residual2: 'second residual',
+  positions: 'positions', head: 'attention head', residual1: 'residual around attention',
+  feedForward: 'feed-forward network', residual2: 'residual around feed-forward',
 };
 const SAMPLES = ['transformers', 'hippopotamus', 'encyclopedia', 'backwards'];
 
@@ -28,8 +29,8 @@ function showPanel() {
 }
 
 function point(place) {
-  const shownPlace = pointed || chosen;
-  if (place && place.step === shownPlace.step && place.row === shownPlace.row && place.column === shownPlace.column) return;
+  const now = pointed || chosen;
+  if (place && place.step === now.step && place.row === now.row && place.column === now.column) return;
   pointed = place;
   showPanel();
 }
@@ -54,7 +55,10 @@ function follow(operand) {
 }
 
 const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
-const ARROWS = {ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓'};
+const ARROWS = {
+  ArrowLeft: ['←', 'column before'], ArrowRight: ['→', 'next column'],
+  ArrowUp: ['↑', 'row before'], ArrowDown: ['↓', 'next row'],
+};
 
 function move(key) {
   const [rows, columns] = MOVES[key];
@@ -140,9 +144,9 @@ function fillControls() {
     button.addEventListener('click', () => setLetters(letters()));
     byId('samples').append(button);
   }
-  for (const key of Object.keys(MOVES)) {
-    const button = make('button', {type: 'button', textContent: ARROWS[key]});
-    button.setAttribute('aria-label', {ArrowLeft: 'column before', ArrowRight: 'next column', ArrowUp: 'row before', ArrowDown: 'next row'}[key]);
+  for (const [key, [textContent, label]] of Object.entries(ARROWS)) {
+    const button = make('button', {type: 'button', textContent});
+    button.setAttribute('aria-label', label);
     button.addEventListener('click', () => move(key));
     byId('moves').append(button);
   }
@@ -158,7 +162,7 @@ function listen() {
   byId('colors').addEventListener('change', draw);
   byId('reset').addEventListener('click', repairAll);
   byId('panel').addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') figures.find((figure) => figure.step === chosen.step && figure.cells.id !== 'map').cells.focus();
+    if (event.key === 'Escape') byId(`step-${chosen.step}`).focus();
   });
   window.addEventListener('resize', draw);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);

@@ -39,14 +39,16 @@ function showProducts(products, follow, all = false) {
   if (!products) return place.replaceChildren();
   const size = ([a, b]) => Math.abs(a.value * b.value);
   const order = [...products].sort((a, b) => size(b) - size(a));
-  const rows = order.slice(0, all ? order.length : FIRST_PRODUCTS).map((each) => productRow(each, size(order[0]) || 1, follow));
+  const first = order.slice(0, all ? order.length : FIRST_PRODUCTS);
+  const rows = first.map((each) => productRow(each, size(order[0]) || 1, follow));
   const caption = make('caption', {textContent: `The sum has ${products.length} products, the largest first:`});
   const more = make('button', {type: 'button', textContent: all ? `Only ${FIRST_PRODUCTS}` : `All ${products.length}`});
   more.addEventListener('click', () => {
     showProducts(products, follow, !all);
     byId('products').querySelector('button:last-child').focus();
   });
-  place.replaceChildren(make('table', {}, [caption, make('tbody', {}, rows)]), ...(order.length > FIRST_PRODUCTS ? [more] : []));
+  const table = make('table', {}, [caption, make('tbody', {}, rows)]);
+  place.replaceChildren(table, ...(order.length > FIRST_PRODUCTS ? [more] : []));
 }
 
 /** Shows a number: what it is, its line of arithmetic, and what it was before the change. */
@@ -59,7 +61,8 @@ function showNumber(model, before, {step, row, column}, follow) {
       typeof piece === 'number' ? make('span', {textContent: shown(piece)}) : operandButton(piece, follow);
   byId('panel-line').replaceChildren(...pieces.map(shownPiece), ' = ', make('strong', {textContent: shown(value)}));
   const whole = at(before[step], row, column);
-  byId('panel-before').textContent = whole === at(model.trace[step], row, column) ? '' : `In the whole model it is ${shown(whole)}.`;
+  const isChanged = whole !== at(model.trace[step], row, column);
+  byId('panel-before').textContent = isChanged ? `In the whole model it is ${shown(whole)}.` : '';
   showProducts(products, follow);
 }
 
@@ -80,7 +83,8 @@ class Editor {
     this.place = {parameter: 'classifier.bias', row: 0, column: 18};
     const options = Object.keys(model.parameters).map((name) => make('option', {value: name, textContent: name}));
     byId('parameter').append(...options);
-    byId('parameter').addEventListener('change', (event) => this.choose({parameter: event.target.value, row: 0, column: 0}));
+    byId('parameter').addEventListener('change', (event) =>
+      this.choose({parameter: event.target.value, row: 0, column: 0}));
     for (const axis of ['row', 'column']) {
       byId(`parameter-${axis}`).addEventListener('change', (event) =>
         this.choose({...this.place, [axis]: Number(event.target.value)}));

@@ -9,7 +9,9 @@
 
 /** A number with four significant digits; small whole numbers as they are. */
 function shown(value) {
-  const digits = Number.isInteger(value) && Math.abs(value) < 1e4 ? String(value) : Math.abs(value) >= 1e-4 ? value.toPrecision(4) : value.toExponential(2);
+  const size = Math.abs(value);
+  const digits = Number.isInteger(value) && size < 1e4 ? String(value) :
+      size >= 1e-4 ? value.toPrecision(4) : value.toExponential(2);
   return digits.replaceAll('-', '−');
 }
 
@@ -23,9 +25,11 @@ const ofStep = ({trace}, step, row, column) =>
 function ofPart({parameters}, part, kind, row, column) {
   const {third = 0, [kind]: parameter} = PARTS[part];
   const first = third * parameters[parameter].columns;
-  const [symbol, index] = kind === 'bias' ? [SYMBOLS[part][1], `[${column}]`] : [SYMBOLS[part][0], indices(row, column)];
+  const [weight, bias] = SYMBOLS[part];
+  const name = kind === 'bias' ? `${bias}[${column}]` : `${weight}${indices(row, column)}`;
   const place = kind === 'bias' ? [0, column + third * parameters[PARTS[part].weight].columns] : [row + first, column];
-  return {parameter, row: place[0], column: place[1], value: at(parameters[parameter], ...place), name: `${symbol}${index}`};
+  const value = at(parameters[parameter], ...place);
+  return {parameter, row: place[0], column: place[1], value, name};
 }
 
 /** The symbols of a part's weight and bias. */
@@ -45,7 +49,7 @@ const isZero = {pieces: ['switched off'], value: 0};
 const linearOf = (x, part) => (m, i, j) => {
   const products = pairs(m.trace[x].columns, (k) => [ofStep(m, x, i, k), ofPart(m, part, 'weight', j, k)]);
   const bias = ofPart(m, part, 'bias', 0, j);
-  return {pieces: [bias, ' + ', total(products)], products, value: bias.value + total(products)};
+  return {pieces: [bias, ' + sum of the products ', total(products)], products, value: bias.value + total(products)};
 };
 
 const normOf = (x, part) => (m, i, j) => {
@@ -61,7 +65,8 @@ const normOf = (x, part) => (m, i, j) => {
 const softmaxOf = (x) => (m, i, j) => {
   const row = pairs(m.trace[x].columns, (k) => ofStep(m, x, i, k));
   const powers = sum(row.length, (k) => Math.exp(row[k].value));
-  return {pieces: ['exp(', row[j], ') / ', powers, ', the sum of exp over the row'], value: Math.exp(row[j].value) / powers};
+  const pieces = ['exp(', row[j], ') / ', powers, ', the sum of exp over the row'];
+  return {pieces, value: Math.exp(row[j].value) / powers};
 };
 
 const sumOf = (x, f, switchName) => (m, i, j) => {
@@ -76,14 +81,16 @@ const unlessOff = (switchName, f) => (m, i, j) => m.off.has(switchName) ? isZero
 /** What a step is called, its formula, what it is, its section of the paper, and the arithmetic of (i, j). */
 const STEPS = {
   embedding: {
-    name: 'e', formula: 'e[i] = E[letter i]', about: 'the row of the table that is learned for the letter', section: '3.4',
+    name: 'e', formula: 'e[i] = E[letter i]', section: '3.4',
+    about: 'the row of the table that is learned for the letter',
     arithmetic: (m, i, j) => {
       const entry = ofPart(m, 'embedding', 'weight', m.letters[i], j);
       return {pieces: [entry], value: entry.value};
     },
   },
   positions: {
-    name: 'p', formula: 'p[i, 2c] = sin(i / 10000^(2c/D)), p[i, 2c+1] = cos(the same)', about: 'where the letter is, as sines', section: '3.5',
+    name: 'p', formula: 'p[i, 2c] = sin(i / 10000^(2c/D)), p[i, 2c+1] = cos(the same)', section: '3.5',
+    about: 'where the letter is, as sines',
     arithmetic: unlessOff('positions', (m, i, j) => {
       const radians = angle(i, j, m.trace.positions.columns);
       const value = j % 2 === 0 ? Math.sin(radians) : Math.cos(radians);
@@ -91,48 +98,109 @@ const STEPS = {
     }),
   },
   x: {
-    name: 'x', formula: 'x = √D e + p', about: 'the letter and its place in one row', section: '3.4',
+    name: 'x', formula: 'x = √D e + p', section: '3.4',
+    about: 'the letter and its place in one row',
     arithmetic: (m, i, j) => {
       const [e, p, scale] = [ofStep(m, 'embedding', i, j), ofStep(m, 'positions', i, j), Math.sqrt(m.trace.x.columns)];
       return {pieces: [scale, ' · ', e, ' + ', p], value: scale * e.value + p.value};
     },
   },
-  norm1: {name: 'n', formula: 'n = norm₁(x)', about: 'each row with mean 0 and deviation 1, then scaled and shifted', section: '3.1', arithmetic: normOf('x', 'norm1')},
-  q: {name: 'q', formula: 'q = n W_Qᵀ + b_Q', about: 'queries: what each place looks for', section: '3.2.2', arithmetic: linearOf('norm1', 'query')},
-  k: {name: 'k', formula: 'k = n W_Kᵀ + b_K', about: 'keys: what each place is found by', section: '3.2.2', arithmetic: linearOf('norm1', 'key')},
-  v: {name: 'v', formula: 'v = n W_Vᵀ + b_V', about: 'values: what each place contributes', section: '3.2.2', arithmetic: linearOf('norm1', 'value')},
+  norm1: {
+    name: 'n', formula: 'n = norm₁(x)', section: '3.1',
+    about: 'each row with mean 0 and deviation 1, then scaled and shifted',
+    arithmetic: normOf('x', 'norm1'),
+  },
+  q: {
+    name: 'q', formula: 'q = n W_Qᵀ + b_Q', section: '3.2.2',
+    about: 'queries: what each place looks for',
+    arithmetic: linearOf('norm1', 'query'),
+  },
+  k: {
+    name: 'k', formula: 'k = n W_Kᵀ + b_K', section: '3.2.2',
+    about: 'keys: what each place is found by',
+    arithmetic: linearOf('norm1', 'key'),
+  },
+  v: {
+    name: 'v', formula: 'v = n W_Vᵀ + b_V', section: '3.2.2',
+    about: 'values: what each place contributes',
+    arithmetic: linearOf('norm1', 'value'),
+  },
   scores: {
-    name: 's', formula: 's = q kᵀ / √d', about: 'how well query i fits key j', section: '3.2.1',
+    name: 's', formula: 's = q kᵀ / √d', section: '3.2.1',
+    about: 'how well query i fits key j',
     arithmetic: (m, i, j) => {
       const width = m.trace.q.columns;
       const products = pairs(width, (c) => [ofStep(m, 'q', i, c), ofStep(m, 'k', j, c)]);
-      return {pieces: [`q[${i}] · k[${j}] / √${width} = `, total(products), ' / ', Math.sqrt(width)], products, value: total(products) / Math.sqrt(width)};
+      const pieces = [`q[${i}] · k[${j}] / √${width} = `, total(products), ' / ', Math.sqrt(width)];
+      return {pieces, products, value: total(products) / Math.sqrt(width)};
     },
   },
-  weights: {name: 'a', formula: 'a = softmax(s)', about: 'attention: the share of place j in what place i reads; a row adds up to 1', section: '3.2.1', arithmetic: softmaxOf('scores')},
+  weights: {
+    name: 'a', formula: 'a = softmax(s)', section: '3.2.1',
+    about: 'attention: the share of place j in what place i reads; a row adds up to 1',
+    arithmetic: softmaxOf('scores'),
+  },
   head: {
-    name: 'h', formula: 'h = a v', about: 'output of the head: values, weighted', section: '3.2.1',
+    name: 'h', formula: 'h = a v', section: '3.2.1',
+    about: 'output of the head: values, weighted',
     arithmetic: unlessOff('head', (m, i, j) => {
       const products = pairs(m.trace.weights.columns, (k) => [ofStep(m, 'weights', i, k), ofStep(m, 'v', k, j)]);
-      return {pieces: [total(products)], products, value: total(products)};
+      return {pieces: ['sum of the products'], products, value: total(products)};
     }),
   },
-  attention: {name: 'o', formula: 'o = h W_Oᵀ + b_O', about: 'output of attention', section: '3.2.2', arithmetic: linearOf('head', 'output')},
-  sum1: {name: 'y', formula: 'y = x + o', about: 'the first residual connection', section: '3.1', arithmetic: sumOf('x', 'attention', 'residual1')},
-  norm2: {name: 'm', formula: 'm = norm₂(y)', about: 'input of the feed-forward network', section: '3.1', arithmetic: normOf('sum1', 'norm2')},
-  hidden: {name: 'u', formula: 'u = m W₁ᵀ + b₁', about: 'its first linear layer, twice as wide', section: '3.3', arithmetic: linearOf('norm2', 'linear1')},
+  attention: {
+    name: 'o', formula: 'o = h W_Oᵀ + b_O', section: '3.2.2',
+    about: 'output of attention',
+    arithmetic: linearOf('head', 'output'),
+  },
+  sum1: {
+    name: 'y', formula: 'y = x + o', section: '3.1',
+    about: 'the first residual connection',
+    arithmetic: sumOf('x', 'attention', 'residual1'),
+  },
+  norm2: {
+    name: 'm', formula: 'm = norm₂(y)', section: '3.1',
+    about: 'input of the feed-forward network',
+    arithmetic: normOf('sum1', 'norm2'),
+  },
+  hidden: {
+    name: 'u', formula: 'u = m W₁ᵀ + b₁', section: '3.3',
+    about: 'its first linear layer, twice as wide',
+    arithmetic: linearOf('norm2', 'linear1'),
+  },
   activation: {
-    name: 'g', formula: 'g = GELU(u) = u Φ(u)', about: 'negative numbers come near 0; the paper has ReLU', section: '3.3',
+    name: 'g', formula: 'g = GELU(u) = u Φ(u)', section: '3.3',
+    about: 'negative numbers come near 0; the paper has ReLU',
     arithmetic: (m, i, j) => {
       const u = ofStep(m, 'hidden', i, j);
       return {pieces: [u, ' · Φ = ', normalShare(u.value)], value: u.value * normalShare(u.value)};
     },
   },
-  feedForward: {name: 'f', formula: 'f = g W₂ᵀ + b₂', about: 'its second linear layer', section: '3.3', arithmetic: unlessOff('feedForward', linearOf('activation', 'linear2'))},
-  sum2: {name: 'z', formula: 'z = y + f', about: 'the second residual connection', section: '3.1', arithmetic: sumOf('sum1', 'feedForward', 'residual2')},
-  norm: {name: 'r', formula: 'r = norm(z)', about: 'the final norm', section: '3.1', arithmetic: normOf('sum2', 'norm')},
-  logits: {name: 'l', formula: 'l = r W_Cᵀ + b_C', about: 'a score for each letter of the alphabet', section: '3.4', arithmetic: linearOf('norm', 'classifier')},
-  probabilities: {name: 'P', formula: 'P = softmax(l)', about: 'the probability of each letter', section: '3.4', arithmetic: softmaxOf('logits')},
+  feedForward: {
+    name: 'f', formula: 'f = g W₂ᵀ + b₂', section: '3.3',
+    about: 'its second linear layer',
+    arithmetic: unlessOff('feedForward', linearOf('activation', 'linear2')),
+  },
+  sum2: {
+    name: 'z', formula: 'z = y + f', section: '3.1',
+    about: 'the second residual connection',
+    arithmetic: sumOf('sum1', 'feedForward', 'residual2'),
+  },
+  norm: {
+    name: 'r', formula: 'r = norm(z)', section: '3.1',
+    about: 'the final norm',
+    arithmetic: normOf('sum2', 'norm'),
+  },
+  logits: {
+    name: 'l', formula: 'l = r W_Cᵀ + b_C', section: '3.4',
+    about: 'a score for each letter of the alphabet',
+    arithmetic: linearOf('norm', 'classifier'),
+  },
+  probabilities: {
+    name: 'P', formula: 'P = softmax(l)', section: '3.4',
+    about: 'the probability of each letter',
+    arithmetic: softmaxOf('logits'),
+  },
 };
 
 const arithmetic = (model, step, row, column) => STEPS[step].arithmetic(model, row, column);

@@ -71,11 +71,12 @@ function fitButtons(parent, makeButton) {
 
 function outputButton(place) {
   const button = make('button', {type: 'button'});
-  const at_it = () => drawLines(byId('lines'), model.trace.weights, place);
+  const shows = () => drawLines(byId('lines'), model.trace.weights, place);
   const away = () => drawLines(byId('lines'), model.trace.weights, null);
-  for (const name of ['pointerenter', 'focus']) button.addEventListener(name, at_it);
+  for (const name of ['pointerenter', 'focus']) button.addEventListener(name, shows);
   for (const name of ['pointerleave', 'blur']) button.addEventListener(name, away);
-  button.addEventListener('click', () => choose({step: 'probabilities', row: place, column: argmax(model.trace.probabilities)[place]}));
+  button.addEventListener('click', () =>
+    choose({step: 'probabilities', row: place, column: argmax(model.trace.probabilities)[place]}));
   return button;
 }
 
@@ -93,12 +94,13 @@ function showWord() {
     const percent = `${(100 * at(model.trace.probabilities, place, answer[place])).toFixed(0)}%`;
     button.replaceChildren(LETTERS[answer[place]], make('small', {textContent: percent}));
     button.classList.toggle('wrong', !isRight);
-    button.setAttribute('aria-label', `place ${place}: ${LETTERS[answer[place]]}, ${percent}${isRight ? '' : ', wrong'}`);
+    const words = `place ${place}: ${LETTERS[answer[place]]}, ${percent}`;
+    button.setAttribute('aria-label', isRight ? words : `${words}, wrong`);
   });
   byId('lines').classList.toggle('off', model.off.has('head'));
   drawLines(byId('lines'), model.trace.weights, null);
   const right = answer.filter((letter, place) => letter === wanted[place]).length;
   const whole = wordOf(argmax(before.probabilities));
-  byId('result').textContent = `${wordOf(model.letters)} → ${wordOf(answer)}: ${right} of ${answer.length} letters are right.` +
-      (isBroken() ? ` The whole model writes ${whole}.` : '');
+  const news = `${wordOf(model.letters)} → ${wordOf(answer)}: ${right} of ${answer.length} letters are right.`;
+  byId('result').textContent = isBroken() ? `${news} The whole model writes ${whole}.` : news;
 }
