@@ -25,6 +25,7 @@ TEST_F(LivePage, IsWhatTheTargetLiveWrites) {
 
 TEST_F(LivePage, RefusesOtherModels) {
   const std::string small = "--words 40 --epochs 1 --length 5 --width 8 --feed-forward 16 ";
+  output_of("train_reverse", small + "--save small");
   output_of("train_reverse", small + "--heads 2 --save heads");
   output_of("train_reverse", small + "--layers 2 --save layers");
   write("text.safetensors", "no tensors");
@@ -35,7 +36,7 @@ TEST_F(LivePage, RefusesOtherModels) {
         "heads/checkpoint.safetensors: option.heads: must be 1, got 2"},
        {"--weights layers/checkpoint.safetensors" + rest, "option.layers: must be 1, got 2"},
        {"--weights text.safetensors" + rest, "text.safetensors"},
-       {"--weights heads/checkpoint.safetensors --sources none --output live.html", "none"}});
+       {"--weights small/checkpoint.safetensors --sources none --output live.html", "none"}});
   EXPECT_FALSE(fs::exists(folder_ / "live.html"));
 }
 

@@ -92,7 +92,7 @@ function showWord() {
   [...byId('outputs').children].forEach((button, place) => {
     const isRight = answer[place] === wanted[place];
     const percent = `${(100 * at(model.trace.probabilities, place, answer[place])).toFixed(0)}%`;
-    button.replaceChildren(LETTERS[answer[place]], make('small', {textContent: percent}));
+    button.replaceChildren(make('span', {textContent: LETTERS[answer[place]]}), make('small', {textContent: percent}));
     button.classList.toggle('wrong', !isRight);
     const words = `place ${place}: ${LETTERS[answer[place]]}, ${percent}`;
     button.setAttribute('aria-label', isRight ? words : `${words}, wrong`);
