@@ -10,7 +10,9 @@ struct MachineSpeed {
 };
 
 /// Measures the best of several products of 1024 x 1024 float32 matrices, with packed weights, and
-/// the best of several copies of 64 MiB from memory to memory. Takes about 0.1 s.
+/// the best of several copies of 64 MiB from memory to memory. Takes 0.1 s with AVX2 or AVX-512, a second
+/// with the baseline kernels, and 140 MiB of memory.
+/// **Errors**: std::bad_alloc.
 MachineSpeed measure_machine();
 
 }  // namespace tessera

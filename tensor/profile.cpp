@@ -59,7 +59,6 @@ std::uint32_t ProfileLog::node_of(SpanKind kind, const char* name, index_t step_
                       .is_backward = in.is_backward || kind == SpanKind::kBackward,
                       .name = name,
                       .number = step_number,
-                      .threads = thread_count(),
                       .parent = current,
                       .module = is_op ? module : made,
                       .outer = module};
@@ -81,6 +80,7 @@ void ProfileLog::close(index_t end) {
   ProfileNode& node = nodes[current];
   const index_t time = end - node.begin;
   node.time += time;
+  node.thread_time += time * thread_count();
   ++node.calls;
   if (event_count < kMostEvents) events[event_count++] = {current, node.begin, time};
   current = node.parent;

@@ -48,7 +48,7 @@ struct ProfileRow {
 
 /// Measures what all threads compute, from construction to stop(). Threads other than the one that
 /// makes and stops it must not compute while it starts or stops. A trace holds the first million
-/// spans of each thread; rows and tables count all.
+/// spans that end in each thread; rows and tables count all.
 ///
 /// **Errors**: a second profile while one measures.
 class Profile {
@@ -67,7 +67,8 @@ class Profile {
   double explained();
   /// In descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
-  /// What "% of peak" and "% of bandwidth" compare with: measured once, by the first call.
+  /// The speed of 100 % in "% of peak" and "% of bandwidth": measured once, by the first call, with
+  /// thread_count() threads.
   const MachineSpeed& machine();
   /// A heading, then rows() as texts; the last line sums up the rows below 0.1 % of wall().
   std::vector<std::vector<std::string>> cells(ProfileBy by);

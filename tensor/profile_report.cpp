@@ -91,7 +91,7 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
     if (outer != 0) continue;
     row.calls += node.calls;
     row.total += seconds_of(node.time);
-    row.thread_time += seconds_of(node.time) * node.threads;
+    row.thread_time += seconds_of(node.thread_time);
     row.flops += sums.flops[i];
     row.bytes += sums.bytes[i];
   }
@@ -102,7 +102,7 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
 /// Rows below this share of the wall-clock time are summed up in the last line.
 constexpr double kLeastShare = 0.001;
 
-/// part / whole * scale, with one digit after the point; "-" if a number is missing.
+/// part / whole * scale, with `digits` digits after the point; "-" if a number is missing.
 std::string ratio(double part, double whole, double scale = 1, int digits = 1) {
   if (part == 0 || whole <= 0) return "-";
   std::ostringstream text;

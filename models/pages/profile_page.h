@@ -1,4 +1,4 @@
-// Where the time of a program went, as a page.
+// A page of a profile: the time of each module and op.
 //
 //   pages::write_profile_page("profile.html", profile);
 #pragma once

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <deque>
 #include <exception>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -39,7 +40,7 @@ class Sweep {
     if (options.overwrite) forget();
     check_facts();
     for (const SweepRun& run : runs_) {
-      if (std::filesystem::exists(run.folder / kFinishedFile)) results_[run.name] = result_of(run);
+      if (std::filesystem::exists(run.folder / kFinishedFile)) add_result(run);
     }
   }
 
@@ -51,35 +52,41 @@ class Sweep {
     const std::string standing =
         str_cat(results_.size(), " of ", runs_.size(), " runs are finished; start it again",
                 options_.overwrite ? " without overwriting" : "", " to continue");
+    const std::string failed =
+        str_cat(failures_.size(), failures_.size() == 1 ? " run" : " runs", " failed, ");
     if (!last.is_stopped()) {
-      fail_file(options_.folder.string(), failures_.front(), "; ", failures_.size(),
-                failures_.size() == 1 ? " run" : " runs", " failed, ", standing);
+      fail_file(options_.folder.string(), failures_.front(), "; ", failed, standing);
     }
-    return {.signal = last.signal, .text = "stopped: " + standing + '\n'};
+    return {.signal = last.signal,
+            .text = str_cat("stopped: ", failures_.empty() ? "" : failed, standing, '\n')};
   }
 
  private:
   std::string file(const char* name) const { return (options_.folder / name).string(); }
 
+  /// The facts go last: as long as a run is left, they say what made it.
   void forget() const {
-    std::error_code error;
-    for (const char* const name : {kResultsFile, kOptionsFile, kTableFile, kPageFile}) {
-      std::filesystem::remove(file(name), error);
-    }
     for (const auto& folder : begun()) {
-      std::filesystem::remove(folder / kFinishedFile, error);
-      std::filesystem::remove(folder / kCheckpointFile, error);
+      std::filesystem::remove(folder / kFinishedFile);
+      std::filesystem::remove(folder / kCheckpointFile);
+    }
+    for (const char* const name : {kResultsFile, kTableFile, kPageFile, kOptionsFile}) {
+      std::filesystem::remove(file(name));
     }
   }
 
-  /// The folders of all runs that have a checkpoint, also of other axes.
+  /// The folders of all runs that have a checkpoint or a result, also of other axes.
   std::vector<std::filesystem::path> begun() const {
     std::vector<std::filesystem::path> found;
     std::error_code error;
     for (std::filesystem::directory_iterator run(options_.folder, error), end; !error && run != end;
          run.increment(error)) {
-      std::error_code none;
-      if (std::filesystem::exists(run->path() / kCheckpointFile, none)) found.push_back(*run);
+      for (const char* const name : {kCheckpointFile, kFinishedFile}) {
+        std::error_code none;
+        if (!std::filesystem::exists(run->path() / name, none)) continue;
+        found.push_back(run->path());
+        break;
+      }
     }
     return found;
   }
@@ -113,17 +120,26 @@ class Sweep {
     if (hooks_.begin) hooks_.begin(run);
   }
 
-  void finish(const SweepRun& run) {
+  const SweepResult& add_result(const SweepRun& run) {
     const SweepResult result = result_of(run);
     for (const auto& [name, other] : results_) {
       if (other.measure == result.measure) continue;
       fail_file((run.folder / kLogFile).string(), "measure must be that of ", name, ", ",
                 other.measure, ", got ", result.measure);
     }
+    return results_[run.name] = result;
+  }
+
+  void finish(const SweepRun& run) {
+    const SweepResult* result = nullptr;
+    try {
+      result = &add_result(run);
+    } catch (const std::exception& error) {
+      return fail(run, error.what());
+    }
     write_text(run.folder / kFinishedFile, "");
-    results_[run.name] = result;
     write_text(file(kResultsFile), pages::csv_text(result_rows(results())));
-    if (hooks_.end) hooks_.end(result, results_.size(), runs_.size());
+    if (hooks_.end) hooks_.end(*result, results_.size(), runs_.size());
   }
 
   void fail(const SweepRun& run, const std::string& error) {
@@ -184,11 +200,12 @@ class Sweep {
     }
   }
 
-  /// The error of a child: the last line of its output.
+  /// The error of a child: the last line of its output, if it has written any.
   std::string error_of(const SweepRun& run, int code) const {
     const std::string path = (run.folder / kOutputFile).string();
-    const std::vector<std::string> lines = text::read_lines(path);
-    std::string last = lines.empty() ? "" : ": " + escaped(lines.back());
+    std::string last;
+    std::ifstream output(path);
+    for (std::string line; std::getline(output, line);) last = ": " + escaped(line);
     const std::string prefix = ": " + options_.program + ": ";
     if (last.starts_with(prefix)) last.erase(0, prefix.size() - 2);
     return str_cat("must end without an error, got ",

@@ -42,6 +42,7 @@ struct SweepHooks {
   std::function<void(const SweepRun&)> begin = {};
   /// After the result is saved, with the number of runs that have one.
   std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
+  /// After a run that has failed, with the text of its error.
   std::function<void(const SweepRun&, const std::string& error)> failure = {};
 };
 

@@ -23,7 +23,7 @@ namespace tessera {
 
 namespace detail {
 
-/// Counts the elements of `x`, each once, as read or written by this thread's innermost open step.
+/// Counts the bytes of the elements of `x`, each once, as read or written by this thread's innermost open step.
 void count_elements(const Tensor& x);
 
 }  // namespace detail

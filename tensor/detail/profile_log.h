@@ -15,14 +15,14 @@ struct ProfileNode {
   bool is_backward = false;
   const char* name = "";
   index_t number = -1;       // of a module; -1: it has none
-  int threads = 1;           // that it may use
   std::uint32_t parent = 0;  // the step in which it was opened
   std::uint32_t module = 0;  // the module or scope that it counts for: itself, if it is one
   std::uint32_t outer = 0;   // of a module or scope: the module around it
   std::uint32_t first_child = 0, next_sibling = 0;  // 0: none
 
   index_t calls = 0;
-  index_t time = 0;  // in nanoseconds
+  index_t time = 0;         // in nanoseconds
+  index_t thread_time = 0;  // times the threads that each call may use
   index_t wait = 0;
   double flops = 0, bytes = 0;
   double arguments = 0;  // bytes of inputs and outputs

@@ -175,6 +175,16 @@ TEST_F(Sweeps, SayWhatIsWrong) {
                     "options must be those of the sweep, '--clip,1', got '--clip,2'"));
 }
 
+TEST_F(Sweeps, CompareOneMeasure) {
+  const std::string call =
+      "--train train.tsv --epochs 1 --save sweep " + kTiny + "--sweep valid-share=";
+  output_of("train_classifier", call + "0.25");
+  output_of("train_classifier", call + "0");
+  EXPECT_TRUE(
+      fails("train_classifier", call + "0.25,0",
+            "measure must be that of valid-share=0.25,seed=0, held_out_accuracy, got accuracy"));
+}
+
 TEST_F(Sweeps, EndWithoutNewsOfTheirChildren) {
   const Outcome outcome = run("train_reverse", kReverse + "--save sweep --seeds 0..1",
                               "timeout 60 env --ignore-signal=CHLD ");

@@ -187,6 +187,43 @@ TEST(Sweep, GoesOnAfterARunThatFails) {
   }
 }
 
+// A child that writes nothing before it is killed, and one without a log.
+TEST(Sweep, GoesOnAfterARunWithoutNews) {
+  Experiment all;
+  const auto sweep = [&](const std::string& name, const auto& spoil) {
+    return file_error([&] {
+      runs::run_sweep({.folder = all.folder.path() / name,
+                       .axes = {{"lr", {"0.1"}}},
+                       .seeds = {1, 2},
+                       .jobs = 1},
+                      [&](const runs::SweepRun& run) {
+                        const runs::Ending ending = all.train(run);
+                        if (run.seed == 1) spoil(run);
+                        return ending;
+                      });
+    });
+  };
+  const std::string killed = sweep("killed", [](const auto&) { std::raise(SIGKILL); });
+  EXPECT_TRUE(contains(killed, "lr=0.1,seed=1: must end without an error, got signal 9; see "))
+      << killed;
+  EXPECT_TRUE(contains(killed, "1 run failed, 1 of 2 runs are finished")) << killed;
+  const std::string lost = sweep("lost", [](const runs::SweepRun& run) {
+    std::filesystem::remove(run.folder / runs::kLogFile);
+  });
+  EXPECT_TRUE(contains(lost, "lr=0.1,seed=1/log.csv")) << lost;
+  EXPECT_TRUE(contains(lost, "1 run failed, 1 of 2 runs are finished")) << lost;
+}
+
+TEST(Sweep, IsBegunAnewWithoutItsCheckpoints) {
+  Experiment all;
+  const auto whole = all.run("sweep");
+  for (const auto& run : std::filesystem::directory_iterator(all.folder.path() / "sweep")) {
+    if (run.is_directory()) std::filesystem::remove(run.path() / runs::kCheckpointFile);
+  }
+  EXPECT_TRUE(contains(file_error([&] { all.run("sweep"); }), "checkpoint.safetensors"));
+  EXPECT_EQ(all.run("sweep", 0, true).text, whole.text);
+}
+
 TEST(Sweep, SaysWhatIsWrong) {
   Experiment all;
   all.run("sweep", 0, false, {{"data", "a, \"b\""}});
