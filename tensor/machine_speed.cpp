@@ -58,9 +58,11 @@ double copied_bytes() {
     });
   };
   // Each thread touches its part first: the part is then in memory that is near to the thread.
-  in_parts([&](index_t begin, std::size_t size) { std::memset(&from[begin], 1, size); });
+  in_parts([&](index_t begin, std::size_t size) { std::memset(from.get() + begin, 1, size); });
   const double seconds = best_seconds([&] {
-    in_parts([&](index_t begin, std::size_t size) { std::memcpy(&to[begin], &from[begin], size); });
+    in_parts([&](index_t begin, std::size_t size) {
+      std::memcpy(to.get() + begin, from.get() + begin, size);
+    });
   });
   return 2.0 * kBytes / seconds;
 }
