@@ -1,10 +1,14 @@
 #include "tensor/storage.h"
 
+#ifndef __EMSCRIPTEN__  // a browser does not say how much memory there is
 #include <sys/sysinfo.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <span>
@@ -190,12 +194,16 @@ Pool& pool() {
 }  // namespace
 
 index_t machine_memory() {
+#ifdef __EMSCRIPTEN__
+  return std::numeric_limits<std::ptrdiff_t>::max();
+#else
   static const index_t bytes = [] {
     struct sysinfo info = {};
     if (sysinfo(&info) != 0) return index_t{1} << 62;
     return static_cast<index_t>((std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit);
   }();
   return bytes;
+#endif
 }
 
 Storage Storage::allocate(index_t bytes) {

@@ -33,7 +33,7 @@ struct Chosen {
               "example ", i, " must have a type for each token, got ", example.types.size(),
               " types for ", example.ids.size(), " tokens");
       examples.push_back(&example);
-      longest = std::max(longest, std::ssize(example.ids));
+      longest = std::max<index_t>(longest, std::ssize(example.ids));
     }
   }
 

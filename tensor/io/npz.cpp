@@ -188,7 +188,7 @@ std::uint32_t checksum(const FileRegion& region) {
   std::vector<unsigned char> bytes(static_cast<std::size_t>(std::min(kChunk, region.size)));
   std::uint32_t sum = 0xffffffff;
   for (index_t done = 0; done < region.size;) {
-    const index_t n = std::min(std::ssize(bytes), region.size - done);
+    const index_t n = std::min<index_t>(std::ssize(bytes), region.size - done);
     region.read(done, bytes.data(), n);
     for (index_t i = 0; i < n; ++i) {
       sum = sum >> 8 ^ kChecksumTable[(sum ^ bytes[static_cast<std::size_t>(i)]) & 255];

@@ -29,7 +29,8 @@ Characters realigned(const Characters& old, std::span<const Change> changes) {
   const index_t start = old.front().origin.begin;
   index_t next = 0;
   for (const Change& change : changes) {
-    const index_t from = std::min(change.change > 0 ? next - 1 : next, std::ssize(old) - 1);
+    const index_t from =
+        std::min<index_t>(change.change > 0 ? next - 1 : next, std::ssize(old) - 1);
     const Origin origin =
         from < 0 ? Origin(start, start) : old[static_cast<std::size_t>(from)].origin;
     result.push_back({change.code, origin});
