@@ -1,7 +1,8 @@
 // A sentence encoder for a page. worker.js calls it.
 //
-//   const encoder = new module.LiveEncoder('/model');
-//   encoder.switch(4, 10, false);                         // layer 4 without head 10
+//   const encoder = new module.LiveEncoder();
+//   const {layers, heads} = encoder.open('/model');
+//   encoder.turn(4, 10, false);                           // layer 4 without head 10
 //   const {tokens, vector, weights} = encoder.look('Hello');
 #include <emscripten/bind.h>
 #include <emscripten/heap.h>
@@ -11,10 +12,12 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/inspect/inspect.h"
+#include "models/token_encoder.h"
 #include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -51,6 +54,8 @@ class LiveEncoder {
     return reported([&] {
       models::SentenceEncoder model = models::load_sentence_encoder(folder);
       models::freeze(model);
+      require(std::holds_alternative<models::TokenEncoder>(model.words), "live_encoder",
+              "the model must have attention, got static embeddings");
       const text::Encoding text = model.encoding_of("a");
       counts_ = inspect::count_heads("live_encoder", [&] { model(model.reader.tokens(text)); });
       val about = val::object();
@@ -87,8 +92,8 @@ class LiveEncoder {
       const text::Encoding encoding = model_->encoding_of(text);
       const Hooks hooks = switched_off();
       Tensor vector;
-      const auto steps = inspect::record([&] { vector = model_->encode({text}); },
-                                         "layers.*.self_attn.weights");
+      const auto steps =
+          inspect::record([&] { vector = model_->encode({text}); }, "layers.*.self_attn.weights");
       std::vector<Tensor> weights;
       for (const auto& step : steps) weights.push_back(step.second.select(0, 0));
       val seen = val::object();
@@ -100,18 +105,26 @@ class LiveEncoder {
   }
 
   /// The similarity of `text` to a vector after one token's row of one layer is replaced by that of
-  /// `other`, which must have as many tokens. **Shapes**: (layers, T).
-  val patch(const std::string& text, const std::string& other, const val& target) {
+  /// `other`, which must have as many tokens. Calls `progress` with the share that is done.
+  /// **Shapes**: (layers, T).
+  val patch(const std::string& text, const std::string& other, const val& target,
+            const val& progress) {
     return reported([&] {
+      const Hooks hooks = switched_off();
       const std::vector<float> numbers = emscripten::convertJSArrayToNumberVector<float>(target);
       const Tensor vector = from_vector(numbers).unsqueeze(0);
-      const auto score_of = [&](const std::string& of) {
-        return [&, tokens = model_->reader.tokens(model_->encoding_of(of))] {
+      const text::Encoding encoding = model_->encoding_of(text);
+      const auto runs = static_cast<double>(counts_.layers * std::ssize(encoding.ids) + 2);
+      double done = 0;
+      const auto score_of = [&](const text::Encoding& of) {
+        return [&, tokens = model_->reader.tokens(of)] {
+          progress(done++ / runs);
           const Tensor own = (*model_)(tokens, model_->prompt_tokens());
           return model_->similarity(own, vector).select(0, 0).select(0, 0);
         };
       };
-      return floats(inspect::activation_patching(score_of(other), score_of(text)).scores);
+      const auto from = score_of(model_->encoding_of(other));
+      return floats(inspect::activation_patching(from, score_of(encoding)).scores);
     });
   }
 

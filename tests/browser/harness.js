@@ -55,7 +55,8 @@ function watch(page, url) {
   return wrong;
 }
 
-async function main(test) {
+async function main(test, needed) {
+  if (needed && !fs.existsSync(needed)) skip(`${needed} is not there: cmake --workflow --preset wasm`);
   const {chromium} = playwright();
   const browser = await chromium.launch({executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu']});
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tessera-browser-'));
@@ -78,8 +79,9 @@ async function main(test) {
 }
 
 module.exports = {
-  main: (test) => main(test).catch((error) => {
+  main: (test, needed) => main(test, needed).catch((error) => {
     console.error(error);
     process.exit(1);
   }),
+  run,
 };
