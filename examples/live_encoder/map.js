@@ -29,13 +29,13 @@ function makeMap(table, {show, press = () => {}, follows = false}) {
     show(map.row, map.column);
   };
 
-  /** Draws `values`, whose largest is as dark as it gets; NaN has no colour. */
-  map.draw = ({rows, columns, values, largest, text = () => '', style = () => ''}) => {
+  /** Draws `values`; `shade` gives the darkness from 0 to 1, NaN is no colour. */
+  map.draw = ({rows, columns, values, shade, text = () => '', style = () => ''}) => {
     [map.rows, map.columns] = [rows.length, columns.length];
     const cell = (row, column) => {
       const value = values[row * columns.length + column];
       const made = element('td', {textContent: text(value), className: style(row, column)});
-      made.style.setProperty('--share', String(Math.max(0, Math.min(1, value / largest)) || 0));
+      made.style.setProperty('--share', String(Math.max(0, Math.min(1, shade(value))) || 0));
       return made;
     };
     const name = (text) => element('th', {}, [element('span', {textContent: text})]);

@@ -92,19 +92,24 @@ const showMove = started(async (isStale) => {
 
 const measureAll = started(async () => {
   const of = seen;
-  for (let i = 0; i < moves.length && of === seen; ++i) {
-    progressOf('measure-progress')(i / moves.length);
-    const move = await moveOf(Math.floor(i / about.heads), i % about.heads);
-    if (of === seen) moves[i] = move;
-    drawHeads();
+  const report = progressOf('measure-progress');
+  try {
+    for (let i = 0; i < moves.length && of === seen; ++i) {
+      report(i / moves.length);
+      const move = await moveOf(Math.floor(i / about.heads), i % about.heads);
+      if (of === seen) moves[i] = move;
+      drawHeads();
+    }
+  } finally {
+    report(1);
   }
-  progressOf('measure-progress')(1);
 });
 
 function drawHeads() {
+  const largest = Math.max(1e-12, ...moves.filter((move) => move >= 0));
   headMap.draw({
     rows: range(about.layers).map(String), columns: range(about.heads).map(String), values: moves,
-    largest: Math.max(1e-12, ...moves.filter((move) => move >= 0)),
+    shade: (move) => move / largest,
     style: (layer, head) => (isOff(layer, head) ? 'off' : ''),
   });
   say('toggle', isOff(headMap.row, headMap.column) ? 'Switch this head on' : 'Switch this head off');
@@ -167,8 +172,8 @@ const weight = (row, column) => {
 function drawAttention() {
   const names = seen.tokens.slice(0, MOST_TOKENS);
   say('attention-heading', `Attention of layer ${headMap.row}, head ${headMap.column}`);
-  const values = names.flatMap((_, i) => names.map((_, j) => Math.sqrt(weight(i, j))));
-  attentionMap.draw({rows: names, columns: names, values, largest: 1});
+  const values = names.flatMap((_, i) => names.map((_, j) => weight(i, j)));
+  attentionMap.draw({rows: names, columns: names, values, shade: Math.sqrt});
   readAttention();
 }
 
@@ -236,12 +241,12 @@ const patch = started(async (isStale) => {
     if (isStale() || of !== seen || other !== $('other').value) return;
     patched = result;
     $('patched').hidden = false;
+    const without = cosine(of.vector, target);
     patchMap.draw({
-      rows: range(about.layers).map((layer) => `layer ${layer}`), columns: of.tokens, values: patched, largest: 1,
-      text: (value) => value.toFixed(3),
+      rows: range(about.layers).map((layer) => `layer ${layer}`), columns: of.tokens, values: patched,
+      shade: (value) => (value - without) / (1 - without), text: (value) => value.toFixed(3),
     });
-    const without = cosine(of.vector, target).toFixed(3);
-    say('patch-readout', `Without replacement the similarity is ${without}. ${patched.length} runs took ${(ms / 1000).toFixed(1)} s.`);
+    say('patch-readout', `Without replacement the similarity is ${without.toFixed(3)}: no shade. The darkest shade is 1. ${patched.length} runs took ${(ms / 1000).toFixed(1)} s.`);
   } finally {
     report(1);
   }
@@ -249,7 +254,7 @@ const patch = started(async (isStale) => {
 
 const patchMap = makeMap($('patch-map'), {
   show: (row, column) => say('patch-readout',
-    `With the vector of \u201c${seen.tokens[column]}\u201d behind layer ${row} replaced, the similarity is ${patched[row * seen.tokens.length + column].toFixed(4)}.`),
+    `With the vector of \u201c${seen.tokens[column]}\u201d after layer ${row} replaced, the similarity is ${patched[row * seen.tokens.length + column].toFixed(4)}.`),
   follows: true,
 });
 
