@@ -64,6 +64,7 @@ const openFolder = started(async () => {
     progressOf('progress')(1);
   }
   [off, seen, vectors] = [[], undefined, new Map()];
+  [headMap.row, headMap.column] = [about.layers - 1, about.heads - 1];
   $('work').hidden = false;
   changeModel();
 });

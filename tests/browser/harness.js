@@ -49,7 +49,7 @@ function watch(page, url) {
   page.on('console', (message) => wrong.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => wrong.push(`error: ${error.message}`));
   page.on('request', (request) => {
-    const is_itself = request.url().split('#')[0] === url || request.url().startsWith('data:');
+    const is_itself = request.url().split('#')[0] === url || /^(data|blob):/.test(request.url());
     if (!is_itself) wrong.push(`request: ${request.url()}`);
   });
   return wrong;

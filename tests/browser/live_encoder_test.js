@@ -138,6 +138,8 @@ async function checkTyping(page) {
 }
 
 async function checkKeyboard(page) {
+  await type(page, TEXT);
+  await shows(page, 'other-note', 'Both texts have 8 tokens.');
   const reached = new Set();
   await page.focus('#folder');
   for (let i = 0; i < 14; ++i) {
@@ -145,6 +147,12 @@ async function checkKeyboard(page) {
     reached.add(await page.evaluate(() => document.activeElement.id));
   }
   for (const id of ['text', 'heads', 'toggle', 'measure', 'attention', 'lines', 'other', 'patch']) assert.ok(reached.has(id), `${id} is not reached`);
+  await page.focus('#patch');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#patched', {state: 'visible'});
+  await page.focus('#patch-map');
+  await page.keyboard.press('ArrowRight');
+  await shows(page, 'patch-readout', 'With the vector of \u201cthe\u201d after layer 0 replaced');
 }
 
 harness.main(async (tools) => {
