@@ -70,21 +70,20 @@ async function checkAttention(page) {
 /** A head that is off moves the vector as far as the page said, and its attention and the ranking follow. */
 async function checkHeads(page) {
   await page.focus('#heads');
-  await page.keyboard.press('Home');
-  await page.keyboard.press('ArrowUp');
-  await shows(page, 'move', 'Layer 0, head 0 is on.');
+  for (const key of ['Home', 'ArrowUp', 'ArrowDown', 'ArrowRight', 'End']) await page.keyboard.press(key);
+  await shows(page, 'move', 'Layer 1, head 2 is on.');
   const said = Number((await page.textContent('#move')).match(/cos = (\S+)\.$/)[1]);
   const before = await page.evaluate(() => [...seen.vector]);
   const ranking = await page.textContent('#ranking');
   await page.keyboard.press(' ');
-  await shows(page, 'move', 'Layer 0, head 0 is off.');
+  await shows(page, 'move', 'Layer 1, head 2 is off.');
   assert.ok(await page.$('#heads tbody td.off'));
   const after = await page.evaluate(() => [...seen.vector]);
   const moved = 1 - cosine(before, after);
   assert.ok(moved > 1e-6 && Math.abs(said - moved) < 1e-6 + 6e-3 * moved, `${said}, not ${moved}`);
   await page.waitForFunction((old) => document.getElementById('ranking').textContent !== old, ranking);
   await page.click('#toggle');
-  await shows(page, 'move', 'Layer 0, head 0 is on.');
+  await shows(page, 'move', 'Layer 1, head 2 is on.');
   assert.deepStrictEqual(await page.evaluate(() => [...seen.vector]), before);
   await page.click('#measure');
   await settled(page, () => moves.length === 6 && moves.every((move) => move >= 0));
