@@ -72,7 +72,7 @@ class Profile {
   const MachineSpeed& machine();
   /// A heading, then rows() as texts; the last line sums up the rows below 0.1 % of wall().
   std::vector<std::vector<std::string>> cells(ProfileBy by);
-  /// wall(), explained() and the number of threads in one line.
+  /// wall(), explained(), thread_count() and the number of threads that have steps, in one line.
   std::string summary();
   /// summary(), then the cells by op and by module.
   std::string table();

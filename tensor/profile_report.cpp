@@ -13,6 +13,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
+#include "tensor/kernels/parallel.h"
 #include "tensor/profile.h"
 
 namespace tessera {
@@ -215,7 +216,8 @@ std::vector<std::vector<std::string>> Profile::cells(ProfileBy by) {
 
 std::string Profile::summary() {
   return str_cat("wall ", ratio(wall(), 1, 1, 3), " s, self times of the main thread ",
-                 ratio(explained(), 1, 100), " %, threads ", logs_.size());
+                 ratio(explained(), 1, 100), " %, threads ", thread_count(), ", steps in ",
+                 logs_.size());
 }
 
 std::string Profile::table() {

@@ -53,7 +53,7 @@ int main(int argc, char** argv) try {
        .seeds = {0, 1, 2},
        .facts = {{"train", digest(lines, argv[1])}, {"valid", digest(held_out_lines, argv[2])}}},
       train);
-  std::cout << end.text << std::flush;
+  std::cout << end.text << end.error << std::endl;
   return std::cout ? end.exit_code() : 2;
 } catch (const std::exception& error) {
   std::cerr << "own_experiment: " << error.what() << std::endl;

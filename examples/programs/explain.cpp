@@ -69,12 +69,23 @@ text::Encoding baseline_of(const Subject& subject) {
   return baseline;
 }
 
-pages::ExplainedText explained(const Subject& subject, index_t points) {
+/// Patches, which take most of the time, only if there is a page that shows them.
+pages::ExplainedText explained(const Subject& subject, index_t points, bool has_page) {
   pages::ExplainedText found = {.name = subject.name};
   for (const index_t id : subject.encoding.ids) {
     found.tokens.emplace_back(subject.reader.tokenizer->token(id));
   }
-  const inspect::Score score = subject.score_of(subject.encoding);
+  const inspect::Score uncounted = subject.score_of(subject.encoding);
+  const auto [layers, heads] =
+      inspect::count_heads("explain", [&uncounted] { inspect::value_of(uncounted); });
+  examples::CommandProgress progress("passes");
+  const index_t tokens = std::ssize(found.tokens);
+  const index_t all = points + layers * heads + (has_page ? layers * tokens : 0);
+  index_t done = 0;
+  const inspect::Score score = [&] {
+    progress.show(std::min(++done, all), all);
+    return uncounted();
+  };
   const inspect::Score baseline = subject.score_of(baseline_of(subject));
   const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
   require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
@@ -85,8 +96,10 @@ pages::ExplainedText explained(const Subject& subject, index_t points) {
   found.baseline = why.baseline;
   found.error = why.error;
   found.heads = inspect::head_ablation(score);
-  const inspect::Patching patching = inspect::activation_patching(baseline, score);
-  found.patches = patching.to - patching.scores;
+  if (has_page) {
+    const inspect::Patching patching = inspect::activation_patching(baseline, score);
+    found.patches = patching.to - patching.scores;
+  }
   return found;
 }
 
@@ -95,7 +108,7 @@ void print_heads(const Tensor& heads) {
   constexpr index_t kMost = 3;
   const std::vector<index_t> order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
   const auto count = static_cast<std::size_t>(std::min(kMost, heads.count()));
-  std::cout << "without one head the score falls by\n";
+  std::cout << "without one head the score falls by (the most of " << heads.count() << ")\n";
   for (const index_t number : std::span(order).first(count)) {
     const Dims place = {number / heads.size(1), number % heads.size(1)};
     std::cout << examples::fixed(heads.item_at(place), 4) << "\tlayer " << place[0] << " head "
@@ -132,7 +145,7 @@ void explain(const std::vector<Subject>& subjects, const Options& o, const std::
       .texts = {}};
   std::cout << score << '\n';
   for (const Subject& subject : subjects) {
-    page.texts.push_back(explained(subject, o.points));
+    page.texts.push_back(explained(subject, o.points, !o.output.empty()));
     print(page.texts.back());
   }
   if (!o.output.empty()) pages::write_explanation_page(o.output, page);

@@ -102,8 +102,9 @@ void Program::run_sweep() {
            [](const runs::SweepRun& run, const std::string& error) {
              std::cout << "failed  " << run.name << ": " << error << std::endl;
            }});
-  std::cout << (ending.is_finished ? "\n" : "") << ending.text;
+  std::cout << (ending.signal == 0 ? "\n" : "") << ending.text << std::flush;
   if (ending.signal != 0) throw StoppedBySignal{ending.signal};
+  if (!ending.error.empty()) fail_file(sweep.folder.string(), ending.error);
 }
 
 }  // namespace tessera::examples

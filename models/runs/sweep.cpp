@@ -46,19 +46,21 @@ class Sweep {
 
   SweepEnding run(const std::function<Ending(const SweepRun&)>& train) {
     const Ending last = options_.jobs > 0 ? in_children(train) : in_this_process(train);
-    if (results_.size() == runs_.size()) {
-      return {.is_finished = true, .text = pages::table_text(write_table())};
+    SweepEnding ending = {.is_finished = results_.size() == runs_.size()};
+    const std::string cure =
+        str_cat("start it again", options_.overwrite ? " without overwriting" : "", " to ");
+    if (!failures_.empty()) {
+      ending.error = str_cat(failures_.size(), " of ", runs_.size(), " runs failed, first ",
+                             failures_.front(), "; ", cure, "repeat them");
     }
-    const std::string standing =
-        str_cat(results_.size(), " of ", runs_.size(), " runs are finished; start it again",
-                options_.overwrite ? " without overwriting" : "", " to continue");
-    const std::string failed =
-        str_cat(failures_.size(), failures_.size() == 1 ? " run" : " runs", " failed, ");
-    if (!last.is_stopped()) {
-      fail_file(options_.folder.string(), failures_.front(), "; ", failed, standing);
+    if (last.is_stopped() && !ending.is_finished) {
+      ending.signal = last.signal;
+      ending.text = str_cat("stopped: ", results_.size(), " of ", runs_.size(),
+                            " runs are finished; ", cure, "continue\n");
+    } else if (!results_.empty()) {
+      ending.text = pages::table_text(write_table());
     }
-    return {.signal = last.signal,
-            .text = str_cat("stopped: ", failures_.empty() ? "" : failed, standing, '\n')};
+    return ending;
   }
 
  private:
@@ -213,16 +215,16 @@ class Sweep {
                    "; see ", path);
   }
 
-  /// Writes the files of a sweep that is finished.
+  /// Writes the files of a sweep after its last run.
   pages::Rows write_table() const {
     const std::vector<SweepResult> all = results();
     pages::Rows rows = setting_rows(all);
     write_text(file(kResultsFile), pages::csv_text(result_rows(all)));
     write_text(file(kTableFile), pages::csv_text(rows));
     std::vector<pages::NamedRun> curves;
-    for (const SweepRun& run : runs_) {
-      const std::string log = (run.folder / kLogFile).string();
-      curves.push_back({run.name, pages::read_run_log(text::read_text(log), log)});
+    for (const SweepResult& result : all) {
+      const std::string log = (result.run.folder / kLogFile).string();
+      curves.push_back({result.run.name, pages::read_run_log(text::read_text(log), log)});
     }
     pages::write_page(file(kPageFile), pages::comparison_page(curves, rows));
     return rows;

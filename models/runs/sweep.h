@@ -48,24 +48,25 @@ struct SweepHooks {
 
 /// How a call of a sweep has ended.
 struct SweepEnding {
-  bool is_finished = false;
-  int signal = 0;         // that has stopped it; 0: none
-  std::string text = {};  // the table, or how many runs are finished and how to continue
+  bool is_finished = false;  // all runs have a result
+  int signal = 0;            // that has stopped it; 0: none
+  std::string text = {};     // the table, or how many runs are finished and how to continue
+  std::string error = {};    // how many runs have failed, and the first error; empty: none has
 
-  /// What main() returns: 128 + the signal, or 0.
-  int exit_code() const { return signal > 0 ? 128 + signal : 0; }
+  /// The exit code for main(): 128 + the signal; 2 after a run that has failed; else 0.
+  int exit_code() const { return signal > 0 ? 128 + signal : error.empty() ? 0 : 2; }
 };
 
 /// Calls `train` for each run without a result, in the order of plan_runs(). A run that `train` returns
-/// as stopped stops the sweep; the next call continues with that run. If a run fails, the others are
-/// run, then the first error is thrown; the next call repeats the failed runs. `train` leaves the run's
-/// files in run.folder, as in_folder() names them.
+/// as stopped stops the sweep; the next call continues with that run. If `train` throws, the other runs
+/// follow, and the next call repeats this one. `train` leaves the run's files in run.folder, as
+/// in_folder() names them.
 ///
 /// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, its facts; in the end
 /// also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the curves of all runs. The folder
 /// of a run with a result has an empty file `finished`.
-/// **Errors**: as plan_runs; a folder with a sweep of other facts, or in use; the first error of
-/// `train`, with `jobs` as the last line of the run's output.
+/// **Errors**: as plan_runs; a folder with a sweep of other facts, or in use. Those of `train` are in the
+/// ending, with `jobs` as the last line of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
                       const SweepHooks& hooks = {});

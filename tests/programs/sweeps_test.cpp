@@ -157,10 +157,9 @@ TEST_F(Sweeps, SayWhatIsWrong) {
        {call + "--jobs 2", "--jobs needs --seeds or --sweep"}});
   EXPECT_FALSE(fs::exists(folder_ / "sweep"));
   EXPECT_TRUE(fails("train_classifier", call + "--valid none.tsv --seeds 1..2",
-                    "sweep: seed=1: must end without an error, got exit code 2: "
-                    "--valid and --valid-share must not be given together; see "
-                    "sweep/seed=1/output.txt; 2 runs failed, 0 of 2 runs are finished; start it "
-                    "again to continue"));
+                    "sweep: 2 of 2 runs failed, first seed=1: must end without an error, got exit "
+                    "code 2: --valid and --valid-share must not be given together; see "
+                    "sweep/seed=1/output.txt; start it again to repeat them"));
   output_of("train_classifier", call + "--seeds 1..2");
   EXPECT_TRUE(fails("train_classifier", call + "--clip 2 --seeds 1..2",
                     "options must be those of the sweep, '--clip,1', got '--clip,2'"));

@@ -174,13 +174,16 @@ TEST(Sweep, GoesOnAfterARunThatFails) {
   for (const index_t jobs : {0, 1, 2}) {
     const std::string name = str_cat("jobs", jobs);
     all.throws = true;
-    const std::string text = file_error([&] { all.run(name, jobs); });
-    EXPECT_TRUE(contains(text, "lr=0.1,seed=1: ")) << text;
-    EXPECT_TRUE(contains(text, "the data is lost")) << text;
-    EXPECT_TRUE(contains(text, "; 2 runs failed, 2 of 4 runs are finished; start it again"))
-        << text;
-    EXPECT_EQ(contains(text, "must end without an error, got exit code 2: "), jobs > 0) << text;
-    EXPECT_FALSE(std::filesystem::exists(all.folder.path() / name / "sweep.csv"));
+    const auto part = all.run(name, jobs);
+    EXPECT_FALSE(part.is_finished);
+    EXPECT_EQ(part.exit_code(), 2);
+    EXPECT_TRUE(part.error.starts_with("2 of 4 runs failed, first lr=0.1,seed=1: ")) << part.error;
+    EXPECT_TRUE(contains(part.error, "the data is lost")) << part.error;
+    EXPECT_TRUE(part.error.ends_with("; start it again to repeat them")) << part.error;
+    EXPECT_EQ(contains(part.error, "must end without an error, got exit code 2: "), jobs > 0);
+    EXPECT_TRUE(contains(part.text, "\n0.3     2  ")) << part.text;
+    EXPECT_FALSE(contains(part.text, "\n0.1 ")) << part.text;
+    EXPECT_TRUE(contains(all.file(name + "/sweep.html"), "lr=0.3,seed=2"));
     all.throws = false;
     EXPECT_TRUE(all.run(name, jobs).is_finished);
     EXPECT_EQ(all.file(name + "/sweep.csv"), all.file("jobs0/sweep.csv"));
@@ -190,28 +193,27 @@ TEST(Sweep, GoesOnAfterARunThatFails) {
 // A child that writes nothing before it is killed, and one without a log.
 TEST(Sweep, GoesOnAfterARunWithoutNews) {
   Experiment all;
-  const auto sweep = [&](const std::string& name, const auto& spoil) {
-    return file_error([&] {
-      runs::run_sweep({.folder = all.folder.path() / name,
-                       .axes = {{"lr", {"0.1"}}},
-                       .seeds = {1, 2},
-                       .jobs = 1},
-                      [&](const runs::SweepRun& run) {
-                        const runs::Ending ending = all.train(run);
-                        if (run.seed == 1) spoil(run);
-                        return ending;
-                      });
-    });
+  const auto error_of = [&](const std::string& name, const auto& spoil) {
+    const auto train = [&](const runs::SweepRun& run) {
+      const runs::Ending ending = all.train(run);
+      if (run.seed == 1) spoil(run);
+      return ending;
+    };
+    const runs::SweepOptions options = {
+        .folder = all.folder.path() / name, .axes = {{"lr", {"0.1"}}}, .seeds = {1, 2}, .jobs = 1};
+    const runs::SweepEnding ending = runs::run_sweep(options, train);
+    EXPECT_TRUE(contains(ending.text, "\n0.1     1  ")) << ending.text;
+    return ending.error;
   };
-  const std::string killed = sweep("killed", [](const auto&) { std::raise(SIGKILL); });
-  EXPECT_TRUE(contains(killed, "lr=0.1,seed=1: must end without an error, got signal 9; see "))
+  const std::string killed = error_of("killed", [](const auto&) { std::raise(SIGKILL); });
+  EXPECT_TRUE(killed.starts_with(
+      "1 of 2 runs failed, first lr=0.1,seed=1: must end without an error, got signal 9; see "))
       << killed;
-  EXPECT_TRUE(contains(killed, "1 run failed, 1 of 2 runs are finished")) << killed;
-  const std::string lost = sweep("lost", [](const runs::SweepRun& run) {
+  const std::string lost = error_of("lost", [](const runs::SweepRun& run) {
     std::filesystem::remove(run.folder / runs::kLogFile);
   });
+  EXPECT_TRUE(lost.starts_with("1 of 2 runs failed, first ")) << lost;
   EXPECT_TRUE(contains(lost, "lr=0.1,seed=1/log.csv")) << lost;
-  EXPECT_TRUE(contains(lost, "1 run failed, 1 of 2 runs are finished")) << lost;
 }
 
 TEST(Sweep, IsBegunAnewWithoutItsCheckpoints) {
