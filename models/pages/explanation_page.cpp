@@ -9,6 +9,7 @@
 #include "tensor/error.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/reduce.h"
+#include "tensor/ops/sort.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera::pages {
@@ -99,13 +100,28 @@ std::string map_part(const std::string& caption, const Tensor& map, const Names&
   return html + "</tbody></table></div>\n";
 }
 
+/// "layer 5 head 3 +0.114, layer 5 head 5 +0.082", from the largest fall on.
+std::string first_heads(const Tensor& heads) {
+  constexpr index_t kShown = 3;
+  const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
+  std::string text;
+  for (index_t i = 0; i < std::min(kShown, heads.count()); ++i) {
+    const index_t head = order[static_cast<std::size_t>(i)];
+    const Dims place = {head / heads.size(1), head % heads.size(1)};
+    text += str_cat(i == 0 ? "" : ", ", "layer ", place[0], " head ", place[1], ' ',
+                    signed_number(heads.item_at(place)));
+  }
+  return text;
+}
+
 std::string section(const ExplainedText& text, const Explanation& all) {
   const Names layers = numbered("layer", text.heads.size(0));
   Names tokens;
   for (const std::string& token : text.tokens) tokens.push_back(escape(shown_token(token)));
   return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
-         map_part("How much the score falls without each head.", text.heads, layers,
-                  numbered("head", text.heads.size(1))) +
+         map_part("How much the score falls without each head; most without " +
+                      first_heads(text.heads) + ".",
+                  text.heads, layers, numbered("head", text.heads.size(1))) +
          map_part(
              "How much the score falls if a layer's vector of one token is that of the baseline (" +
                  escape(all.baseline) + ").",

@@ -263,7 +263,7 @@ TEST_F(ProfileTest, CountsAllThreads) {
   EXPECT_EQ(row_of(profile, "layers.0", "exp").calls, 100);
   EXPECT_EQ(row_of(profile, "layers.1", "exp").calls, 200);
   EXPECT_EQ(row_of(profile, "layers.*", "exp", false, ProfileBy::kMergedOp).calls, 300);
-  EXPECT_TRUE(contains(profile.table(), " %, threads 3\n"));
+  EXPECT_TRUE(contains(profile.table(), ", steps in 3\n"));
   EXPECT_EQ(profile.explained(), 0);  // this thread only waited
 }
 

@@ -46,6 +46,7 @@ TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
   has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
       "title=\"\u22120.250\">\u22120.25</td>");
   has("title=\"\u22120.001\">0.00</td>");
+  has("most without layer 0 head 0 +1.000, layer 1 head 0 +0.000");
   has("<tr><th>layer 0</th><td class=\"p9\"");  // rows of heads are layers, rows of vectors tokens
   has("<tr><th>good</th><td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"\" "
       "title=\"+0.000\">0.00</td></tr>");
