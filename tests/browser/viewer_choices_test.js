@@ -2,25 +2,10 @@
 // What can be chosen in the attention viewer: a second text, heads by what they do, a link to all of it.
 
 const assert = require('node:assert');
-const fs = require('node:fs');
-const path = require('node:path');
 const harness = require('./harness.js');
-const {chooseMap, chooseToken, compareTable, heading, makePage, rowsOf} = require('./viewer_page.js');
-
-const SENTENCE = path.join(__dirname, '..', 'golden', 'folders', 'sentence');
-const LINES = ['the cat sat', 'where is the cat', 'the cat sat on the mat', 'the cat sat on the mat where the cat sat'];
-
-/** A page of lines by embed. */
-function linesPage({folder, run}, name, lines) {
-  const file = path.join(folder, `${name}.html`);
-  fs.writeFileSync(path.join(folder, `${name}.txt`), lines.join('\n') + '\n');
-  run('embed', ['--model', SENTENCE, '--attention', file, '--attention-ablation', path.join(folder, `${name}.txt`)]);
-  return file;
-}
+const {LINES, caption, chooseMap, chooseToken, compareTable, found, heading, linesPage, makePage, rowsOf} = require('./viewer_page.js');
 
 const facts = (page, panel = 1) => page.textContent(`.panel:nth-child(${panel}) .facts`);
-const caption = (page, panel = 1) => page.textContent(`.panel:nth-child(${panel}) .looks caption`);
-const found = (page) => page.$$eval('#found li', (all) => all.map((each) => each.textContent));
 const boxes = (page, selector) => page.$$eval(selector, (all) => all.filter((each) => each.checkVisibility()).map(
     (each) => each.getBoundingClientRect()));
 
@@ -49,10 +34,16 @@ async function checkAblation(page) {
 /** A second text has the numbers of its own page, and follows the word that is chosen. */
 async function checkComparing(tools, file) {
   const page = await tools.open(file);
+  const tokens = await page.evaluate(() => data.texts.map((text) => text.tokens));
+  await chooseToken(page, tokens[0].indexOf('cat'));
+  for (const other of [1, 2, 3]) {
+    await page.selectOption('#other', String(other));
+    assert.match(await caption(page, 2), /^“cat”, /);
+  }
   await page.selectOption('#other', '1');
+  assert.strictEqual(await caption(page, 2), `“cat”, token ${tokens[1].indexOf('cat')}, looks at`);
   await chooseMap(page, 1, 0);
   assert.strictEqual((await boxes(page, '.panel')).length, 2);
-  const tokens = await page.evaluate(() => data.texts.map((text) => text.tokens));
   for (const place of [tokens[0].indexOf('cat'), tokens[0].indexOf('the')]) {
     await chooseToken(page, place);
     const word = tokens[0][place];
@@ -94,8 +85,14 @@ async function checkLink(tools, file) {
     heading: await heading(one), captions: [await caption(one, 1), await caption(one, 2)], found: await found(one),
     choices: await one.$$eval('select', (all) => all.map((each) => each.value)),
   });
-  const copy = await tools.open(file, {hash: new URL(page.url()).hash});
-  assert.deepStrictEqual(await shown(copy), await shown(page));
+  let copy;
+  for (const place of [null, 6]) {  // also a word of the second text that the first does not have
+    if (place !== null) await page.click(`.panel:nth-child(2) .tokens [data-token="${place}"]`);
+    copy = await tools.open(file, {hash: new URL(page.url()).hash});
+    assert.deepStrictEqual(await shown(copy), await shown(page));
+  }
+  assert.match(await caption(copy, 2), /^“mat”, token 6,/);
+  assert.match(await caption(copy, 1), /token 2,/);
   const plain = await tools.open(file);
   for (const hash of ['#text=9&layer=x&head=-7&show=none&token=99&key=1e9&other=', '#one', '#token=-1']) {
     const odd = await tools.open(file, {hash});

@@ -2,8 +2,12 @@
 // What the tests of the attention viewer share: a page, clicks on it, and its tables.
 
 const assert = require('node:assert');
+const fs = require('node:fs');
 const path = require('node:path');
 const {randomNumbers, readNpy, writeEncoder, writeNpy} = require('./arrays.js');
+
+const SENTENCE = path.join(__dirname, '..', 'golden', 'folders', 'sentence');
+const LINES = ['the cat sat', 'where is the cat', 'the cat sat on the mat', 'the cat sat on the mat where the cat sat'];
 
 /** Writes page.html and the weights' .npy by run_encoder. */
 function makePage({folder, run}, {layers, heads, width, texts, tokens, options = []}) {
@@ -20,9 +24,19 @@ function makePage({folder, run}, {layers, heads, width, texts, tokens, options =
   return {page: file('page.html'), weight, layers, heads, tokens};
 }
 
+/** A page of lines by embed. */
+function linesPage({folder, run}, name, lines) {
+  const file = path.join(folder, `${name}.html`);
+  fs.writeFileSync(path.join(folder, `${name}.txt`), lines.join('\n') + '\n');
+  run('embed', ['--model', SENTENCE, '--attention', file, '--attention-ablation', path.join(folder, `${name}.txt`)]);
+  return file;
+}
+
 const heading = (page) => page.textContent('#one-heading');
 const chooseToken = (page, token) => page.click(`.tokens [data-token="${token}"]`);
 const chooseMap = (page, layer, head) => page.click(`#grid [data-layer="${layer}"][data-head="${head}"]`);
+const caption = (page, panel = 1) => page.textContent(`.panel:nth-child(${panel}) .looks caption`);
+const found = (page) => page.$$eval('#found li', (all) => all.map((each) => each.textContent));
 
 /** The rows of a table: token's place and the number as text and as a whole. */
 function rowsOf(page, table, panel = 1) {
@@ -45,4 +59,4 @@ async function compareTable(page, table, count, wanted, error, panel = 1) {
   assert.deepStrictEqual(order, [...order].sort((a, b) => b - a), 'the largest comes first');
 }
 
-module.exports = {chooseMap, chooseToken, compareTable, heading, makePage, rowsOf};
+module.exports = {LINES, caption, chooseMap, chooseToken, compareTable, found, heading, linesPage, makePage, rowsOf};

@@ -1,7 +1,7 @@
 'use strict';
-// The viewer: what is chosen, by the controls, the keyboard and the page's address, and what then is shown.
+// The viewer: the choices, by controls, keyboard and the page's address, and what they show.
 
-const NONE = -1;  // no second text
+const NONE = -1;  // no second text; no such token
 const opening = mostTelling();
 const state = {
   text: 0, other: NONE, layer: opening.layer, head: opening.head, show: 'weights', shade: 'root', lines: 'token',
@@ -90,16 +90,21 @@ function point(panel, token) {
   }
 }
 
-/** Shows a token until another is chosen, and says so. */
-function keep(panel, token) {
+/** Shows a token until another is chosen. */
+function hold(panel, token) {
   point(panel, token);
   for (const each of shownPanels()) each.kept = each.token;
+}
+
+/** The same, for a reader's choice: the heads found, the address and the spoken line follow. */
+function keep(panel, token) {
+  hold(panel, token);
   if (state.measure === 'pair') showScores();
   saveLink();
   speak();
 }
 
-/** Keeps a token, and ranks the heads by its weight on another. */
+/** Keeps a token, and in the first text ranks the heads by the token's weight on another. */
 function keepPair(panel, token, key) {
   keep(panel, token);
   if (panel === panels[0]) choose({key, measure: 'pair'});
@@ -141,6 +146,7 @@ function choose(changes) {
   Object.assign(kept, {layer: state.layer, head: state.head});
   const changed = (...names) => names.some((name) => state[name] !== before[name]);
   if (changed('text', 'other', 'lines')) showTexts();
+  if (changed('text', 'other')) hold(panels[0], panels[0].kept);
   if (changed('text', 'other', 'shade', 'show')) paintGrid();
   if (changed('text', 'other', 'show', 'measure', 'key')) showScores();
   for (const [name, id] of Object.entries(SELECTS)) byId(id).value = state[name];
@@ -152,9 +158,17 @@ function choose(changes) {
 
 // ---- the page's address ----
 
+const TOKEN_IN_LINK = {text: 'token', other: 'other-token'};
+
 function saveLink() {
-  const link = new URLSearchParams({...state, ...kept, token: panels[0].kept});
-  history.replaceState(null, '', `#${link}`);
+  const tokens = Object.fromEntries(shownPanels().map((panel) => [TOKEN_IN_LINK[panel.which], panel.kept]));
+  const link = new URLSearchParams({...state, ...kept, ...tokens});
+  try {
+    history.replaceState(null, '', `#${link}`);
+  } catch {
+    // A sandboxed frame without an address of its own has nothing to keep the link in; browsers also
+    // refuse too many changes in a short time. The page works without it.
+  }
 }
 
 /** Chooses what the address names, as far as this page has it. */
@@ -165,9 +179,12 @@ function followLink(hash) {
         (option) => option.value === link.get(name) && !option.disabled));
     choose(Object.fromEntries(known.map((name) => [name, typed(name, link.get(name))])));
   };
-  const token = link.get('token');
+  const tokenIn = (panel) => !isShown(panel) ? NONE : tokensOf(panel).findIndex(
+      (_, place) => String(place) === link.get(TOKEN_IN_LINK[panel.which]));
   take(Object.keys(SELECTS).filter((name) => name !== 'key'));
-  if (/^\d+$/.test(token || '') && Number(token) < tokensOf(panels[0]).length) keep(panels[0], Number(token));
+  const [first, second] = panels.map(tokenIn);
+  if (first !== NONE) keep(panels[0], first);
+  if (second !== NONE) panels[1].token = panels[1].kept = second;
   take(['key']);  // its options are the text's tokens
 }
 

@@ -1,5 +1,5 @@
 'use strict';
-// What the page holds: the weights of each text, layer and head as numbers, and their means.
+// The numbers of the page: the weights of each text, layer and head, and their means.
 
 const MEAN = -1;  // in the place of a layer's or a head's number: the mean of all
 const data = JSON.parse(document.getElementById('attention-data').textContent);
@@ -10,6 +10,13 @@ function make(name, properties = {}, children = []) {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
+}
+
+/** Fills an element unless it has the children of this name: a rebuilt button would lose the keyboard's focus. */
+function refill(element, name, children) {
+  if (element.dataset.filled === String(name)) return;
+  element.dataset.filled = name;
+  element.replaceChildren(...children());
 }
 
 /** Bytes from base64, as RFC 4648 has it. */
@@ -65,7 +72,7 @@ function meanOf(maps) {
   return Float32Array.from(sums, (sum) => sum / maps.length);
 }
 
-/** What a map can show: weights; weights times the lengths of what heads read; the flow through all layers so far. */
+/** The kinds of maps: weights; weights times the lengths of what heads read; the flow through all layers so far. */
 const hasLengths = data.texts.every((text) => text.lengths.length > 0);
 const hasRollout = data.layers.length === 0 && data.heads.length === 0;
 
@@ -118,10 +125,10 @@ function madeMap(text, layer, head, show) {
   return decode(bytesOf(data.texts[text].weights[layer][head]));
 }
 
-/** A weight as it is shown: four significant digits, and 0 alone for nothing at all. */
-function shown(weight) {
-  if (weight === 0) return '0';
-  return weight >= 0.0001 ? weight.toPrecision(4) : weight.toExponential(3);
+/** A number as it is shown: four significant digits, and '0' only for 0. */
+function shown(number) {
+  if (number === 0) return '0';
+  return Math.abs(number) >= 0.0001 ? number.toPrecision(4) : number.toExponential(3);
 }
 
 function nameOf(layer, head, show) {

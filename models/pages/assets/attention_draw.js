@@ -34,7 +34,7 @@ const SHADE_OF = {
   },
 };
 
-/** Paints a map of size by size weights. What is no number is grey. */
+/** Paints a map of size by size weights. NaN is grey. */
 function paint(canvas, map, size, colors, shade) {
   canvas.width = size;
   canvas.height = size;
@@ -104,7 +104,7 @@ function arc(start, end, weight) {
   ];
 }
 
-/** Lines between two columns: from each token at the left to those that it looks at. Of a line, data-from. */
+/** Lines between two columns: from each token at the left to those that it looks at. A line's data-from is the place of its first token. */
 function drawAllLines(svg, left, right, map) {
   const size = left.length;
   const strongest = [...map.keys()].filter((i) => map[i] >= FAINTEST)

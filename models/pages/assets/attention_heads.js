@@ -101,7 +101,8 @@ function showScores() {
       state.measure === 'pair' ? `Numbers: weight from “${tokens[choice.token]}” to “${tokens[choice.key]}”.` :
                                  `Numbers: ${MEASURES[state.measure].name}, mean over the tokens.`;
   if (ranked.length === 0) byId('measured').textContent += ' No token of this text has such a place.';
-  byId('found').replaceChildren(...ranked.slice(0, MOST_FOUND).map(foundHead));
+  const found = ranked.slice(0, MOST_FOUND);
+  refill(byId('found'), JSON.stringify(found), () => found.map(foundHead));
 }
 
 function foundHead({layer, head, score}) {

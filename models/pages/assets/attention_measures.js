@@ -1,5 +1,5 @@
 'use strict';
-// What heads do, as numbers: the weight on a pattern, the effect of switching a head off.
+// Numbers of heads: the weight on a pattern, the change of the result if a head is switched off.
 
 const hasAblation = data.texts.every((text) => text.ablation.length > 0);
 
@@ -52,7 +52,7 @@ function meanLink(tokens, map) {
   return places.reduce((sum, i) => sum + strongestLink(tokens, map, i).weight, 0) / places.length;
 }
 
-/** What heads can be found by. A choice is {text, show, token, key}. */
+/** The numbers by which heads are found. A choice is {text, show, token, key}. */
 const MEASURES = {
   ...(hasAblation && {off: {name: 'change if switched off'}}),
   link: {name: 'weight on one distant token'},
@@ -70,13 +70,14 @@ function scoreOf(measure, choice, layer, head) {
   return shareOf(PATTERNS[measure], tokens, map);
 }
 
-/** All heads that have a number, the largest first: {layer, head, score}. */
+/** All heads that have a number, the largest absolute value first: {layer, head, score}. */
 function rankedHeads(measure, choice) {
   const heads = partsOf(MEAN, MEAN).map(([layer, head]) => ({layer, head, score: scoreOf(measure, choice, layer, head)}));
-  return heads.filter(({score}) => score !== null && !Number.isNaN(score)).sort((a, b) => b.score - a.score);
+  return heads.filter(({score}) => score !== null && !Number.isNaN(score))
+      .sort((a, b) => Math.abs(b.score) - Math.abs(a.score));
 }
 
-/** What the page opens on: the head with the largest effect or the strongest links, and its strongest link. */
+/** The first view: the head with the largest change or the strongest links, and its strongest link. */
 function mostTelling() {
   const choice = {text: 0, show: hasLengths ? 'lengths' : 'weights'};
   const measure = hasAblation ? 'off' : 'link';
@@ -103,7 +104,7 @@ function sinkNote(text, layer, head) {
       'the vectors there are short, so most tokens read little in this head (a no-op).';
 }
 
-/** What switching a head off changes, in words; '' where it is not known. */
+/** The change of the result without a head, in words; '' if the page has none. */
 function ablationNote(text, layer, head) {
   if (!hasAblation || layer === MEAN || head === MEAN) return '';
   const ranked = rankedHeads('off', {text});

@@ -28,7 +28,7 @@ const rowOf = (panel, map) => map.slice(panel.token * tokensOf(panel).length, (p
 // ---- the tokens ----
 
 function fillTokens(panel) {
-  part(panel, 'tokens').replaceChildren(...tokensOf(panel).map((token, place) => {
+  refill(part(panel, 'tokens'), textOf(panel), () => tokensOf(panel).map((token, place) => {
     const button = make('button', {type: 'button', textContent: token, tabIndex: -1});
     button.dataset.token = place;
     button.addEventListener('pointerenter', () => point(panel, place));
@@ -36,7 +36,7 @@ function fillTokens(panel) {
     button.addEventListener('click', () => keep(panel, place));
     return button;
   }));
-  part(panel, 'keys').replaceChildren(...tokensOf(panel).map((token, place) => {
+  refill(part(panel, 'keys'), textOf(panel), () => tokensOf(panel).map((token, place) => {
     const key = make('span', {textContent: token});
     key.addEventListener('click', () => keepPair(panel, panel.kept, place));
     return key;
