@@ -1,16 +1,21 @@
-// A column's name sorts the table by it: numbers from the largest, then the other way round.
+// A column's name sorts the table by it: numbers from the largest, texts from A to Z, then the other way round.
 "use strict";
 for (const table of document.querySelectorAll("table")) {
-  const [head, ...rows] = table.rows;
+  const [head, ...all] = table.rows;
+  const isSummary = (row) => row.cells[0].textContent.includes(" rows below ");  // stays the last
+  const summary = all.filter(isSummary);
+  const rows = all.filter((row) => !isSummary(row));
+  const number = (text) => text === "-" ? -1 : Number(text);
   const sort = (column, place) => {
-    const rising = column.getAttribute("aria-sort") === "descending";
-    for (const other of head.cells) other.removeAttribute("aria-sort");
-    column.setAttribute("aria-sort", rising ? "ascending" : "descending");
     const key = (row) => row.cells[place].textContent;
-    const number = (text) => text === "-" ? -1 : Number(text);
-    const order = (a, b) => number(key(b)) - number(key(a)) || key(a).localeCompare(key(b));
-    rows.sort((a, b) => rising ? order(b, a) : order(a, b));
-    table.tBodies[0].append(head, ...rows);
+    const ways = ["descending", "ascending"];
+    if (rows.some((row) => Number.isNaN(number(key(row))))) ways.reverse();  // texts
+    const way = ways[column.getAttribute("aria-sort") === ways[0] ? 1 : 0];
+    for (const other of head.cells) other.removeAttribute("aria-sort");
+    column.setAttribute("aria-sort", way);
+    const order = (a, b) => number(key(a)) - number(key(b)) || key(a).localeCompare(key(b));
+    rows.sort((a, b) => way === "ascending" ? order(a, b) : order(b, a));
+    table.tBodies[0].append(head, ...rows, ...summary);
   };
   for (const [place, column] of [...head.cells].entries()) {
     const button = document.createElement("button");
