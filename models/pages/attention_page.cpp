@@ -46,6 +46,33 @@ std::string bytes_of(std::span<const float> weights, const Encoding& encoding) {
   return bytes;
 }
 
+void check_lengths(const AttentionText& text, std::size_t number) {
+  if (text.lengths.empty()) return;
+  require(text.lengths.size() == text.weights.size(), kAttentionPageOp, "text ", number,
+          " must have lengths of all ", text.weights.size(), " layers or of none, got ",
+          text.lengths.size());
+  for (std::size_t l = 0; l < text.lengths.size(); ++l) {
+    const Tensor& lengths = text.lengths[l];
+    const Shape wanted({text.weights[l].size(0), text.weights[l].size(1)});
+    require(lengths.defined() && lengths.shape() == wanted, kAttentionPageOp, "layer ", l,
+            " of text ", number, ": lengths must have shape ", wanted, ", got ",
+            lengths.defined() ? str_cat(lengths.shape()) : "none");
+  }
+}
+
+void check_ablation(const AttentionText& text, std::size_t number) {
+  if (!text.ablation.defined()) return;
+  const index_t heads = text.weights.front().size(0);
+  for (std::size_t l = 1; l < text.weights.size(); ++l) {
+    require(text.weights[l].size(0) == heads, kAttentionPageOp, "layer ", l, " of text ", number,
+            " must have the ", heads, " heads of layer 0 if there is ablation, got ",
+            text.weights[l].size(0));
+  }
+  const Shape wanted({std::ssize(text.weights), heads});
+  require(text.ablation.shape() == wanted, kAttentionPageOp, "text ", number,
+          ": ablation must have shape ", wanted, ", got ", text.ablation.shape());
+}
+
 void check_text(const AttentionView& view, std::size_t number) {
   const AttentionText& text = view.texts[number];
   const auto tokens = static_cast<index_t>(text.tokens.size());
@@ -68,17 +95,12 @@ void check_text(const AttentionView& view, std::size_t number) {
     require(view.heads.empty() || std::ssize(view.heads) == weights.size(0), kAttentionPageOp,
             "layer ", l, " of text ", number, " must have the ", view.heads.size(),
             " heads of AttentionView::heads, got ", weights.size(0));
-    require(text.lengths.empty() || (text.lengths.size() == text.weights.size() &&
-                                     text.lengths[l].shape() == Shape({weights.size(0), tokens})),
-            kAttentionPageOp, "layer ", l, " of text ", number, ": lengths must have shape (",
-            weights.size(0), ", ", tokens, ") if there are any");
     const Tensor& first = view.texts.front().weights[l];
     require(first.size(0) == weights.size(0), kAttentionPageOp, "layer ", l, " of text ", number,
             " must have the ", first.size(0), " heads of text 0, got ", weights.size(0));
   }
-  const Shape heads({std::ssize(text.weights), text.weights.front().size(0)});
-  require(!text.ablation.defined() || text.ablation.shape() == heads, kAttentionPageOp, "text ",
-          number, ": ablation must have shape ", heads, " if there is any");
+  check_lengths(text, number);
+  check_ablation(text, number);
 }
 
 index_t weight_count(const AttentionView& view) {
@@ -145,7 +167,7 @@ std::string text_json(const AttentionText& text, const std::string& title,
   return json + "]}";
 }
 
-/// What assets/attention_data.js reads.
+/// The data of assets/attention_data.js.
 std::string view_json(const AttentionView& view, const Encoding& encoding) {
   std::string json =
       str_cat("{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
@@ -163,7 +185,7 @@ std::string body_of(const AttentionView& view) {
   const auto put = [&](const std::string& mark, const std::string& text) {
     body.replace(body.find(mark), mark.size(), text);
   };
-  // What stands lower comes first: the title's mark is then found before any text that holds one.
+  // The lower mark comes first: the title's mark is then found before any text that holds one.
   put("{{note}}", escape(view.note));
   put("{{title}}", escape(view.title));
   return body;

@@ -21,8 +21,8 @@ struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
   std::vector<Tensor> lengths =
-      {};                // of each layer (H, T): of the vectors that heads read; or none
-  Tensor ablation = {};  // (layers, H): the change of the model's result without each head; or none
+      {};                  // of each layer (H, T): of the vectors that heads read; or none
+  Tensor ablation = {};    // (layers, H): the result's signed change without each head; or none
   std::string title = {};  // of the text; if empty, tokens by which it differs from the others
 };
 
@@ -49,8 +49,9 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// to each other. It ranks heads by patterns and by pairs of tokens, and its address keeps what is
 /// chosen. It works by pointer and by keyboard, and for screen readers. With `lengths` it also shows the
 /// weights times them, and the product of all layers (rollout); with `ablation` the change at each head.
-/// It opens on the head with the largest change, else on the one in which tokens give the most weight to
-/// one distant token: neither special, as [CLS], nor a neighbour (weights times lengths if there are any).
+/// It opens on the head with the largest absolute change, else on the one in which tokens give the most
+/// weight to one distant token: neither special, as [CLS], nor a neighbour (weights times lengths if there
+/// are any).
 ///
 /// Numerics: the page holds the float32 of each weight where all of them take at most
 /// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,
@@ -59,7 +60,8 @@ index_t attention_bytes(index_t tokens, index_t maps);
 ///
 /// **Errors**: no text, a text without tokens or without weights; weights that are not floating, not
 /// (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation that is not
-/// (layers, H); texts, or numbers of layers and heads, that do not fit each other.
+/// (layers, H), or with layers that have different numbers of heads; texts, or numbers of layers and
+/// heads, that do not fit each other.
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to

@@ -126,8 +126,14 @@ TEST(AttentionPageTest, HoldsLengthsWithFourDigits) {
   EXPECT_NE(data_of(attention_page(view)).find("\"lengths\":[[[0.1235,1.235e+06]]],"),
             std::string::npos);
   view.texts[0].lengths = {ones({1, 3})};
-  EXPECT_TRUE(
-      throws("attention_page", {"lengths must have shape (1, 2)"}, [&] { attention_page(view); }));
+  EXPECT_TRUE(throws("attention_page", {"lengths must have shape (1, 2), got (1, 3)"},
+                     [&] { attention_page(view); }));
+  view.texts[0].lengths = {Tensor()};
+  EXPECT_TRUE(throws("attention_page", {"lengths must have shape (1, 2), got none"},
+                     [&] { attention_page(view); }));
+  view.texts[0].lengths = {ones({1, 2}), ones({1, 2})};
+  EXPECT_TRUE(throws("attention_page", {"lengths of all 1 layers or of none, got 2"},
+                     [&] { attention_page(view); }));
 }
 
 TEST(AttentionPageTest, HoldsTheAblationOfEachText) {
@@ -139,8 +145,13 @@ TEST(AttentionPageTest, HoldsTheAblationOfEachText) {
   EXPECT_TRUE(contains(data, "\"ablation\":\"\\u003cfall>\""));
   EXPECT_TRUE(contains(data, "\"ablation\":[[0.1235,-2]],\"weights\""));
   view.texts[0].ablation = ones({1, 3});
-  EXPECT_TRUE(
-      throws("attention_page", {"ablation must have shape (1, 2)"}, [&] { attention_page(view); }));
+  EXPECT_TRUE(throws("attention_page", {"ablation must have shape (1, 2), got (1, 3)"},
+                     [&] { attention_page(view); }));
+  view.texts[0].weights = {ones({2, 1, 1}), ones({3, 1, 1})};
+  view.texts[0].ablation = ones({2, 2});
+  EXPECT_TRUE(throws("attention_page",
+                     {"layer 1 of text 0", "2 heads of layer 0 if there is ablation, got 3"},
+                     [&] { attention_page(view); }));
 }
 
 TEST(AttentionPageTest, TellsTextsApart) {
