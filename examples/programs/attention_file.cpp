@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "examples/programs/processes.h"
 #include "models/inspect/attention_flow.h"
@@ -51,13 +52,6 @@ index_t depth_of(const models::Encoder& encoder) {
   return encoder.order.empty() ? std::ssize(encoder.layers) : std::ssize(encoder.order);
 }
 
-models::Tokens tokens_of(const ReadText& text) {
-  models::Tokens tokens = {.ids = from_vector(text.ids).unsqueeze(0)};
-  const bool has_types = std::ranges::any_of(text.types, [](index_t type) { return type != 0; });
-  if (has_types) tokens.types = from_vector(text.types).unsqueeze(0);
-  return tokens;
-}
-
 std::string numbered(const std::vector<index_t>& numbers, std::size_t place) {
   return std::to_string(numbers.empty() ? static_cast<index_t>(place) : numbers[place]);
 }
@@ -82,12 +76,13 @@ AttentionFile::AttentionFile(const AttentionOptions& options, const models::Enco
                              std::string about)
     : file_(options.file), about_(std::move(about)), ablation_(options.ablation) {
   require(!file_.empty() || (options.layers.empty() && options.heads.empty()), kFlag,
-          "must name a file if --attention-layers or --attention-heads is given");
-  require(!ablation_ || is_page(), "--attention-ablation",
-          "must be combined with --attention FILE.html");
+          "must name a file if --attention-layers or --attention-heads is given, got none");
+  require(!ablation_ || pages::is_page(file_), "--attention-ablation",
+          "must be combined with --attention FILE.html, got ",
+          file_.empty() ? "no file" : printable(file_));
   if (file_.empty()) return;
-  require(is_page() || file_.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
-          printable(file_));
+  require(pages::is_page(file_) || file_.ends_with(".svg"), kFlag,
+          "must end in .html or .svg, got ", printable(file_));
   require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");
   const index_t depth = depth_of(encoder);
   const index_t heads = common_heads(encoder);
@@ -103,12 +98,9 @@ AttentionFile::AttentionFile(const AttentionOptions& options, const models::Enco
                     heads, heads == 1 ? " head" : " heads");
 }
 
-bool AttentionFile::is_page() const {
-  return file_.ends_with(".html");
-}
-
 void AttentionFile::check_size(index_t tokens) const {
-  const index_t bytes = is_page() ? pages::attention_bytes(tokens, maps_) : tokens * tokens * 150;
+  const index_t bytes =
+      pages::is_page(file_) ? pages::attention_bytes(tokens, maps_) : tokens * tokens * 150;
   require(bytes <= kMostBytes, kFlag, "the maps of a text must take at most ",
           kMostBytes / 1'000'000, " MB in ", file_, ", got ", bytes / 1'000'000, " MB for ", maps_,
           " maps of ", tokens,
@@ -120,11 +112,12 @@ Tensor AttentionFile::ablation_of(const AblatedResult& result, index_t text) con
   const auto output = [&] { return result.of(text).flatten().to(kFloat64); };
   const Tensor whole = output();
   const index_t likeliest = argmax(whole).item<index_t>();
-  Tensor falls = inspect::head_ablation([&] {
-    return result.is_logits ? output().select(0, likeliest) : cosine_similarity(output(), whole, 0);
-  });
-  if (request_.layers) falls = index_select(falls, 0, from_vector(*request_.layers));
-  return request_.heads ? index_select(falls, 1, from_vector(*request_.heads)) : falls;
+  return inspect::head_ablation(
+      [&] {
+        return result.is_logits ? output().select(0, likeliest)
+                                : cosine_similarity(output(), whole, 0);
+      },
+      {request_.layers, request_.heads});
 }
 
 pages::AttentionView AttentionFile::view_of(const AttentionTexts& texts) const {
@@ -136,7 +129,7 @@ pages::AttentionView AttentionFile::view_of(const AttentionTexts& texts) const {
                         ? "fall of the largest logit without the head"
                         : "1 - cosine of " + texts.result.name + " with and without the head";
   }
-  const index_t most = std::min(texts.count, is_page() ? kMostTexts : 1);
+  const index_t most = std::min(texts.count, pages::is_page(file_) ? kMostTexts : 1);
   index_t bytes = 0;
   for (index_t i = 0; i < most; ++i) {
     pages::AttentionText text = {.tokens = texts.tokens(i)};
@@ -158,7 +151,7 @@ void AttentionFile::write(const AttentionTexts& texts) const {
   if (file_.empty() || !leaves_traces()) return;
   require(texts.count > 0, kFlag, "the input must have a text, got none");
   const pages::AttentionView view = view_of(texts);
-  if (is_page()) {
+  if (pages::is_page(file_)) {
     pages::write_page(file_, pages::attention_page(view));
     return;
   }
@@ -173,19 +166,18 @@ void AttentionFile::write(const AttentionTexts& texts) const {
 
 AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
                                const models::TokenEncoder& encoder,
-                               std::function<ReadText(index_t text)> read) {
+                               std::function<models::Tokens(index_t text)> read) {
   AttentionTexts texts = {.count = count, .tokens = {}, .attention = {}, .result = {}};
   texts.tokens = [&tokenizer, read](index_t i) {
+    const auto ids = read(i).ids.to_vector<index_t>();
     std::vector<std::string> tokens;
-    for (const index_t id : read(i).ids) tokens.emplace_back(tokenizer.token(id));
+    for (const index_t id : ids) tokens.emplace_back(tokenizer.token(id));
     return tokens;
   };
   texts.attention = [&encoder, read](index_t i, const AttentionRequest& request) {
     return attention_of(encoder, read(i), request);
   };
-  texts.result.of = [&encoder, read = std::move(read)](index_t i) {
-    return encoder(tokens_of(read(i)));
-  };
+  texts.result.of = [&encoder, read = std::move(read)](index_t i) { return encoder(read(i)); };
   return texts;
 }
 
@@ -212,10 +204,10 @@ LayerAttention attention_of(const models::Encoder& encoder, const AttentionReque
   return found;
 }
 
-LayerAttention attention_of(const models::TokenEncoder& encoder, const ReadText& text,
+LayerAttention attention_of(const models::TokenEncoder& encoder, const models::Tokens& text,
                             const AttentionRequest& request) {
   return attention_of(encoder.encoder, request,
-                      [&] { return encoder.with_weights(tokens_of(text), request); });
+                      [&] { return encoder.with_weights(text, request); });
 }
 
 }  // namespace tessera::examples

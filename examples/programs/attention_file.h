@@ -14,7 +14,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "examples/programs/command.h"
@@ -41,18 +40,12 @@ inline void add_attention_options(Command& command, AttentionOptions& options) {
               "heads in --attention, as in 0,2-5; all if absent");
   command.add("--attention-ablation", options.ablation,
               "change of the result without each head, on the page of --attention; takes a forward "
-              "pass per head and text");
+              "pass per chosen head and text");
 }
 
 /// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name
 /// of `flag`: an invalid text; a number that is not below `count`.
 std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count);
-
-/// A text as a model reads it.
-struct ReadText {
-  std::vector<index_t> ids;
-  std::vector<index_t> types = {};  // empty: all are 0, or the model has none
-};
 
 /// The attention of one text, of each layer that is requested.
 struct LayerAttention {
@@ -60,8 +53,8 @@ struct LayerAttention {
   std::vector<Tensor> lengths;  // (1, H, T): inspect::value_lengths
 };
 
-/// What a model makes of text i, and its name on the page. --attention-ablation computes 1 - the cosine of
-/// this tensor with and without a head, or, if it holds logits, the fall of the largest.
+/// A model's result for text i, and the result's name on the page. --attention-ablation computes 1 - the
+/// cosine of this tensor with and without a head, or, if it holds logits, the fall of the largest.
 struct AblatedResult {
   std::function<Tensor(index_t text)> of;
   std::string name = "the output vectors";
@@ -76,11 +69,12 @@ struct AttentionTexts {
   AblatedResult result;
 };
 
-/// Texts that `encoder` reads; `read` encodes them, and is called only for those that are shown. Weights
-/// have the bits of those with which the encoder computes. The result is the encoder's output.
+/// Texts that `encoder` reads; `read` makes a batch of one text, (1, T), and is called only for texts that
+/// are shown. Weights have the bits of those with which the encoder computes. The result is the encoder's
+/// output.
 AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
                                const models::TokenEncoder& encoder,
-                               std::function<ReadText(index_t text)> read);
+                               std::function<models::Tokens(index_t text)> read);
 
 /// The file that --attention names, of one encoder. A page has the first texts, at most kMostTexts
 /// and as many as fit; a picture has the first text, the last of the layers and the mean of the heads.
@@ -103,7 +97,6 @@ class AttentionFile {
   void write(const AttentionTexts& texts) const;
 
  private:
-  bool is_page() const;
   void check_size(index_t tokens) const;
   pages::AttentionView view_of(const AttentionTexts& texts) const;
   Tensor ablation_of(const AblatedResult& result, index_t text) const;
@@ -118,13 +111,7 @@ class AttentionFile {
 /// The attention of one text, for which `run` calls the encoder.
 LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
                             const std::function<models::EncoderTrace()>& run);
-LayerAttention attention_of(const models::TokenEncoder& encoder, const ReadText& text,
+LayerAttention attention_of(const models::TokenEncoder& encoder, const models::Tokens& text,
                             const AttentionRequest& request);
-
-/// An encoded text as an encoder reads it.
-inline ReadText read_text_of(text::Encoding encoding, bool feeds_types) {
-  return {std::move(encoding.ids),
-          feeds_types ? std::move(encoding.types) : std::vector<index_t>()};
-}
 
 }  // namespace tessera::examples

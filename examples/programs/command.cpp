@@ -17,6 +17,7 @@
 #include "examples/programs/processes.h"
 #include "examples/programs/processes_launch.h"
 #include "examples/programs/same_files.h"
+#include "models/pages/page.h"
 #include "models/pages/profile_page.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
@@ -100,12 +101,8 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-bool is_page(const std::string& file) {
-  return file.ends_with(".html");
-}
-
 void write_profile(Profile& profile, const std::string& file, const std::string& program) {
-  if (is_page(file)) {
+  if (pages::is_page(file)) {
     pages::write_profile_page(file, profile, "Where the time of " + program + " went");
   } else {
     profile.write_trace(file);
@@ -339,8 +336,8 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
     files_.check(name_);
-    require(profile_.empty() || is_page(profile_) || profile_.ends_with(".json"), "--profile",
-            "must end in .html or .json, got ", printable(profile_));
+    require(profile_.empty() || pages::is_page(profile_) || profile_.ends_with(".json"),
+            "--profile", "must end in .html or .json, got ", printable(profile_));
     try {
       body();
     } catch (const StoppedBySignal& by) {

@@ -111,9 +111,9 @@ void write_attention(const examples::AttentionFile& file, const models::Sentence
   const auto encoding = [&](index_t i) {
     return model.encoding_of(lines[static_cast<std::size_t>(i)], how);
   };
-  examples::AttentionTexts texts = examples::attention_texts(
-      std::ssize(lines), *model.reader.tokenizer, encoder,
-      [&](index_t i) { return examples::read_text_of(encoding(i), model.reader.feeds_types); });
+  examples::AttentionTexts texts =
+      examples::attention_texts(std::ssize(lines), *model.reader.tokenizer, encoder,
+                                [&](index_t i) { return model.reader.tokens(encoding(i)); });
   texts.result = {.of = [&, prompt = model.prompt_tokens(how)](
                             index_t i) { return model(model.reader.tokens(encoding(i)), prompt); },
                   .name = "the text's vector"};

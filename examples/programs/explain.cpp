@@ -21,6 +21,7 @@
 #include "models/hugging_face/text_classifier.h"
 #include "models/inspect/inspect.h"
 #include "models/pages/explanation_page.h"
+#include "models/pages/page.h"
 #include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -209,7 +210,7 @@ int main(int argc, char** argv) {
   command.add("--steps", o.steps, "steps of the model and their shapes, without an explanation");
   command.add_output("--output", o.output, "HTML page of tokens, heads and layers");
   return command.run(argc, argv, [&] {
-    require(o.output.empty() || o.output.ends_with(".html"), "--output", "must end in .html, got ",
+    require(o.output.empty() || pages::is_page(o.output), "--output", "must end in .html, got ",
             printable(o.output));
     if (!is_sentence_encoder(o.model)) return explain_class(o);
     require(!o.with.empty() && o.name_of_class.empty(), "explain",

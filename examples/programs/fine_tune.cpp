@@ -226,8 +226,7 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
                                                  : files.train;
   attention.write(examples::attention_texts(
       std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
-        const text::Example& example = shown.examples[static_cast<std::size_t>(i)];
-        return examples::ReadText{example.ids, example.types};
+        return tokens_of(batch_of(shown.examples, Chosen(&i, 1), task.tokenizer));
       }));
 }
 

@@ -73,9 +73,8 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
 template <class Task, class Encode>
 void write_attention(const AttentionFile& file, const Task& task, index_t count,
                      const Encode& encode) {
-  AttentionTexts texts =
-      attention_texts(count, *task.reader.tokenizer, task.model.encode,
-                      [&](index_t i) { return read_text_of(encode(i), task.reader.feeds_types); });
+  AttentionTexts texts = attention_texts(count, *task.reader.tokenizer, task.model.encode,
+                                         [&](index_t i) { return task.reader.tokens(encode(i)); });
   if constexpr (std::is_same_v<Task, models::TextClassifier>) {
     const auto logits = [&](index_t i) {
       const text::Encoding encoding = encode(i);

@@ -286,9 +286,10 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const auto& shown = !files.test.empty()    ? files.test
                       : !files.valid.empty() ? files.valid
                                              : files.train;
-  attention.write(examples::attention_texts(
-      std::ssize(shown), *names.words, model.encode,
-      [&](index_t i) { return examples::ReadText{shown[static_cast<std::size_t>(i)].ids}; }));
+  attention.write(
+      examples::attention_texts(std::ssize(shown), *names.words, model.encode, [&](index_t i) {
+        return models::Tokens{from_vector(shown[static_cast<std::size_t>(i)].ids).unsqueeze(0)};
+      }));
 }
 
 }  // namespace

@@ -243,7 +243,8 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
             << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
             << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
   attention.write(examples::attention_texts(1, *text.tokenizer, model.encode, [&](index_t) {
-    return examples::ReadText{with_blanks(*text.tokenizer, sentence, c.length).tokens};
+    return models::Tokens{
+        from_vector(with_blanks(*text.tokenizer, sentence, c.length).tokens).unsqueeze(0)};
   }));
 }
 

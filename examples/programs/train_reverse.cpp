@@ -136,15 +136,13 @@ int main(int argc, char** argv) {
     if (training.has_report()) training.report(letter_counts(model, unseen));
     const std::string shown = length == 12 ? kShownWord : word_of(test.front().ids);
     show(model, shown);
+    const models::Tokens word = {from_vector(letters_of(shown)).unsqueeze(0)};
     attention_file.write({.count = 1,
                           .tokens = [&](index_t) { return letters_alone(shown); },
                           .attention =
                               [&](index_t, const AttentionRequest& request) {
-                                return examples::attention_of(model.encode, {letters_of(shown)},
-                                                              request);
+                                return examples::attention_of(model.encode, word, request);
                               },
-                          .result = {.of = [&](index_t) {
-                            return model.encode(from_vector(letters_of(shown)).unsqueeze(0));
-                          }}});
+                          .result = {.of = [&](index_t) { return model.encode(word); }}});
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -14,13 +15,33 @@
 
 namespace tessera::inspect {
 
-Tensor head_ablation(const Score& score) {
+namespace {
+
+constexpr const char* kAblationOp = "head_ablation";
+
+/// The chosen numbers below `count`; all if there is no list.
+std::vector<index_t> chosen_of(const char* part, const std::optional<std::vector<index_t>>& chosen,
+                               index_t count) {
+  std::vector<index_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  if (chosen) numbers = *chosen;
+  for (const index_t n : numbers) {
+    require(n >= 0 && n < count, kAblationOp, part, " must be from 0 to ", count - 1, ", got ", n);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Tensor head_ablation(const Score& score, const HeadChoice& chosen) {
   double whole = 0;
-  const HeadCounts counts = count_heads("head_ablation", [&] { whole = value_of(score); });
-  Tensor falls = zeros({counts.layers, counts.heads}, kFloat64);
+  const HeadCounts counts = count_heads(kAblationOp, [&] { whole = value_of(score); });
+  const std::vector<index_t> layers = chosen_of("layers", chosen.layers, counts.layers);
+  const std::vector<index_t> heads = chosen_of("heads", chosen.heads, counts.heads);
+  Tensor falls = zeros({std::ssize(layers), std::ssize(heads)}, kFloat64);
   auto* fall = falls.mutable_data<double>();
-  for (index_t layer = 0; layer < counts.layers; ++layer) {
-    for (index_t head = 0; head < counts.heads; ++head) {
+  for (const index_t layer : layers) {
+    for (const index_t head : heads) {
       const nn::Hook hook(str_cat("layers.", layer, ".self_attn.heads"), [&](const nn::Step& step) {
         return step.without_head(head, counts.heads);
       });

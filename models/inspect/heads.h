@@ -1,19 +1,28 @@
 // Which part of a model made a score: its change without a head, or with a vector of another text.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/inspect/record.h"
 
 namespace tessera::inspect {
 
-/// How much the score falls without each head: score - score with the head's columns of
+/// Which layers and heads are measured; an absent list means all.
+struct HeadChoice {
+  std::optional<std::vector<index_t>> layers = {};
+  std::optional<std::vector<index_t>> heads = {};
+};
+
+/// How much the score falls without each head that is chosen: score - score with the head's columns of
 /// `self_attn.heads` at 0.
 ///
 /// For a set of texts, `score` can be minus their mean loss, in any number of batches.
-/// **Shapes**: (layers, heads). **Errors**: as count_heads.
+/// **Shapes**: (chosen layers, chosen heads). **Errors**: as count_heads; a number that the model does not
+/// have.
 /// **Source**: Michel et al., "Are Sixteen Heads Really Better than One?", 2019, section 3.
-Tensor head_ablation(const Score& score);
+Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 
 /// The same to first order, by one backward pass: `sum of h * d score / d h` over the columns h of
 /// each head. It equals d score / d m at m = 1 if the head is scaled by m.

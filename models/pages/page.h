@@ -28,6 +28,11 @@ struct Page {
 /// **Errors**: a style or a script would end its element, because it holds `</style` or `</script`.
 std::string page_html(const Page& page);
 
+/// True if a file is named as a page: it ends in .html.
+inline bool is_page(std::string_view file) {
+  return file.ends_with(".html");
+}
+
 /// Writes page_html(page) as the file `path`, whole or not at all.
 /// **Errors**: as page_html() and write_file().
 void write_page(const std::filesystem::path& path, const Page& page);

@@ -173,9 +173,11 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
   };
   const std::vector<Case> cases = {
       {"embed", embed + "--attention a.txt", "must end in .html or .svg, got 'a.txt'"},
-      {"embed", embed + "--attention-layers 0", "must name a file"},
-      {"embed", embed + "--attention-ablation", "must be combined with --attention FILE.html"},
-      {"embed", embed + "--attention a.svg --attention-ablation", "must be combined with"},
+      {"embed", embed + "--attention-layers 0",
+       "must name a file if --attention-layers or --attention-heads is given, got none"},
+      {"embed", embed + "--attention-ablation",
+       "must be combined with --attention FILE.html, got no file"},
+      {"embed", embed + "--attention a.svg --attention-ablation", "FILE.html, got 'a.svg'"},
       {"embed", embed + "--attention a.html --attention-layers 9",
        "--attention-layers: must be numbers from 0"},
       {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},

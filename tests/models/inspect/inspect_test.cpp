@@ -255,6 +255,14 @@ TEST(Inspect, HeadsAreMeasuredOverBatches) {
     gradients = gradients + head_gradients(one);
   }
   EXPECT_TRUE(allclose(head_ablation(score), ablation, 1e-9, 1e-12));
+  index_t passes = 0;
+  const auto counted = [&] {
+    ++passes;
+    return score();
+  };
+  const Tensor one = head_ablation(counted, {.layers = {{1}}, .heads = {{0}}});
+  EXPECT_TRUE(allclose(one, ablation.slice(0, 1, 2).slice(1, 0, 1), 1e-9, 1e-12));
+  EXPECT_EQ(passes, 2) << "with all heads, and without the chosen one";
   EXPECT_TRUE(allclose(head_gradients(score), gradients, 1e-9, 1e-12));
 }
 
@@ -344,6 +352,9 @@ TEST(Inspect, Errors) {
                      [&] { integrated_gradients(score, {.points = 1}); }));
   EXPECT_TRUE(throws("head_ablation", {"must run a model with attention"},
                      [] { head_ablation([] { return ones({1}); }); }));
+  EXPECT_TRUE(throws("head_ablation", {"heads must be from 0 to 1, got 2"}, [&] {
+    head_ablation(score, {.heads = {{0, 2}}});
+  }));
   EXPECT_TRUE(throws("integrated_gradients", {"baseline must broadcast to (1, 6, 16), got (7,)"},
                      [&] { integrated_gradients(score, {.baseline = ones({7})}); }));
   EXPECT_TRUE(throws("activation_patching", {"must be empty or begin with '.', got 'self_attn'"},
