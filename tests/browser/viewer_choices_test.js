@@ -192,8 +192,9 @@ async function checkSinks(page) {
 async function checkLabels(tools) {
   const file = linesPage(tools, 'long', ['the cat sat on the mat', `the ${'x'.repeat(30)} sat`]);
   for (const width of [390, 1400]) {
-    const page = await tools.open(file, {width, hash: '#text=0&other=1'});
-    await page.evaluate(() => { data.texts[1].tokens[2] = 'incomprehensibilities'; redraw(false); });
+    const page = await tools.open(file, {width, hash: '#text=0'});
+    await page.evaluate(() => { data.texts[1].tokens[2] = 'incomprehensibilities'; });
+    await page.selectOption('#other', '1');
     const cut = await page.$$eval('.map-rows span, .map-columns span', (all) => all.filter((each) => {
       const range = document.createRange();
       range.selectNodeContents(each);
