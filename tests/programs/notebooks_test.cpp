@@ -1,9 +1,9 @@
 // The numbered examples print what their notebooks print, or what NumPy computes from the formulas,
 // and their pages show what they print and draw.
 //
-// notebooks/NNN_name.txt holds the arrays that examples/course/NNN_name must print, in this order, each on
+// notebooks/NNN_name.txt holds the arrays that the program NNN_name must print, in this order, each on
 // lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
-// separate them; what the example prints in between is free.
+// separate them; what the program prints in between is free.
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cctype>
@@ -127,15 +127,6 @@ std::vector<std::string> shown_in(const std::string& page, const std::string& st
     at = end;
   }
   return blocks;
-}
-
-TEST(ExamplesReadmeTest, ShowsWhatTheExamplePrints) {
-  const std::vector<std::string> blocks =
-      shown_in(read_file(kRoot + "/examples/course/README.md"), "```text\n");
-  const std::string output = output_of("000_three_inputs");
-  ASSERT_FALSE(blocks.empty());
-  EXPECT_GE(blocks[0].size(), 500u);
-  EXPECT_TRUE(contains(output, blocks[0]));
 }
 
 /// Above a block of a lesson's page that its program prints; other blocks are formulas.
