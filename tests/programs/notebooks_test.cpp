@@ -10,11 +10,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
+#include "tensor/error.h"
 #include "tests/support/test.h"
 
 namespace {
 
+using tessera::str_cat;
 using tessera::test::contains;
 
 const std::string kRoot = TESSERA_SOURCE_DIR;
@@ -25,6 +28,17 @@ std::string read_file(const std::string& path) {
   text << file.rdbuf();
   EXPECT_TRUE(file && !text.str().empty()) << path;
   return text.str();
+}
+
+/// The names of the files NNN_*.extension of a folder, without the extension, in their order.
+std::vector<std::string> numbered(const std::string& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot + '/' + folder)) {
+    const std::string name = entry.path().stem();
+    if (entry.path().extension() == extension && std::isdigit(name[0])) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 /// What the example prints, called without arguments or with one.
@@ -64,7 +78,7 @@ std::vector<std::string> cells_of(const std::string& text) {
   return cells;
 }
 
-class NotebookTest : public ::testing::TestWithParam<const char*> {};
+class NotebookTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(NotebookTest, IsPrinted) {
   const std::string output = '\n' + output_of(GetParam());
@@ -82,11 +96,8 @@ TEST_P(NotebookTest, IsPrinted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
-                         ::testing::Values("000_three_inputs", "001_ten_steps", "002_hello_world",
-                                           "003_the_cat_chased_the_mouse",
-                                           "004_encoder_decoder_attention", "005_a_layer_by_hand",
-                                           "006_masks", "007_backward_by_hand", "009_positions"),
-                         [](const auto& test) { return std::string(test.param); });
+                         ::testing::ValuesIn(numbered("tests/programs/notebooks", ".txt")),
+                         [](const auto& test) { return test.param; });
 
 #if !defined(TESSERA_SANITIZED)  // half a minute there, for what the trainer's own tests run too
 /// The text between two others.
@@ -100,7 +111,7 @@ std::string between(const std::string& text, const std::string& before, const st
 
 // The loop by hand and the trainer print the same, and so do a step by hand and the optimiser.
 TEST(AModelLearns, ByHandAndByTheTrainer) {
-  const std::string output = output_of("010_a_model_learns");
+  const std::string output = output_of("012_a_model_learns");
   const std::string by_hand = between(output, "the mean loss\n", "\n\n");
   EXPECT_TRUE(contains(by_hand, "epoch 8, loss 0.")) << output;
   EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand + '\n') << output;
@@ -132,48 +143,50 @@ std::vector<std::string> shown_in(const std::string& page, const std::string& st
 /// Above a block of a lesson's page that its program prints; other blocks are formulas.
 const std::string kPrinted = "<!-- printed -->\n```text\n";
 
-// examples/course/NNN_name.md is the page of the program NNN_name.
-TEST(LessonPagesTest, ShowWhatTheLessonPrints) {
-  int pages = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot + "/examples/course")) {
-    const std::string lesson = entry.path().stem();
-    if (entry.path().extension() != ".md" || !std::isdigit(lesson[0])) continue;
-    ++pages;
-    const std::string output = output_of(lesson);
-    const std::vector<std::string> blocks = shown_in(read_file(entry.path()), kPrinted);
-    EXPECT_FALSE(blocks.empty()) << entry.path();
-    for (const std::string& block : blocks) {
-      EXPECT_TRUE(contains(output, block)) << entry.path() << " shows\n"
-                                           << block << "but its program prints\n"
-                                           << output;
-    }
+/// Pictures that no program draws.
+const std::set<std::string> kDrawnByHand = {"005_layer.svg"};
+
+/// The pictures that a page shows and its program draws.
+std::set<std::string> pictures_of(const std::string& page) {
+  std::set<std::string> names;
+  const std::regex picture("\\(pictures/(\\w+[.]svg)\\)");
+  for (std::sregex_iterator at(page.begin(), page.end(), picture), end; at != end; ++at) {
+    if (!kDrawnByHand.contains((*at)[1])) names.insert((*at)[1]);
   }
-  EXPECT_GE(pages, 3);
+  return names;
 }
 
-// The pictures of the pages are those that the lessons draw.
-TEST(LessonPagesTest, ShowWhatTheLessonDraws) {
+// examples/course/NNN_name.md is the page of the program NNN_name, which draws its pictures into a folder.
+class LessonPageTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LessonPageTest, ShowsWhatTheLessonPrintsAndDraws) {
   namespace fs = std::filesystem;
-  const fs::path folder =
-      fs::temp_directory_path() / ("tessera_pictures_" + std::to_string(getpid()));
+  const std::string page = read_file(kRoot + "/examples/course/" + GetParam() + ".md");
+  const fs::path folder = fs::temp_directory_path() / str_cat("tessera_", GetParam(), getpid());
   fs::create_directory(folder);
-  for (const char* lesson : {"006_masks", "009_positions"}) {
-    const std::string output = output_of(lesson, folder);
-    const std::string page = read_file(kRoot + "/examples/course/" + lesson + ".md");
-    int pictures = 0;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename();
-      if (!name.starts_with(std::string(lesson, 3))) continue;
-      ++pictures;
-      EXPECT_TRUE(contains(page, "(pictures/" + name + ")")) << lesson << ": " << name;
-      EXPECT_TRUE(contains(output, "wrote " + entry.path().string()));
-      EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/course/pictures/" + name))
-          << "build/release/examples/" << lesson << " examples/course/pictures  draws " << name
-          << " again";
-    }
-    EXPECT_GE(pictures, 1) << lesson;
+  const std::string output = output_of(GetParam(), folder);
+  const std::vector<std::string> blocks = shown_in(page, kPrinted);
+  EXPECT_FALSE(blocks.empty());
+  for (const std::string& block : blocks) {
+    EXPECT_TRUE(contains(output, block)) << "the page shows\n"
+                                         << block << "but its program prints\n"
+                                         << output;
   }
+  std::set<std::string> drawn;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    drawn.insert(name);
+    EXPECT_TRUE(contains(output, "wrote " + entry.path().string()));
+    EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/course/pictures/" + name))
+        << "build/release/examples/" << GetParam() << " examples/course/pictures  draws " << name
+        << " again";
+  }
+  EXPECT_EQ(drawn, pictures_of(page));
   fs::remove_all(folder);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, LessonPageTest,
+                         ::testing::ValuesIn(numbered("examples/course", ".md")),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST_F(ProcessesWithoutMpi, AreRefusedAsSeveral) {
 
 // Lessons and the experiment know no other processes, and each would write the same files.
 TEST_F(ProcessesWithoutMpi, LessonsAreRefusedAsSeveral) {
-  for (const char* program : {"010_a_model_learns", "own_experiment"}) {
+  for (const char* program : {"012_a_model_learns", "own_experiment"}) {
     const Outcome refused = run(program, "", "export OMPI_COMM_WORLD_SIZE=2; ");
     EXPECT_NE(refused.status, 0) << program;
     EXPECT_EQ(refused.output, "") << program;

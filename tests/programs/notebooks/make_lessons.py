@@ -164,7 +164,7 @@ def positions():
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    lessons = {5: a_layer_by_hand, 6: masks, 7: backward_by_hand, 9: positions}
+    lessons = {4: positions, 5: a_layer_by_hand, 6: masks, 10: backward_by_hand}
     for number, lesson in lessons.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")

@@ -1,4 +1,4 @@
-#include "examples/course/exercises/008_a_training_loop_by_hand.h"
+#include "examples/course/exercises/011_a_training_loop_by_hand.h"
 
 #include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
@@ -91,14 +91,14 @@ void the_parts_are_the_batch() {
 int main() {
   using namespace tessera::exercises;
   return run_checks(
-      "008_a_training_loop_by_hand",
-      {{"008.1 momentum_step", "the new b is used in the same step, and b stays for the next one",
+      "011_a_training_loop_by_hand",
+      {{"011.1 momentum_step", "the new b is used in the same step, and b stays for the next one",
         momentum_is_the_librarys},
-       {"008.2 linear_schedule",
+       {"011.2 linear_schedule",
         "after the warm-up it is what is left of the steps, divided by the steps without warm-up; "
         "and 1 / 4 of whole numbers is 0",
         the_schedule_is_the_librarys},
-       {"008.3 gradient_of_the_batch",
+       {"011.3 gradient_of_the_batch",
         "a mean times its count is a sum; add the sums, and divide once",
         the_parts_are_the_batch}});
 }

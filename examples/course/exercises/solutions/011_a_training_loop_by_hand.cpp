@@ -1,4 +1,4 @@
-#include "examples/course/exercises/008_a_training_loop_by_hand.h"
+#include "examples/course/exercises/011_a_training_loop_by_hand.h"
 
 namespace tessera::exercises {
 

@@ -1,7 +1,7 @@
-// Write these functions. 009_positions.h describes each of them. Then run
+// Write these functions. 004_positions.h describes each of them. Then run
 //
-//     cmake --build build/release --target exercise_009
-#include "examples/course/exercises/009_positions.h"
+//     cmake --build build/release --target exercise_004
+#include "examples/course/exercises/004_positions.h"
 
 #include <cmath>
 
@@ -10,15 +10,15 @@
 namespace tessera::exercises {
 
 Matrix moved(const Matrix& row, index_t distance) {
-  unsolved("009.1", row, distance);
+  unsolved("004.1", row, distance);
 }
 
 Matrix turned_interleaved(const Matrix& x) {
-  unsolved("009.2", x);
+  unsolved("004.2", x);
 }
 
 Matrix alibi(index_t tokens, index_t head, index_t heads) {
-  unsolved("009.3", tokens, head, heads);
+  unsolved("004.3", tokens, head, heads);
 }
 
 }  // namespace tessera::exercises

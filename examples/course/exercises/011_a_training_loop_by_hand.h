@@ -1,5 +1,5 @@
-// The exercises of examples/course/008_a_training_loop_by_hand.md. Write them in
-// 008_a_training_loop_by_hand.cpp.
+// The exercises of examples/course/011_a_training_loop_by_hand.md. Write them in
+// 011_a_training_loop_by_hand.cpp.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,16 @@ namespace tessera::exercises {
 
 using examples::Matrix;
 
-/// 008.1. A step of SGD with momentum, in place:  b = momentum b + g,  then  w -= lr b.
+/// 011.1. A step of SGD with momentum, in place:  b = momentum b + g,  then  w -= lr b.
 ///
 /// `b` is what the optimiser keeps between steps; it begins with zeros. **Shapes**: all the same.
 void momentum_step(Matrix& w, Matrix& b, const Matrix& g, double lr, double momentum);
 
-/// 008.2. The factor of the learning rate at a step: step / warmup while step < warmup, then down by a
+/// 011.2. The factor of the learning rate at a step: step / warmup while step < warmup, then down by a
 /// straight line, from 1 at step = warmup to 0 at step = total.
 double linear_schedule(index_t step, index_t warmup, index_t total);
 
-/// 008.3. A batch was too large for the memory and was computed in parts. Part p had counts[p] examples,
+/// 011.3. A batch was too large for the memory and was computed in parts. Part p had counts[p] examples,
 /// and mean_gradients[p] is the gradient of the mean of their losses. The gradient of the mean over the
 /// whole batch, which is asked for, is not the mean of these.
 ///

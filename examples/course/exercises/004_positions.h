@@ -1,4 +1,4 @@
-// The exercises of examples/course/009_positions.md. Write them in 009_positions.cpp.
+// The exercises of examples/course/004_positions.md. Write them in 004_positions.cpp.
 #pragma once
 
 #include "examples/course/matrix.h"
@@ -7,7 +7,7 @@ namespace tessera::exercises {
 
 using examples::Matrix;
 
-/// 009.1. The sinusoidal row of position pos + distance, from the row of position pos: each pair
+/// 004.1. The sinusoidal row of position pos + distance, from the row of position pos: each pair
 /// (sin a, cos a) becomes (sin(a + b), cos(a + b)), with b = distance f_k and f_k = 10000^(-2k / D).
 ///
 /// pos itself is not known, and not needed: sin(a + b) = sin a cos b + cos a sin b, and
@@ -16,14 +16,14 @@ using examples::Matrix;
 /// offset k, PE_pos+k can be represented as a linear function of PE_pos".
 Matrix moved(const Matrix& row, index_t distance);
 
-/// 009.2. Each row of x turned by its position: row i is at position i, and its columns 2k and
+/// 004.2. Each row of x turned by its position: row i is at position i, and its columns 2k and
 /// 2k + 1 are a pair (a, b), which becomes (a cos t - b sin t, b cos t + a sin t) with t = i f_k and
 /// f_k = 10000^(-2k / D).
 ///
 /// **Shapes**: x (T, D) -> (T, D). **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Matrix turned_interleaved(const Matrix& x);
 
-/// 009.3. What ALiBi adds to the scores of head `head` of `heads`:  -slope |i - j|  with
+/// 004.3. What ALiBi adds to the scores of head `head` of `heads`:  -slope |i - j|  with
 /// slope = 2^(-8 (head + 1) / heads); heads are counted from 0, and are a power of two.
 ///
 /// **Shapes**: (tokens, tokens). **Source**: Press et al., "Train Short, Test Long", 2022, section 3.

@@ -1,7 +1,7 @@
-// Write these functions. 007_backward_by_hand.h describes each of them. Then run
+// Write these functions. 010_backward_by_hand.h describes each of them. Then run
 //
-//     cmake --build build/release --target exercise_007
-#include "examples/course/exercises/007_backward_by_hand.h"
+//     cmake --build build/release --target exercise_010
+#include "examples/course/exercises/010_backward_by_hand.h"
 
 #include <cmath>
 
@@ -10,16 +10,16 @@
 namespace tessera::exercises {
 
 Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& right_class) {
-  unsolved("007.1", x, right_class);
+  unsolved("010.1", x, right_class);
 }
 
 Matrix feed_forward_backward(const Matrix& x, const Matrix& w1, const Matrix& w2,
                              const Matrix& dy) {
-  unsolved("007.2", x, w1, w2, dy);
+  unsolved("010.2", x, w1, w2, dy);
 }
 
 Matrix rms_norm_backward(const Matrix& x, const Matrix& gamma, const Matrix& dy, double eps) {
-  unsolved("007.3", x, gamma, dy, eps);
+  unsolved("010.3", x, gamma, dy, eps);
 }
 
 }  // namespace tessera::exercises

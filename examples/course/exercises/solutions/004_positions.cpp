@@ -1,4 +1,4 @@
-#include "examples/course/exercises/009_positions.h"
+#include "examples/course/exercises/004_positions.h"
 
 #include <cmath>
 #include <cstdlib>

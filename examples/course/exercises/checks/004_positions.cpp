@@ -1,4 +1,4 @@
-#include "examples/course/exercises/009_positions.h"
+#include "examples/course/exercises/004_positions.h"
 
 #include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
@@ -54,11 +54,11 @@ void distances_are_subtracted() {
 int main() {
   using namespace tessera::exercises;
   return run_checks(
-      "009_positions",
-      {{"009.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
+      "004_positions",
+      {{"004.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
         the_row_moves},
-       {"009.2 turned_interleaved", "both new numbers need both old ones: keep a and b first",
+       {"004.2 turned_interleaved", "both new numbers need both old ones: keep a and b first",
         pairs_turn},
-       {"009.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
+       {"004.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
         distances_are_subtracted}});
 }

@@ -1,4 +1,4 @@
-#include "examples/course/exercises/007_backward_by_hand.h"
+#include "examples/course/exercises/010_backward_by_hand.h"
 
 #include <cmath>
 
@@ -65,15 +65,15 @@ void the_rms_norm() {
 int main() {
   using namespace tessera::exercises;
   return run_checks(
-      "007_backward_by_hand",
-      {{"007.1 cross_entropy_gradient",
+      "010_backward_by_hand",
+      {{"010.1 cross_entropy_gradient",
         "-log p is log(sum of exp(x)) - x at the right class; differentiate the two terms, and do "
         "not forget 1/N",
         the_loss_of_classifiers},
-       {"007.2 feed_forward_backward",
+       {"010.2 feed_forward_backward",
         "from last to first: dh = dy W2, 0 where x W1^T was negative, then dx = dh W1",
         the_feed_forward_network},
-       {"007.3 rms_norm_backward",
+       {"010.3 rms_norm_backward",
         "layer norm's formula with n = x r; only one of its two means is left, because nothing is "
         "centred",
         the_rms_norm}});

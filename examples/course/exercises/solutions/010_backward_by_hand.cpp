@@ -1,4 +1,4 @@
-#include "examples/course/exercises/007_backward_by_hand.h"
+#include "examples/course/exercises/010_backward_by_hand.h"
 
 #include <cmath>
 

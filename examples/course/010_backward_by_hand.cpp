@@ -8,7 +8,7 @@
 // A gradient is named after what it belongs to: dx is dL/dx. Each backward takes dy, what the loss
 // says of its output, and gives dx, what follows for its input.
 //
-// The page next to this file, 007_backward_by_hand.md, derives them and has the exercises.
+// The page next to this file, 010_backward_by_hand.md, derives them and has the exercises.
 //
 // Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors", 1986;
 // Dao et al., "FlashAttention", 2022, appendix B.2, for attention.
@@ -363,7 +363,7 @@ void all_together() {
 }  // namespace
 
 int main() {
-  return run_example("007_backward_by_hand", [] {
+  return run_example("010_backward_by_hand", [] {
     a_linear_layer();
     a_softmax();
     a_layer_norm();

@@ -3,10 +3,10 @@
 //     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / D)
 //     R(pos): each pair (a, b) of a head's columns turned by the angle pos f_k
 //
-//   009_positions            prints
-//   009_positions FOLDER     draws FOLDER/009_*.svg as well
+//   004_positions            prints
+//   004_positions FOLDER     draws FOLDER/004_*.svg as well
 //
-// The page next to this file, 009_positions.md, derives it and has the exercises.
+// The page next to this file, 004_positions.md, derives it and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.5; Su et al., "RoFormer",
 // 2021, section 3.
@@ -116,7 +116,7 @@ void products_of_sines() {
   show("sum of products, column by column", shown);
   show("cos(d f_0) + ... + cos(d f_3)", by_formula);
   const double difference = largest_difference(shown, by_formula);
-  require(difference <= 1e-12, "009_positions",
+  require(difference <= 1e-12, "004_positions",
           "the formula must give the same sums to 1e-12, got a difference of ", difference);
 }
 
@@ -186,7 +186,7 @@ void shifted_sequence() {
   const Tensor x = randn({1, 8, 16}, kFloat64, rng);
   const Tensor later = layer({.x = x, .positions = arange(100, 108)});
   const double difference = largest_difference(to_matrix(layer(x)), to_matrix(later));
-  require(difference <= 1e-4, "009_positions",
+  require(difference <= 1e-4, "004_positions",
           "the two outputs must be the same to 1e-4, got a difference of ", difference);
   std::printf("no number of the outputs differs by more than 1e-4\n\n");
 }
@@ -195,7 +195,7 @@ void draw(const std::string& folder) {
   constexpr index_t kPositions = 48;
   const Matrix table = sinusoids(kPositions, kPositions);
   write_picture(
-      folder, "009_sines.svg", "Sinusoidal positions, and the products of their rows",
+      folder, "004_sines.svg", "Sinusoidal positions, and the products of their rows",
       {{.title = "sines and cosines", .values = table, .across = "column", .down = "position"},
        {.title = "products of rows",
         .values = products(table, table),
@@ -216,7 +216,7 @@ void draw(const std::string& folder) {
     }
   }
   write_picture(
-      folder, "009_scores.svg", "Scores of one query and one key at all pairs of positions",
+      folder, "004_scores.svg", "Scores of one query and one key at all pairs of positions",
       {{.title = "rotary", .values = by_rotation, .low = -4, .high = 4},
        {.title = "sines added", .values = products(queries, keys), .low = -12, .high = 12}});
 }
@@ -224,7 +224,7 @@ void draw(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("009_positions", [&] {
+  return run_example("004_positions", [&] {
     sines();
     products_of_sines();
     rotation();

@@ -8,7 +8,7 @@
 // nn::AdamW, the rates with nn::cosine_schedule, clipping with nn::clip_grad_norm, and all together
 // with nn::Trainer. Then some mistakes that everybody makes once, and how they look.
 //
-// The page next to this file, 008_a_training_loop_by_hand.md, derives it and has the exercises.
+// The page next to this file, 011_a_training_loop_by_hand.md, derives it and has the exercises.
 //
 // Source: Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019, algorithm 2, and "SGDR", 2017, eq. 5; Pascanu, Mikolov and Bengio, "On the
@@ -342,7 +342,7 @@ void mistakes(const Points& points) {
 }  // namespace
 
 int main() {
-  return run_example("008_a_training_loop_by_hand", [] {
+  return run_example("011_a_training_loop_by_hand", [] {
     const Points points;
     one_gradient(points);
     both_optimisers(points);

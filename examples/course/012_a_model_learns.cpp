@@ -1,6 +1,6 @@
 // A model learns: what stands between random weights and right answers.
 //
-// Most lessons had their weights from somebody. Here the library finds them, as 008 does by loops.
+// Most lessons had their weights from somebody. Here the library finds them, as 011 does by loops.
 // Does the first of six digits come again? A model of one encoder layer is shown 6000 rows of digits,
 // 50 at a time. For each batch
 //
@@ -142,7 +142,7 @@ void trainer(const Rows& rows, const Rows& unseen) {
 }  // namespace
 
 int main() {
-  return examples::run_example("010_a_model_learns", [] {
+  return examples::run_example("012_a_model_learns", [] {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);
