@@ -81,11 +81,6 @@ std::string roofline_svg(const Results& results) {
     fail_file(results.file, "at least 1 case must have FLOPs and bytes, got none");
   chart.width = 720;
   chart.height = 360;
-  const std::string html = pages::chart_html(chart);
-  // The picture of the chart, after those of the legend.
-  const std::size_t begin = html.rfind("<svg", html.find("class=\"frame\""));
-  const std::size_t stop = html.rfind("</svg>") + 6;
-  const std::size_t inside = html.find('>', begin) + 1;
   std::string legend;
   // The lower right has room: work that is slow though it has many operations a byte is rare.
   double y = 190;
@@ -97,12 +92,7 @@ std::string roofline_svg(const Results& results) {
                       pages::escape(series.name), "</text></g>");
     y += 16;
   }
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" +
-         html.substr(begin + 4, inside - begin - 4) + "<style>" +
-         std::string(pages::asset("page.css")) + std::string(pages::asset("chart.css")) +
-         ".chart text { font: 12px sans-serif; fill: var(--muted); }</style>" +
-         "<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>" +
-         html.substr(inside, stop - inside - 6) + legend + "</svg>\n";
+  return pages::chart_svg(chart, legend);
 }
 
 }  // namespace tessera::results

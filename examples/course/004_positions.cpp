@@ -194,15 +194,16 @@ void shifted_sequence() {
 void draw(const std::string& folder) {
   constexpr index_t kPositions = 48;
   const Matrix table = sinusoids(kPositions, kPositions);
-  write_picture(
-      folder, "004_sines.svg", "Sinusoidal positions, and the products of their rows",
-      {{.title = "sines and cosines", .values = table, .across = "column", .down = "position"},
-       {.title = "products of rows",
-        .values = products(table, table),
-        .across = "position",
-        .down = "position",
-        .low = -24,
-        .high = 24}});
+  Matrix of_rows = products(table, table);  // at most 24, the number of pairs
+  for (index_t i = 0; i < kPositions; ++i) {
+    for (index_t j = 0; j < kPositions; ++j) of_rows(i, j) /= kPositions / 2;
+  }
+  write_picture(folder, "004_sines.svg",
+                svg_picture({.description = "Sinusoidal positions, and the products of their rows",
+                             .panels = {{"sines and cosines", table, "column", "position"},
+                                        {"products of rows / 24", of_rows, "position", "position"}},
+                             .low = -1,
+                             .square = 6}));
   const Matrix query = {{1, 0.5, 0, -1, 0.5, 1, 0, 0}};
   const Matrix key = {{0.5, 1, 1, 0, 0, 1, 0.5, 0}};
   const Matrix sines = sinusoids(kPositions, 8);
@@ -216,9 +217,12 @@ void draw(const std::string& folder) {
     }
   }
   write_picture(
-      folder, "004_scores.svg", "Scores of one query and one key at all pairs of positions",
-      {{.title = "rotary", .values = by_rotation, .low = -4, .high = 4},
-       {.title = "sines added", .values = products(queries, keys), .low = -12, .high = 12}});
+      folder, "004_scores.svg",
+      svg_picture({.description = "Scores of one query and one key at all pairs of positions",
+                   .panels = {{"rotary", by_rotation}, {"sines added", products(queries, keys)}},
+                   .low = -12,
+                   .high = 12,
+                   .square = 6}));
 }
 
 }  // namespace

@@ -33,7 +33,9 @@ namespace {
 constexpr index_t kTokens = 6;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// "the cat sat down", then two places of padding. One head of width 2.
+const std::vector<std::string> kWords = {"the", "cat", "sat", "down", "[PAD]", "[PAD]"};
+const std::vector<std::string> kNames = {"t", "c", "s", "d", "-", "-"};  // the same, shorter
+// The tokens above. One head of width 2.
 const Matrix kQueries = {{1, 0}, {0, 1}, {1, 1}, {-1, 0.5}, {0.5, 2}, {2, -1}};
 const Matrix kKeys = {{1, 1}, {2, 0}, {0, 1}, {-1, 1}, {3, 3}, {-2, 4}};
 const Matrix kValues = {{1, 0}, {0, 1}, {1, 1}, {2, -1}, {9, 9}, {-9, 9}};
@@ -129,13 +131,14 @@ void show_maps() {
 }
 
 void draw_maps(const std::string& folder) {
-  std::vector<Panel> panels;
+  Picture picture = {
+      .description = "Four masks of six queries and six keys; blue: the query sees the key",
+      .panels = {}};
   for (const Rule& rule : rules()) {
-    panels.push_back({.title = rule.name, .values = map_of(rule), .low = 0, .square = 22});
+    picture.panels.push_back(
+        {.title = rule.name, .values = map_of(rule), .columns = kNames, .rows = kWords});
   }
-  write_picture(folder, "006_masks.svg",
-                "Four masks of six queries and six keys; blue squares are keys that a query sees",
-                panels);
+  write_picture(folder, "006_masks.svg", svg_picture(picture));
 }
 
 // ---- step 2: exactly 0 ----

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <span>
 
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -13,13 +12,20 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr int kLevels = 16;  // of colours above the first
-constexpr int kMargin = 22;  // for titles and names of axes
+constexpr int kLevels = 16;  // of colours on each side of none
+constexpr int kLetter = 7;   // the width of a letter, about
+constexpr int kTop = 46;     // for a title and the name of an axis
+constexpr int kGap = 26;     // between panels
 
-using Colour = std::array<double, 3>;
-constexpr Colour kBlue = {33, 102, 172};
-constexpr Colour kWhite = {247, 247, 247};
-constexpr Colour kRed = {178, 24, 43};
+constexpr const char* kStyle =
+    "<style>\n"
+    "svg{--ground:#fff;--ink:#1f2328;--line:#8c959f;--low:#b2182b;--high:#0860ca}\n"
+    "@media(prefers-color-scheme:dark){svg{--ground:#0d1117;--ink:#f0f6fc;--line:#656c76;"
+    "--low:#ff7b72;--high:#6cb6ff}}\n"
+    "text{font:13px system-ui,sans-serif;fill:var(--ink);text-anchor:middle}.t{font-weight:600}"
+    ".e{text-anchor:end}\n"
+    ".l{fill:var(--low)}.h{fill:var(--high)}.f{fill:none;stroke:var(--line)}\n"
+    "</style>\n";
 
 /// 0 for low, `levels` for high.
 int level_of(double value, double low, double high, int levels) {
@@ -27,67 +33,109 @@ int level_of(double value, double low, double high, int levels) {
   return static_cast<int>(std::lround(std::clamp(place, 0.0, static_cast<double>(levels))));
 }
 
-std::string colour_of(int level, bool diverging) {
-  const double t = static_cast<double>(level) / kLevels;
-  const Colour& from = !diverging ? kWhite : t < 0.5 ? kBlue : kWhite;
-  const Colour& to = !diverging ? kBlue : t < 0.5 ? kWhite : kRed;
-  const double part = !diverging ? t : t < 0.5 ? 2 * t : 2 * t - 1;
-  std::array<int, 3> rgb;
-  for (std::size_t i = 0; i < 3; ++i) {
-    rgb[i] = static_cast<int>(std::lround(from[i] + (to[i] - from[i]) * part));
-  }
-  std::array<char, 8> text;
-  std::snprintf(text.data(), text.size(), "#%02x%02x%02x", static_cast<unsigned>(rgb[0]) & 0xffu,
-                static_cast<unsigned>(rgb[1]) & 0xffu, static_cast<unsigned>(rgb[2]) & 0xffu);
-  return text.data();
+/// From -kLevels over 0, which has no colour, to kLevels.
+int colour_of(double value, const Picture& picture) {
+  if (picture.low >= 0) return level_of(value, picture.low, picture.high, kLevels);
+  const double size = std::max(-picture.low, picture.high);
+  return level_of(value, -size, size, 2 * kLevels) - kLevels;
+}
+
+std::string fill_of(int colour) {
+  return str_cat("class=\"", colour < 0 ? "l" : "h", "\" fill-opacity=\"",
+                 std::abs(colour) / static_cast<double>(kLevels), "\"");
 }
 
 /// One path a colour, neighbours in a row as one rectangle: a tenth of a file with a square each.
-std::string squares(const Panel& panel) {
-  std::array<std::string, kLevels + 1> paths;
-  const Matrix& m = panel.values;
-  for (index_t i = 0; i < m.rows(); ++i) {
-    for (index_t j = 0; j < m.columns();) {
-      const int level = level_of(m(i, j), panel.low, panel.high, kLevels);
-      const index_t first = j;
-      while (j < m.columns() && level_of(m(i, j), panel.low, panel.high, kLevels) == level) ++j;
-      paths[static_cast<std::size_t>(level)] +=
-          str_cat("M", first, " ", i, "h", j - first, "v1H", first, "z");
-    }
-  }
+std::string squares(const Matrix& m, const Picture& picture) {
   std::string text;
-  for (int level = 0; level <= kLevels; ++level) {
-    const std::string& path = paths[static_cast<std::size_t>(level)];
-    if (path.empty()) continue;
-    text += str_cat("<path fill=\"", colour_of(level, panel.low < 0), "\" d=\"", path, "\"/>\n");
+  for (int colour = -kLevels; colour <= kLevels; ++colour) {
+    if (colour == 0) continue;
+    std::string path;
+    for (index_t i = 0; i < m.rows(); ++i) {
+      for (index_t j = 0; j < m.columns(); ++j) {
+        const index_t first = j;
+        while (j < m.columns() && colour_of(m(i, j), picture) == colour) ++j;
+        if (j > first) path += str_cat("M", first, " ", i, "h", j - first, "v1H", first, "z");
+      }
+    }
+    if (!path.empty()) text += str_cat("<path ", fill_of(colour), " d=\"", path, "\"/>\n");
+  }
+  return str_cat("<g transform=\"scale(", picture.square, ")\" shape-rendering=\"crispEdges\">\n",
+                 text, "</g>\n");
+}
+
+std::string written(double x, double y, const std::string& text, const char* kind = "") {
+  return str_cat("<text class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\">", text, "</text>\n");
+}
+
+std::string number(double value, int digits) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+/// Lines between squares that are large enough, and their numbers.
+std::string details(const Matrix& m, const Picture& picture) {
+  const int side = picture.square;
+  std::string path = str_cat("M0 0h", m.columns() * side, "v", m.rows() * side, "H0z");
+  for (index_t i = 1; side >= 10 && i < m.rows(); ++i) {
+    path += str_cat("M0 ", i * side, "h", m.columns() * side);
+  }
+  for (index_t j = 1; side >= 10 && j < m.columns(); ++j) {
+    path += str_cat("M", j * side, " 0v", m.rows() * side);
+  }
+  std::string text = str_cat("<path class=\"f\" stroke-width=\".6\" d=\"", path, "\"/>\n");
+  for (index_t i = 0; picture.digits >= 0 && i < m.rows(); ++i) {
+    for (index_t j = 0; j < m.columns(); ++j) {
+      text += written((static_cast<double>(j) + 0.5) * side,
+                      (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits));
+    }
   }
   return text;
 }
 
-/// Thin lines between squares that are large enough.
-std::string lines(const Panel& panel) {
-  if (panel.square < 10) return {};
-  std::string path;
-  for (index_t i = 1; i < panel.values.rows(); ++i) {
-    path += str_cat("M0 ", i, "h", panel.values.columns());
-  }
-  for (index_t j = 1; j < panel.values.columns(); ++j) {
-    path += str_cat("M", j, " 0v", panel.values.rows());
-  }
-  return str_cat("<path d=\"", path, "\" stroke=\"#999\" stroke-width=\"0.05\"/>\n");
+/// How far names of rows and columns reach out of a panel.
+int reach(const std::vector<std::string>& names) {
+  std::size_t longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, name.size());
+  return names.empty() ? 0 : static_cast<int>(longest) * kLetter + 6;
 }
 
-std::string drawn(const Panel& panel, index_t left) {
-  const index_t width = panel.values.columns() * panel.square;
-  const index_t height = panel.values.rows() * panel.square;
-  return str_cat("<g transform=\"translate(", left, " ", 2 * kMargin, ")\">\n", "<text x=\"",
-                 width / 2, "\" y=\"", -kMargin - 4, "\" font-weight=\"bold\">", panel.title,
-                 "</text>\n", "<text x=\"", width / 2, "\" y=\"-6\">", panel.across,
-                 " &#8594;</text>\n", "<text transform=\"translate(-8 ", height / 2,
-                 ") rotate(-90)\">&#8592; ", panel.down, "</text>\n", "<g transform=\"scale(",
-                 panel.square, ")\" shape-rendering=\"crispEdges\">\n", squares(panel),
-                 lines(panel), "</g>\n", "<path d=\"M0 0h", width, "v", height,
-                 "H0z\" fill=\"none\" stroke=\"#555\"/>\n", "</g>\n");
+/// A panel whose first square is at the left upper corner of the place (left, top).
+std::string drawn(const Panel& panel, const Picture& picture, int left, int top) {
+  const int side = picture.square;
+  const double width = static_cast<double>(panel.values.columns() * side);
+  const double height = static_cast<double>(panel.values.rows() * side);
+  const int out = reach(panel.rows);
+  std::string text = str_cat("<g transform=\"translate(", left, " ", top, ")\">\n");
+  text += written(width / 2, 26 - top, panel.title, "t");
+  text += written(width / 2, -6 - (panel.columns.empty() ? 0 : 16), panel.across + " &#8594;");
+  text += str_cat("<text transform=\"translate(", -8 - out, " ", height / 2,
+                  ") rotate(-90)\">&#8592; ", panel.down, "</text>\n");
+  for (std::size_t j = 0; j < panel.columns.size(); ++j) {
+    text += written((static_cast<double>(j) + 0.5) * side, -6, panel.columns[j]);
+  }
+  for (std::size_t i = 0; i < panel.rows.size(); ++i) {
+    text += written(-6, (static_cast<double>(i) + 0.5) * side + 4, panel.rows[i], "e");
+  }
+  return text + squares(panel.values, picture) + details(panel.values, picture) + "</g>\n";
+}
+
+/// The scale of colours, with the numbers at its ends.
+std::string legend(const Picture& picture, int left, int top) {
+  constexpr int kSteps = 9;
+  std::string text = str_cat("<g transform=\"translate(", left, " ", top, ")\">\n");
+  const std::string low = str_cat(picture.low), high = str_cat(picture.high);
+  const int begin = static_cast<int>(low.size()) * kLetter + 6;
+  for (int i = 0; i < kSteps; ++i) {
+    const double value = picture.low + (picture.high - picture.low) * i / (kSteps - 1);
+    text += str_cat("<rect ", fill_of(colour_of(value, picture)), " x=\"", begin + 14 * i,
+                    "\" width=\"14\" height=\"12\"/>\n");
+  }
+  text += str_cat("<path class=\"f\" d=\"M", begin, " 0h", 14 * kSteps, "v12H", begin, "z\"/>\n");
+  return text + written(begin - 6, 11, low, "e") +
+         str_cat("<text style=\"text-anchor:start\" x=\"", begin + 14 * kSteps + 6, "\" y=\"11\">",
+                 high, "</text>\n</g>\n");
 }
 
 }  // namespace
@@ -104,29 +152,34 @@ std::string terminal_picture(const Matrix& m, double low, double high) {
   return text;
 }
 
-std::string svg_picture(const std::string& description, const std::vector<Panel>& panels) {
-  std::string body;
-  index_t left = kMargin + 8;
-  index_t height = 0;
-  for (const Panel& panel : panels) {
-    body += drawn(panel, left);
-    left += std::max<index_t>(panel.values.columns() * panel.square, 120) + 2 * kMargin;
-    height = std::max(height, panel.values.rows() * panel.square);
+std::string svg_picture(const Picture& picture) {
+  int top = kTop;
+  for (const Panel& panel : picture.panels) {
+    if (!panel.columns.empty()) top = kTop + 16;
   }
-  const index_t width = left - kMargin;
-  height += 2 * kMargin + 10;
+  std::string body;
+  int right = 0, bottom = 0;
+  for (const Panel& panel : picture.panels) {
+    const int side = picture.square;
+    const int width = static_cast<int>(panel.values.columns()) * side;
+    const int room = std::max(width, static_cast<int>(panel.title.size()) * kLetter);
+    const int left = right + kGap + reach(panel.rows) + (room - width) / 2;
+    body += drawn(panel, picture, left, top);
+    right = left + (room + width) / 2;
+    bottom = std::max(bottom, top + static_cast<int>(panel.values.rows()) * side);
+  }
+  body += legend(picture, kGap, bottom + 14);
+  const int width = std::max(right, 220) + kGap / 2, height = bottom + 36;
   return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
                  "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
-                 description, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-                 "<g font-family=\"sans-serif\" font-size=\"13\" text-anchor=\"middle\" "
-                 "fill=\"#222\">\n",
-                 body, "</g>\n</svg>\n");
+                 picture.description, "</title>\n", kStyle,
+                 "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body,
+                 "</svg>\n");
 }
 
 void write_picture(const std::filesystem::path& folder, const std::string& name,
-                   const std::string& description, const std::vector<Panel>& panels) {
-  const std::string text = svg_picture(description, panels);
-  write_text(folder / name, text);
+                   const std::string& svg) {
+  write_text(folder / name, svg);
   std::printf("wrote %s\n", (folder / name).c_str());
 }
 

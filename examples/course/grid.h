@@ -16,18 +16,28 @@ std::string terminal_picture(const Matrix& m, double low = -1, double high = 1);
 struct Panel {
   std::string title;
   Matrix values;
-  std::string across = "key";  // what the columns are
-  std::string down = "query";  // what the rows are
-  double low = -1;             // blue; 0 is white where low is below it
-  double high = 1;             // red; blue where low is 0
-  int square = 6;              // in pixels
+  std::string across = "key";             // what the columns are
+  std::string down = "query";             // what the rows are
+  std::vector<std::string> columns = {};  // names of the columns, or nothing
+  std::vector<std::string> rows = {};     // and of the rows
 };
 
-/// The panels side by side; `description` is for those who cannot see them.
-std::string svg_picture(const std::string& description, const std::vector<Panel>& panels);
+/// Panels next to each other with one scale of colours, which the picture shows below them.
+/// `description` is for readers who cannot see it.
+struct Picture {
+  std::string description;
+  std::vector<Panel> panels;
+  double low = 0;   // red if negative: then 0 has no colour, else `low`
+  double high = 1;  // blue
+  int square = 22;  // of a number, in pixels
+  int digits = -1;  // after the point, of the numbers in the squares; -1: no numbers
+};
 
-/// Writes the picture to folder/name, and says so on standard output. **Errors**: as write_file.
+/// The picture as SVG, for light and dark pages.
+std::string svg_picture(const Picture& picture);
+
+/// Writes a file of text to folder/name, and says so on standard output. **Errors**: as write_text.
 void write_picture(const std::filesystem::path& folder, const std::string& name,
-                   const std::string& description, const std::vector<Panel>& panels);
+                   const std::string& svg);
 
 }  // namespace tessera::examples

@@ -254,27 +254,46 @@ std::string in_words(const Plot& plot) {
   return words;
 }
 
-}  // namespace
+/// The attributes of the picture's <svg>.
+std::string frame_of(const Chart& chart, const std::string& words) {
+  return str_cat(" viewBox=\"0 0 ", at(chart.width), " ", at(chart.height),
+                 "\" role=\"img\" aria-label=\"", escape(chart.title + ". " + words), "\"");
+}
 
-std::string chart_html(const Chart& chart) {
-  const Plot plot = plot_of(chart);
-  const std::string words = in_words(plot);
-  std::string html = "<figure class=\"chart\"><figcaption>" + escape(chart.title) +
-                     "</figcaption>\n" + legend(chart);
-  html += str_cat("<svg viewBox=\"0 0 ", at(chart.width), " ", at(chart.height),
-                  "\" role=\"img\" aria-label=\"", escape(chart.title + ". " + words), "\"><desc>",
-                  escape(words), "</desc>\n");
-  html += axes(plot);
+/// What is in it.
+std::string picture_of(const Plot& plot, const std::string& words) {
+  const Chart& chart = plot.chart;
+  std::string svg = str_cat("<desc>", escape(words), "</desc>\n", axes(plot));
   // An inner picture, so that nothing is drawn beyond the axes; a little room for dots on them.
   constexpr double kRoom = 6;
   const double x = kLeft - kRoom, y = kTop - kRoom;
   const double width = chart.width - kRight - x + kRoom,
                height = chart.height - kBottom - y + kRoom;
-  html += str_cat("<svg", attribute("x", x), attribute("y", y), attribute("width", width),
-                  attribute("height", height), " viewBox=\"", at(x), " ", at(y), " ", at(width),
-                  " ", at(height), "\">\n");
-  for (std::size_t i = 0; i < chart.series.size(); ++i) html += drawn(plot, chart.series[i], i);
-  return html + "</svg></svg></figure>\n";
+  svg += str_cat("<svg", attribute("x", x), attribute("y", y), attribute("width", width),
+                 attribute("height", height), " viewBox=\"", at(x), " ", at(y), " ", at(width), " ",
+                 at(height), "\">\n");
+  for (std::size_t i = 0; i < chart.series.size(); ++i) svg += drawn(plot, chart.series[i], i);
+  return svg + "</svg>";
+}
+
+}  // namespace
+
+std::string chart_html(const Chart& chart) {
+  const Plot plot = plot_of(chart);
+  const std::string words = in_words(plot);
+  return "<figure class=\"chart\"><figcaption>" + escape(chart.title) + "</figcaption>\n" +
+         legend(chart) + "<svg" + frame_of(chart, words) + ">" + picture_of(plot, words) +
+         "</svg></figure>\n";
+}
+
+std::string chart_svg(const Chart& chart, const std::string& more) {
+  const Plot plot = plot_of(chart);
+  const std::string words = in_words(plot);
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" + frame_of(chart, words) +
+         "><style>" + std::string(asset("page.css")) + std::string(asset("chart.css")) +
+         ".chart text { font: 12px sans-serif; fill: var(--muted); }</style>" +
+         "<rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>" + picture_of(plot, words) +
+         more + "</svg>\n";
 }
 
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most) {

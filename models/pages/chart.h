@@ -59,6 +59,10 @@ struct Chart {
 /// line; a cross at the upper edge marks each. Series are thinned.
 std::string chart_html(const Chart& chart);
 
+/// The chart's picture as a file of its own, with its style; it has no legend, and labels of points
+/// can name the lines. `more` is SVG that is drawn on top.
+std::string chart_svg(const Chart& chart, const std::string& more = {});
+
 /// At most `most` of the points, in their order: the first, the last, and from each stretch between
 /// the smallest and the largest y and one that is not finite. All of them if they are not more.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most);
