@@ -24,6 +24,17 @@ void expect_close(const std::string& what, double found, double wanted, double t
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
                   double tolerance = 1e-12);
 
+/// The result of a natural mistake, and the hint that names it.
+struct Mistake {
+  Matrix result;
+  std::string hint;
+};
+
+/// As above; if `found` is the result of a mistake, the mistake's hint is printed instead of the
+/// exercise's.
+void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
+                  const std::vector<Mistake>& mistakes);
+
 /// Throws an error with the text `what` unless `condition` holds.
 void expect(bool condition, const std::string& what);
 
