@@ -19,11 +19,11 @@ constexpr int kGap = 26;     // between panels
 
 constexpr const char* kStyle =
     "<style>\n"
-    "svg{--ground:#fff;--ink:#1f2328;--line:#8c959f;--low:#b2182b;--high:#0860ca}\n"
+    "svg{--ground:#fff;--ink:#1f2328;--line:#8c959f;--low:#b2182b;--high:#0860ca;--on:#fff}\n"
     "@media(prefers-color-scheme:dark){svg{--ground:#0d1117;--ink:#f0f6fc;--line:#656c76;"
-    "--low:#ff7b72;--high:#6cb6ff}}\n"
+    "--low:#ff7b72;--high:#6cb6ff;--on:#0d1117}}\n"
     "text{font:13px system-ui,sans-serif;fill:var(--ink);text-anchor:middle}.t{font-weight:600}"
-    ".e{text-anchor:end}\n"
+    ".e{text-anchor:end}.o{fill:var(--on)}\n"
     ".l{fill:var(--low)}.h{fill:var(--high)}.f{fill:none;stroke:var(--line)}\n"
     "</style>\n";
 
@@ -88,7 +88,8 @@ std::string details(const Matrix& m, const Picture& picture) {
   for (index_t i = 0; picture.digits >= 0 && i < m.rows(); ++i) {
     for (index_t j = 0; j < m.columns(); ++j) {
       text += written((static_cast<double>(j) + 0.5) * side,
-                      (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits));
+                      (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits),
+                      std::abs(colour_of(m(i, j), picture)) > kLevels / 2 ? "o" : "");
     }
   }
   return text;

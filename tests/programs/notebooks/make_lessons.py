@@ -162,9 +162,55 @@ def positions():
             turned(query, five), key[None], rotary, added, lengths]
 
 
+def one_head():
+    x = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1.0]])
+    q = x @ np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
+    k = x @ np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]])
+    v = x @ np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]])
+    scores = q @ k.T
+    weights = softmax(scores / np.sqrt(3), 1)
+    return [x, q, k, v, scores, scores / np.sqrt(3), weights, softmax(scores, 1), (weights @ v)[0],
+            weights @ v]
+
+
+def scale():
+    x = np.array([0.3, -1.1, 0.8, 1.5, -0.4, 0.1, -0.9, 0.6])
+    deviations = []
+    for d in (1, 4, 9, 16):
+        keys = np.array(np.meshgrid(*[[-1, 1]] * d)).reshape(d, -1)
+        deviations.append(f"d = {d:2}: from {-d:3} to {d:2}, deviation {keys.sum(0).std():.4f}")
+
+    def entropy(scale):
+        w = softmax(scale * x)
+        return -(w * np.log(w)).sum()
+
+    cells = deviations
+    for s in (0, 0.5, 1, 2, 4, 8, 16, 32):
+        w = softmax(s * x)
+        slope = np.linalg.norm(np.diag(w) - np.outer(w, w))
+        cells.append(f"scale {s:4g}: {w.max():.4f} {entropy(s):.4f} {slope:.2e}")
+    for d in (1, 4, 16, 64, 256, 1024):
+        cells.append(f"d = {d:4}: not divided {entropy(d ** 0.5):.4f}, divided by sqrt(d) "
+                     f"{entropy(1):.4f}, divided by d {entropy(d ** -0.5):.4f}")
+    return cells
+
+
+def heads():
+    x = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, -1.0]])
+    q = x @ np.array([[4, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, -4], [0, 0, 4, 0]])
+    v = x @ np.array([[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
+    w_o = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, -1]])
+    columns = [slice(0, 2), slice(2, 4)]
+    weights = [softmax(q[:, c] @ x[:, c].T / np.sqrt(2), 1) for c in columns]
+    outputs = [w @ v[:, c] for w, c in zip(weights, columns)]
+    parts = [o @ w_o[c] for o, c in zip(outputs, columns)]
+    return [x, q, q[:, 2:], *weights, softmax(q @ x.T / 2, 1), np.hstack(outputs),
+            parts[0] + parts[1], *parts]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    lessons = {4: positions, 5: a_layer_by_hand, 6: masks, 10: backward_by_hand}
+    lessons = {1: one_head, 2: scale, 3: heads, 4: positions, 5: a_layer_by_hand, 6: masks, 10: backward_by_hand}
     for number, lesson in lessons.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")

@@ -1,0 +1,150 @@
+// See it work: a model learns to write words backwards in a second, and then loses one part at a time.
+//
+//     letters -> embeddings + positions -> x + attention(x) -> norm -> feed-forward -> 26 scores a place
+//
+// The right letter of place i is at place 11 - i, so the model has to look there. Nothing in the
+// model says so: the loss does.
+//
+//   000_see_it_work            prints
+//   000_see_it_work FOLDER     draws FOLDER/000_attention.svg as well
+//
+// The page 000_see_it_work.md has the exercises; programs/train_reverse.cpp is the same with options.
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "models/models.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+constexpr index_t kLetters = 26;
+constexpr index_t kLength = 12;
+constexpr index_t kWords = 4000;
+const std::string kShown = "transformers";
+
+Tensor random_words(index_t count, std::uint64_t stream) {
+  Rng rng(0, stream);
+  return randint(0, kLetters, {count, kLength}, rng);
+}
+
+/// One layer, one head: 36,954 numbers, random at first.
+models::TokenClassifier make_model() {
+  manual_seed(0);
+  const models::EncoderLayerOptions layer = {.d_model = 64,
+                                             .nhead = 1,
+                                             .dim_feedforward = 128,
+                                             .dropout = 0,
+                                             .activation = nn::Activation::kGelu,
+                                             .norm_first = true};
+  const models::TokenEncoderOptions tokens = {.vocabulary_size = kLetters,
+                                              .encoder = {.layers = {layer}, .final_norm = true},
+                                              .max_tokens = kLength,
+                                              .dropout = 0};
+  return models::TokenClassifier({.tokens = tokens, .classes = kLetters, .dropout = 0});
+}
+
+void train(models::TokenClassifier& model) {
+  const Tensor words = random_words(kWords, 1);
+  const auto loss = [&](std::span<const index_t> chosen) {
+    const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
+    const Tensor batch = index_select(words, 0, rows);
+    return nn::summed_cross_entropy(model(batch), batch.slice(1, {}, {}, -1));
+  };
+  nn::set_requires_grad(model);
+  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
+  nn::Trainer trainer(
+      model, optimizer, {std::vector<index_t>(kWords, kLength), loss},
+      {.epochs = 5, .decay = nn::Schedule::Decay::kLinear, .warmup = 0.1, .clip = 1});
+  trainer.run({.epoch = [](const nn::EpochReport& report) {
+    std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
+  }});
+  nn::eval(model);
+}
+
+/// The letters of kShown as numbers from 0 to 25, (1, 12).
+Tensor shown_letters() {
+  std::vector<index_t> letters(kShown.begin(), kShown.end());
+  return from_vector(letters).unsqueeze(0) - static_cast<index_t>('a');
+}
+
+/// Row i: how the place i of kShown divides its attention.
+Matrix attention_map(const models::TokenClassifier& model) {
+  Tensor weights;
+  const nn::Hook reader("**.weights", [&](const nn::Step& step) { weights = step.value; });
+  model(shown_letters());
+  return to_matrix(weights.select(0, 0).select(0, 0));
+}
+
+/// What the model does now: the word backwards, and the letters of 500 unseen words that are right.
+void report(const char* title, const models::TokenClassifier& model) {
+  const Tensor unseen = random_words(500, 2);
+  const double right =
+      mean(eq(argmax(model(unseen), {-1}), unseen.slice(1, {}, {}, -1)).to(kFloat64)).item();
+  const Matrix map = attention_map(model);
+  double mirrored = 0;
+  for (index_t i = 0; i < kLength; ++i) mirrored += map(i, kLength - 1 - i) / kLength;
+  std::string word;
+  for (const index_t letter : argmax(model(shown_letters()), {-1}).to_vector<index_t>()) {
+    word += static_cast<char>('a' + letter);
+  }
+  std::printf("%-18s %s -> %s %5.0f %% right, %3.0f %% of the weight on the anti-diagonal\n", title,
+              kShown.c_str(), word.c_str(), 100 * right, 100 * mirrored);
+}
+
+/// Each hook takes one part away while it exists. Returns the map without positions.
+Matrix break_it(const models::TokenClassifier& model) {
+  std::printf("Step 4: The trained model without one of its parts\n");
+  report("all parts", model);
+  {
+    const nn::Hook off("**.heads", [](const nn::Step& step) { return step.without_head(0, 1); });
+    report("without the head", model);
+  }
+  {
+    Tensor attended;
+    const nn::Hook keep("**.self_attn", [&](const nn::Step& step) { attended = step.value; });
+    const nn::Hook off("**.sum1", [&](const nn::Step&) { return attended; });
+    report("without residual", model);
+  }
+  const nn::Hook off("embeddings", [](const nn::Step& step) {
+    return step.value - sinusoidal_positions(kLength, 64);
+  });
+  report("without positions", model);
+  return attention_map(model);
+}
+
+void draw(const std::string& folder, const std::vector<Matrix>& maps) {
+  std::vector<std::string> letters;
+  for (const char letter : kShown) letters.emplace_back(1, letter);
+  const char* titles[] = {"untrained", "trained", "trained, no positions"};
+  Picture picture = {.description = "Three maps of attention", .panels = {}, .square = 16};
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    picture.panels.push_back({titles[i], maps[i], "looks at", "place", letters, letters});
+  }
+  write_picture(folder, "000_attention.svg", svg_picture(picture));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("000_see_it_work", [&] {
+    models::TokenClassifier model = make_model();
+    std::printf("Step 1: A model of %d random numbers\n",
+                static_cast<int>(nn::parameter_count(model)));
+    report("untrained", model);
+    const Matrix before = attention_map(model);
+    std::printf("\nStep 2: Five times through 4000 words of 12 random letters\n");
+    train(model);
+    const Matrix after = attention_map(model);
+    std::printf("\nStep 3: Its attention for \"%s\", a row a place, @ for all of the weight\n%s\n",
+                kShown.c_str(), terminal_picture(after, 0, 1).c_str());
+    const Matrix lost = break_it(model);
+    if (argc > 1) draw(argv[1], {before, after, lost});
+  });
+}

@@ -1,0 +1,102 @@
+// One head of attention in whole numbers.
+//
+//     Attention(Q, K, V) = softmax(Q K^T / sqrt(d)) V,    Q = x W_Q,  K = x W_K,  V = x W_V
+//
+// A token asks with its query q. Each token, itself too, answers with its key k. The better the two
+// agree, the more of that token's value v it takes. All numbers up to the scores are whole, so that
+// you can check them in your head.
+//
+//   001_one_head            prints
+//   001_one_head FOLDER     draws FOLDER/001_head.svg as well
+//
+// The page next to this file, 001_one_head.md, asks what you expect and has the exercises.
+//
+// Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1.
+#include <cmath>
+#include <cstdio>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/ops.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+// Three tokens of D = 4 numbers. A model learns the weights, (D, d); these are chosen.
+const Matrix kX = {{1, 0, 1, 0}, {0, 2, 0, 2}, {1, 1, 1, 1}};
+const Matrix kQuery = {{1, 0, 1}, {1, 0, 0}, {0, 0, 1}, {0, 1, 1}};
+const Matrix kKey = {{0, 0, 1}, {1, 1, 0}, {0, 1, 0}, {1, 1, 0}};
+const Matrix kValue = {{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
+
+/// One score and one row of weights, one operation after the other.
+void one_row(const Tensor& q, const Tensor& k) {
+  const Matrix query = to_matrix(q);
+  const Matrix key = to_matrix(k);
+  std::printf("Step 3: The score of query 1 with key 3: ");
+  double score = 0;
+  for (index_t c = 0; c < 3; ++c) {
+    score += query(0, c) * key(2, c);
+    std::printf("%g * %g %s ", query(0, c), key(2, c), c < 2 ? "+" : "=");
+  }
+  std::printf("%g\n", score);
+}
+
+/// What token 1 takes of each value: weight times value, and their sum.
+void mixture(const Tensor& weights, const Tensor& v) {
+  std::printf("Step 6: What token 1 takes: weight times value\n");
+  Tensor sum = zeros({3}, kFloat64);
+  for (index_t j = 0; j < 3; ++j) {
+    const Tensor part = weights.select(0, 0).select(0, j) * v.select(0, j);
+    sum = sum + part;
+    std::printf("%.4f times %s = %s\n", weights.select(0, 0).select(0, j).item(),
+                to_string(v.select(0, j)).c_str(),
+                to_string(part, {.precision = 4, .suppress = true}).c_str());
+  }
+  show("and their sum", sum);
+}
+
+void draw(const std::string& folder, const Tensor& weights, const Tensor& undivided) {
+  const std::vector<std::string> tokens = {"1", "2", "3"};
+  Picture picture = {.description =
+                         "The weights of three queries and three keys, with scores "
+                         "divided by the root of d, and with scores that are not",
+                     .panels = {},
+                     .square = 48,
+                     .digits = 2};
+  picture.panels = {{"scores / sqrt(3)", to_matrix(weights), "key", "query", tokens, tokens},
+                    {"scores", to_matrix(undivided), "key", "query", tokens, tokens}};
+  write_picture(folder, "001_head.svg", svg_picture(picture));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("001_one_head", [&] {
+    const Tensor x = to_tensor(kX);
+    const Tensor q = matmul(x, to_tensor(kQuery));
+    const Tensor k = matmul(x, to_tensor(kKey));
+    const Tensor v = matmul(x, to_tensor(kValue));
+    show("Step 1: Three tokens, D = 4", x);
+    show("Step 2: Queries x W_Q, d = 3", q);
+    show("keys x W_K", k);
+    show("values x W_V", v);
+    one_row(q, k);
+    const Tensor scores = matmul(q, k.t());
+    show("All scores, Q K^T: a row a query, a column a key", scores);
+    const Tensor scaled = scores / std::sqrt(3.0);
+    show("Step 4: Divided by the square root of d", scaled);
+    const Tensor weights = softmax(scaled);
+    show("Step 5: Softmax of each row: the weights", weights);
+    const Tensor undivided = softmax(scores);
+    show("and if the scores had not been divided", undivided);
+    mixture(weights, v);
+    const Tensor output = matmul(weights, v);
+    show("Step 7: All three outputs, weights times values", output);
+    check_close("attention(q, k, v)", to_matrix(output), to_matrix(attention(q, k, v).output));
+    if (argc > 1) draw(argv[1], weights, undivided);
+  });
+}

@@ -1,0 +1,27 @@
+// The exercises of examples/course/000_see_it_work.md. Write them in 000_see_it_work.cpp.
+#pragma once
+
+#include "examples/course/matrix.h"
+
+namespace tessera::exercises {
+
+using examples::Matrix;
+
+/// 000.1. The weights with which a model writes a word of `tokens` letters backwards without an error:
+/// row i is how place i divides its attention.
+///
+/// **Shapes**: (tokens, tokens); places are counted from 0.
+Matrix backwards_weights(index_t tokens);
+
+/// 000.2. What attention brings to each place: row i is the sum over j of weights(i, j) times row j of
+/// `values`.
+///
+/// **Shapes**: weights (T, T), values (T, D) -> (T, D).
+Matrix attended(const Matrix& weights, const Matrix& values);
+
+/// 000.3. The mean of the weights on the anti-diagonal, from the upper right corner to the lower left.
+///
+/// **Shapes**: weights (T, T).
+double share_on_anti_diagonal(const Matrix& weights);
+
+}  // namespace tessera::exercises

@@ -1,0 +1,28 @@
+// The exercises of examples/course/002_scale.md. Write them in 002_scale.cpp.
+#pragma once
+
+#include "examples/course/matrix.h"
+
+namespace tessera::exercises {
+
+using examples::Matrix;
+
+/// 002.1. The entropy of each row of weights: -sum_j w_j log w_j, with the natural logarithm. A weight
+/// of 0 adds 0.
+///
+/// **Shapes**: (T, S) -> (T, 1).
+Matrix entropies(const Matrix& weights);
+
+/// 002.2. The softmax of each row, for scores of any size: exp(score_j - m) divided by the sum of the
+/// row's exp(score_k - m), where m is the largest score of the row.
+///
+/// **Shapes**: (T, S) -> (T, S).
+Matrix safe_softmax(const Matrix& scores);
+
+/// 002.3. The slopes of the softmax of one row: in row i, column j stands dw_i/dx_j = w_i ([i = j] - w_j),
+/// where [i = j] is 1 if they are equal and 0 if not.
+///
+/// **Shapes**: weights (1, S) -> (S, S).
+Matrix slopes(const Matrix& weights);
+
+}  // namespace tessera::exercises

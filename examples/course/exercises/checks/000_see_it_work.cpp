@@ -1,0 +1,60 @@
+#include "examples/course/exercises/000_see_it_work.h"
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void the_weights_look_at_the_other_end() {
+  expect_close("backwards_weights(3)", backwards_weights(3), {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}},
+               {{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                 "each place looks at itself; place i has to look at place T - 1 - i"}});
+  expect_close("backwards_weights(1)", backwards_weights(1), {{1}});
+}
+
+void attention_is_a_product() {
+  const Matrix weights = {{0, 1}, {0.5, 0.5}};
+  const Matrix values = {{2, 4}, {10, 20}};
+  expect_close("attended", attended(weights, values), {{10, 20}, {6, 12}},
+               {{{{5, 10}, {7, 14}},
+                 "the weights are read by columns; row i of the weights belongs to place i"},
+                {{{0, 0}, {5, 10}}, "each place takes only its own value; add over all places j"}});
+  Rng rng(1);
+  const Tensor w = randn({4, 4}, kFloat64, rng);
+  const Tensor v = randn({4, 3}, kFloat64, rng);
+  expect_close("attended of random numbers", attended(to_matrix(w), to_matrix(v)),
+               to_matrix(matmul(w, v)));
+}
+
+void the_share_is_a_mean() {
+  const Matrix weights = {{0.1, 0.9}, {0.6, 0.4}};
+  expect_close(
+      "share_on_anti_diagonal of {{0.1, 0.9}, {0.6, 0.4}}",
+      Matrix(1, 1, share_on_anti_diagonal(weights)), {{0.75}},
+      {{{{0.25}}, "this is the main diagonal; the anti-diagonal starts in the upper right"},
+       {{{1.5}}, "this is the sum; divide it by the number of places"}});
+  expect_close("share_on_anti_diagonal of perfect weights",
+               share_on_anti_diagonal({{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}), 1);
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "000_see_it_work",
+      {{"000.1 backwards_weights", "places are counted from 0, so the last one is T - 1, not T",
+        the_weights_look_at_the_other_end},
+       {"000.2 attended", "this is the product of two matrices: weights times values",
+        attention_is_a_product},
+       {"000.3 share_on_anti_diagonal",
+        "row i of the anti-diagonal has its weight in column T - 1 - i", the_share_is_a_mean}});
+}

@@ -1,0 +1,81 @@
+#include "examples/course/exercises/001_one_head.h"
+
+#include <cmath>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "tensor/ops/attention.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void scores_are_divided_by_the_root() {
+  const Matrix q = {{2, 0, 0, 2}};
+  const Matrix k = {{1, 5, 5, 2}, {0, 1, 1, 4}};
+  expect_close("scaled_scores of width 4", scaled_scores(q, k), {{3, 4}},
+               {{{{1.5, 2}}, "the products are divided by d = 4; divide by its root"},
+                {{{6, 8}}, "the products are not divided by the root of d"}});
+  Rng rng(1);
+  const Tensor a = randn({2, 5}, kFloat64, rng);
+  const Tensor b = randn({3, 5}, kFloat64, rng);
+  expect_close("scaled_scores of 2 queries and 3 keys", scaled_scores(to_matrix(a), to_matrix(b)),
+               to_matrix(matmul(a, b.t()) / std::sqrt(5.0)));
+}
+
+void rows_add_up_to_1() {
+  const double ln2 = std::log(2.0);
+  expect_close("weights_of {{0, log 2}, {log 2, log 2}}", weights_of({{0, ln2}, {ln2, ln2}}),
+               {{1 / 3., 2 / 3.}, {0.5, 0.5}},
+               {{{{1 / 3., 0.5}, {2 / 3., 0.5}},
+                 "each column adds up to 1; a query divides its own row, so each row must"},
+                {{{1 / 7., 2 / 7.}, {2 / 7., 2 / 7.}},
+                 "all weights together add up to 1; each row must, by itself"}});
+  Rng rng(2);
+  const Tensor scores = randn({3, 4}, kFloat64, rng);
+  expect_close("weights_of random scores", weights_of(to_matrix(scores)),
+               to_matrix(softmax(scores)));
+}
+
+void the_head_is_the_librarys() {
+  const Matrix x = {{1, 0}, {0, 1}};
+  const Matrix w_q = {{0, 1}, {0, 0}};
+  const Matrix w_k = {{1, 0}, {0, 3}};
+  const Matrix w_v = {{1, 2}, {3, 4}};
+  const auto attend = [](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return to_matrix(attention(q, k, v).output);
+  };
+  const Tensor tx = examples::to_tensor(x);
+  const Tensor q = matmul(tx, examples::to_tensor(w_q)), k = matmul(tx, examples::to_tensor(w_k)),
+               v = matmul(tx, examples::to_tensor(w_v));
+  expect_close(
+      "head of two tokens", head(x, w_q, w_k, w_v), attend(q, k, v),
+      {{attend(q, k, k), "the weights mix keys; they must mix values, x W_V"},
+       {attend(k, q, v), "queries and keys are exchanged; row i of the scores is query i's"}});
+  Rng rng(3);
+  const Tensor y = randn({4, 5}, kFloat64, rng), a = randn({5, 3}, kFloat64, rng),
+               b = randn({5, 3}, kFloat64, rng), c = randn({5, 3}, kFloat64, rng);
+  expect_close("head of random numbers",
+               head(to_matrix(y), to_matrix(a), to_matrix(b), to_matrix(c)),
+               attend(matmul(y, a), matmul(y, b), matmul(y, c)));
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "001_one_head",
+      {{"001.1 scaled_scores", "query i is row i of q, key j is row j of k: neither is a column",
+        scores_are_divided_by_the_root},
+       {"001.2 weights_of", "first add up exp(score) over a row, then divide each by the sum",
+        rows_add_up_to_1},
+       {"001.3 head", "three products with x, then 001.1, 001.2, and weights times values",
+        the_head_is_the_librarys}});
+}

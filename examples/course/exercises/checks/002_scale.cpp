@@ -1,0 +1,79 @@
+#include "examples/course/exercises/002_scale.h"
+
+#include <cmath>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+using examples::to_tensor;
+
+void entropy_is_between_0_and_log_n() {
+  const double log2 = std::log(2.0);
+  expect_close("entropies of four equal weights", entropies({{0.25, 0.25, 0.25, 0.25}}),
+               {{2 * log2}},
+               {{{{2}}, "this is the logarithm to base 2; std::log is the natural one"},
+                {{{-2 * log2}}, "the logarithm of a weight is negative: the sum needs a minus"}});
+  expect_close("entropies with weights of 0", entropies({{1, 0}, {0.5, 0.5}}), {{0}, {log2}},
+               {{{{NAN}, {log2}}, "0 times log 0 is NaN on a computer; leave out weights of 0"}});
+}
+
+void the_softmax_bears_large_scores() {
+  expect_close("safe_softmax of {{1000, 1000}, {0, 0}}", safe_softmax({{1000, 1000}, {0, 0}}),
+               {{0.5, 0.5}, {0.5, 0.5}},
+               {{{{NAN, NAN}, {0.5, 0.5}},
+                 "exp(1000) is infinite; subtract the row's largest score before exp"},
+                {{{0.5, 0.5}, {NAN, NAN}},
+                 "the largest of all scores is subtracted; each row must use its own"}});
+  Rng rng(1);
+  const Tensor scores = randn({3, 4}, kFloat64, rng) * 30.0;
+  expect_close("safe_softmax of random scores", safe_softmax(to_matrix(scores)),
+               to_matrix(softmax(scores)));
+}
+
+/// Row i: the gradient of weight i, by the library's tape.
+Matrix slopes_by_tape(const Matrix& scores) {
+  const index_t size = scores.columns();
+  Matrix result(size, size);
+  for (index_t i = 0; i < size; ++i) {
+    const Tensor x = to_tensor(scores).set_requires_grad();
+    Tape tape;
+    tape.backward(softmax(x).select(0, 0).select(0, i));
+    for (index_t j = 0; j < size; ++j) result(i, j) = to_matrix(x.grad())(0, j);
+  }
+  return result;
+}
+
+void the_slopes_are_the_tapes() {
+  expect_close(
+      "slopes of {{0.5, 0.5}}", slopes({{0.5, 0.5}}), {{0.25, -0.25}, {-0.25, 0.25}},
+      {{{{0.25, 0}, {0, 0.25}}, "a score moves the other weights too: -w_i w_j off the diagonal"},
+       {{{-0.25, 0.25}, {0.25, -0.25}},
+        "the signs are reversed: a weight grows with its own score"}});
+  const Matrix scores = {{0.3, -1, 2, 0.5}};
+  expect_close("slopes of four weights", slopes(to_matrix(softmax(to_tensor(scores)))),
+               slopes_by_tape(scores));
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "002_scale",
+      {{"002.1 entropies", "one number a row: minus the sum of w log w",
+        entropy_is_between_0_and_log_n},
+       {"002.2 safe_softmax", "find the row's largest score, then the sum, then divide",
+        the_softmax_bears_large_scores},
+       {"002.3 slopes", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
+        the_slopes_are_the_tapes}});
+}

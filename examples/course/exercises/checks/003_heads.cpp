@@ -1,0 +1,69 @@
+#include "examples/course/exercises/003_heads.h"
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "nn/attention.h"
+#include "nn/module.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void a_head_has_neighbours() {
+  const Matrix x = {{1, 2, 3, 4, 5, 6}};
+  expect_close("columns_of_head(x, 1, 3)", columns_of_head(x, 1, 3), {{3, 4}},
+               {{{{2, 5}}, "these are every third column; a head's columns are neighbours"},
+                {{{4, 5, 6}}, "d is D / heads = 2, not the number of heads"}});
+  expect_close("columns_of_head(x, 0, 2)", columns_of_head(x, 0, 2), {{1, 2, 3}});
+  expect_close("columns_of_head(x, 5, 6)", columns_of_head(x, 5, 6), {{6}});
+}
+
+void the_sum_is_the_product() {
+  const std::vector<Matrix> heads = {{{1}}, {{10}}};
+  const Matrix w_o = {{1, 2}, {3, 4}};
+  expect_close("combined of two heads of width 1", combined(heads, w_o), {{31, 42}},
+               {{{{21, 43}}, "W^O is transposed: number c of a head goes with ROW c of its part"},
+                {{{11, 22}}, "all heads use head 1's rows of W^O; head h has rows of its own"}});
+  Rng rng(1);
+  const Tensor a = randn({3, 2}, kFloat64, rng), b = randn({3, 2}, kFloat64, rng),
+               w = randn({4, 4}, kFloat64, rng);
+  expect_close("combined of random numbers", combined({to_matrix(a), to_matrix(b)}, to_matrix(w)),
+               to_matrix(matmul(concat({a, b}, 1), w)));
+}
+
+Matrix count_of(index_t width, index_t heads) {
+  return Matrix(1, 1, static_cast<double>(parameters_of_attention(width, heads)));
+}
+
+void heads_cost_nothing() {
+  for (const index_t heads : {1, 2, 4}) {
+    const nn::MultiHeadAttention module({.embed_dim = 8, .num_heads = heads});
+    const auto wanted = static_cast<double>(nn::parameter_count(module));
+    const double copies = static_cast<double>(heads) * 3 * 72 + 72;
+    expect_close(str_cat("parameters_of_attention(8, ", heads, ")"), count_of(8, heads), {{wanted}},
+                 {{{{copies}},
+                   "each head has projections to D / heads numbers, not to D: all together make D"},
+                  {{{216}}, "W^O and its bias are missing"},
+                  {{{256}}, "each of the four products has a bias of D numbers"}});
+  }
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "003_heads",
+      {{"003.1 columns_of_head", "the first column of head h is h d, with d = D / heads",
+        a_head_has_neighbours},
+       {"003.2 combined", "head h meets the rows h d to (h + 1) d - 1 of W^O",
+        the_sum_is_the_product},
+       {"003.3 parameters_of_attention", "four products (D, D), each with a bias (D)",
+        heads_cost_nothing}});
+}
