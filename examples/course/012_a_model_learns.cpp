@@ -5,23 +5,30 @@
 // 50 at a time. For each batch
 //
 //     loss      L = sum_i -log p_i / n          p_i: what the model gives the right answer
-//     gradient  g = dL / dw                     of every weight, by the tape, backwards;
-//                                               all together cut back to norm 1
+//     gradient  g = dL / dw                     of every weight, by the tape, backwards
 //     step      m = 0.9 m + 0.1 g               AdamW: a moving average of gradients
 //               v = 0.999 v + 0.001 g^2         and of their squares
 //               w = 0.99995 w - lr m' / (sqrt(v') + 1e-8)
 //
-// with m' = m / (1 - 0.9^t) and v' = v / (1 - 0.999^t) at step t, and lr = 0.005. A trainer does all
-// of it in one call, which gives the same numbers.
+// with m' = m / (1 - 0.9^t) and v' = v / (1 - 0.999^t) at step t, and lr = 0.005.
+//
+//   012_a_model_learns            prints
+//   012_a_model_learns FOLDER     draws FOLDER/012_learning.svg as well
+//
+// The page next to this file, 012_a_model_learns.md, asks what you expect and has the exercises.
 //
 // Source: Kingma and Ba, "Adam", 2015; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019; Vaswani et al., "Attention Is All You Need", 2017, section 5.
+#include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "examples/course/example.h"
+#include "examples/course/grid.h"
 #include "models/models.h"
+#include "models/pages/chart.h"
 
 using namespace tessera;
 
@@ -64,6 +71,31 @@ struct Rows {
   }
 };
 
+/// The mean loss of a model that knows only how many of the answers are 1: the entropy of that share.
+double base_rate(const Rows& rows) {
+  const double p = mean(rows.answers.to(kFloat64)).item();
+  return -p * std::log(p) - (1 - p) * std::log(1 - p);
+}
+
+/// How much of its attention a place gives to the first one, mean over both heads: a place with the
+/// first digit again, and a place with a different digit.
+struct ToFirst {
+  double twin;
+  double other;
+};
+
+ToFirst attention_to_first(const models::SequenceClassifier& model, const Rows& rows) {
+  Tensor weights;  // (rows, heads, 6, 6)
+  const nn::Hook reader("**.weights", [&](const nn::Step& step) { weights = step.value; });
+  model(rows.digits);
+  const Tensor to_first = mean(weights, {1}).select(2, 0).slice(1, 1);  // (rows, 5)
+  const Tensor twin = eq(rows.digits.slice(1, 1), rows.digits.slice(1, 0, 1)).to(kFloat64);
+  const auto mean_over = [&](const Tensor& places) {
+    return (sum(to_first * places) / sum(places)).item();
+  };
+  return {mean_over(twin), mean_over(1.0 - twin)};
+}
+
 double accuracy(const models::SequenceClassifier& model, const Rows& rows) {
   return mean(eq(argmax(model(rows.digits), {-1}), rows.answers).to(kFloat64)).item();
 }
@@ -80,7 +112,8 @@ void one_step(const Rows& rows) {
 
   Tape tape;
   const Tensor loss = rows.loss(model, batch).loss / 8;
-  std::cout << "Step 2: The loss, near log 2 = 0.6931 for who only guesses\n" << loss << "\n\n";
+  std::cout << "Step 2: The loss of a random model: log 2 = 0.6931, and a little\n"
+            << loss << "\n\n";
 
   tape.backward(loss);
   const Tensor gradient = bias.grad().clone();
@@ -98,11 +131,18 @@ void one_step(const Rows& rows) {
             << bias.detach() << "\n\n";
 }
 
+/// What the loop leaves for the picture, a value an epoch.
+struct Curves {
+  std::vector<double> losses;
+  std::vector<ToFirst> attention;  // from before the first epoch on
+};
+
 /// The loop by hand.
-void loop(const Rows& rows, const Rows& unseen) {
+Curves loop(const Rows& rows, const Rows& unseen) {
   const models::SequenceClassifier model = make_model();
   nn::AdamW optimizer(model, {.lr = kRate});
   nn::BatchSampler sampler(std::vector<index_t>(kRows, 6), {.batch_size = kBatch});
+  Curves curves = {.losses = {}, .attention = {attention_to_first(model, unseen)}};
   std::cout << "Step 5: The loop, epoch by epoch: the mean loss\n";
   double total = 0;
   while (sampler.epoch() < kEpochs) {
@@ -117,9 +157,12 @@ void loop(const Rows& rows, const Rows& unseen) {
     total += sum.loss.item();
     if (sampler.position() > 0) continue;
     std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(sampler.epoch()), total / kRows);
+    curves.losses.push_back(total / kRows);
+    curves.attention.push_back(attention_to_first(model, unseen));
     total = 0;
   }
   std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
+  return curves;
 }
 
 /// The one call.
@@ -136,17 +179,50 @@ void trainer(const Rows& rows, const Rows& unseen) {
                 report.totals.mean());
   };
   trainer.run(hooks);
-  std::printf("right of 1000 unseen rows: %.3f\n", accuracy(model, unseen));
+  std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
+}
+
+void show_attention(const Curves& curves) {
+  std::cout << "Step 6: How much a place attends to the first one\n";
+  for (std::size_t epoch = 0; epoch < curves.attention.size(); ++epoch) {
+    const ToFirst& share = curves.attention[epoch];
+    std::printf("after %zu epochs, with the first digit again %.2f, with a different one %.2f\n",
+                epoch, share.twin, share.other);
+  }
+}
+
+void draw(const std::string& folder, const Curves& curves, double base) {
+  pages::Series loss = {.name = "loss"}, twin = {.name = "same digit to the first"},
+                other = {.name = "different digit to the first"};
+  for (std::size_t epoch = 0; epoch < curves.attention.size(); ++epoch) {
+    const auto x = static_cast<double>(epoch);
+    const auto label = [&](pages::Series& series) { return epoch == 4 ? series.name : ""; };
+    if (epoch > 0) loss.points.push_back({x, curves.losses[epoch - 1], epoch == 2 ? "loss" : ""});
+    twin.points.push_back({x, curves.attention[epoch].twin, label(twin)});
+    other.points.push_back({x, curves.attention[epoch].other, label(other)});
+  }
+  const pages::Series guide = {.name = "base rate",
+                               .points = {{0, base, ""}, {7, base, "base rate"}, {8, base, ""}},
+                               .mark = pages::Mark::kGuide};
+  examples::write_picture(folder, "012_learning.svg",
+                          pages::chart_svg({.title = "Loss and attention while a model learns",
+                                            .x = {.label = "epoch", .whole = true},
+                                            .y = {.low = 0, .high = 0.8},
+                                            .series = {loss, twin, other, guide}}));
 }
 
 }  // namespace
 
-int main() {
-  return examples::run_example("012_a_model_learns", [] {
+int main(int argc, char** argv) {
+  return examples::run_example("012_a_model_learns", [&] {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);
-    loop(rows, unseen);
+    std::printf("The base rate: a loss of %.3f, if only the share of answers is known\n\n",
+                base_rate(rows));
+    const Curves curves = loop(rows, unseen);
     trainer(rows, unseen);
+    show_attention(curves);
+    if (argc > 1) draw(argv[1], curves, base_rate(rows));
   });
 }
