@@ -1,4 +1,4 @@
-// "Ten files" of examples/course/README.md: the files exist, and have together as many lines as the page says.
+// "Ten files" of CONTRIBUTING.md: the files exist, and have together as many lines as the page says.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -8,20 +8,20 @@
 namespace {
 
 std::string text_of(const std::string& path) {
-  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/examples/course/" + path);
+  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/" + path);
   EXPECT_TRUE(in) << path;
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// The section of the page from its heading to the end of its table.
 std::string section() {
-  const std::string readme = text_of("README.md");
-  const std::size_t begin = readme.find("## Ten files\n");
-  const std::size_t table = readme.find("\n| ", begin);
-  const std::size_t end = readme.find("\n\n", table);
+  const std::string page = text_of("CONTRIBUTING.md");
+  const std::size_t begin = page.find("## Ten files\n");
+  const std::size_t table = page.find("\n| ", begin);
+  const std::size_t end = page.find("\n\n", table);
   EXPECT_NE(begin, std::string::npos);
   EXPECT_NE(end, std::string::npos);
-  return readme.substr(begin, end - begin);
+  return page.substr(begin, end - begin);
 }
 
 TEST(FirstPath, IsAsLongAsItSays) {
