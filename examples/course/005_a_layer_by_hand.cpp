@@ -1,6 +1,6 @@
 // A whole encoder layer by plain loops, compared with models::EncoderLayer.
 //
-// 000 to 004 made attention. A layer puts it, and a small network that looks at each token alone,
+// 001 to 003 made attention. A layer puts it, and a small network that looks at each token alone,
 // between residual connections and norms:
 //
 //     post-norm   y = norm1(x + attention(x))        output = norm2(y + feed_forward(y))
@@ -96,7 +96,7 @@ Matrix attention_weights(const Matrix& q, const Matrix& k, index_t first, index_
   return weights;
 }
 
-/// Lessons 000 to 004 in one function.
+/// Lessons 001 to 003 in one function.
 Matrix attention(const Matrix& x, const Weights& w, bool print) {
   const Matrix q = linear(x, w.w_q, w.b_q);
   const Matrix k = linear(x, w.w_k, w.b_k);
@@ -201,7 +201,7 @@ void take_a_norm_apart(const Matrix& x, const Weights& w) {
 
 void post_norm(const Matrix& x, const Weights& w) {
   show("Step 1: Three tokens, D = 4", x);
-  std::printf("Step 2: Attention with two heads, as in 004\n");
+  std::printf("Step 2: Attention with two heads, as in 003\n");
   const Matrix attended = attention(x, w, true);
   show("What attention adds to each token", attended);
   const Matrix sum = add(x, attended);
