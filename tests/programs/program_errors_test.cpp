@@ -216,8 +216,17 @@ TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
 }
 
 TEST_F(ProgramErrors, PicturesWithoutAFolder) {
-  EXPECT_TRUE(fails("006_masks", "nowhere", "nowhere/006_masks.svg: "));
-  EXPECT_TRUE(fails("004_positions", "nowhere", "nowhere/004_sines.svg: "));
+  const std::vector<std::pair<std::string, std::string>> pictures = {
+      {"000_see_it_work", "000_attention"},
+      {"001_one_head", "001_head"},
+      {"002_scale", "002_scale"},
+      {"003_heads", "003_heads"},
+      {"004_positions", "004_sines"},
+      {"006_masks", "006_masks"},
+      {"012_a_model_learns", "012_learning"}};
+  for (const auto& [lesson, picture] : pictures) {
+    EXPECT_TRUE(fails(lesson, "nowhere", "nowhere/" + picture + ".svg: "));
+  }
 }
 
 TEST_F(ProgramErrors, AnUnknownInstructionSet) {

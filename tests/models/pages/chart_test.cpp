@@ -170,5 +170,20 @@ TEST(ChartTest, AGuideAsksForNoRoom) {
   EXPECT_TRUE(test::contains(with, "class=\"guide\""));
 }
 
+TEST(ChartTest, AFileHasItsStyleAndWhatIsDrawnOnTop) {
+  const Chart chart = {.title = "a < b", .series = {{.points = {{0, 1, "here"}, {1, 2, ""}}}}};
+  const std::string html = chart_html(chart);
+  const std::string svg = chart_svg(chart, "<text>top</text>");
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_TRUE(svg.ends_with("<text>top</text></svg>\n"));
+  EXPECT_NE(svg.find("prefers-color-scheme: dark"), std::string::npos);
+  EXPECT_NE(svg.find("a &lt; b"), std::string::npos);
+  // The same picture as in the page.
+  const std::size_t begin = html.find("<desc>");
+  const std::string picture = html.substr(begin, html.find("</svg></figure>") - begin);
+  EXPECT_NE(picture.find("here"), std::string::npos);
+  EXPECT_NE(svg.find(picture), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera::pages
