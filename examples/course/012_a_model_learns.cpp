@@ -196,10 +196,9 @@ void draw(const std::string& folder, const Curves& curves, double base) {
                 other = {.name = "different digit to the first"};
   for (std::size_t epoch = 0; epoch < curves.attention.size(); ++epoch) {
     const auto x = static_cast<double>(epoch);
-    const auto label = [&](pages::Series& series) { return epoch == 4 ? series.name : ""; };
     if (epoch > 0) loss.points.push_back({x, curves.losses[epoch - 1], epoch == 2 ? "loss" : ""});
-    twin.points.push_back({x, curves.attention[epoch].twin, label(twin)});
-    other.points.push_back({x, curves.attention[epoch].other, label(other)});
+    twin.points.push_back({x, curves.attention[epoch].twin, epoch == 4 ? twin.name : ""});
+    other.points.push_back({x, curves.attention[epoch].other, epoch == 1 ? other.name : ""});
   }
   const pages::Series guide = {.name = "base rate",
                                .points = {{0, base, ""}, {7, base, "base rate"}, {8, base, ""}},
