@@ -1,0 +1,262 @@
+// From a text to one vector: WordPiece, an embedding and a mean by plain loops, compared with the
+// library's tokenizer, nn::Embedding, Pooling and similarity.
+//
+//     pieces     the longest token that begins the word, then the longest that goes on, ...
+//     embedding  row i of x = row ids[i] of the table E, which is one_hot(ids) E
+//     pooling    u = (x_0 + ... + x_(n-1)) / n           over the n real tokens, not the padding
+//     cosine     u v / (|u| |v|)
+//
+//   007_words_into_numbers            prints
+//   007_words_into_numbers FOLDER     draws FOLDER/007_*.svg as well
+//
+// The page next to this file, 007_words_into_numbers.md, explains it and has the exercises.
+//
+// Source: Wu et al., "Google's Neural Machine Translation System", 2016, section 4.1, and Devlin et
+// al., "BERT", 2018, section 3, for the pieces; Reimers and Gurevych, "Sentence-BERT", 2019, section 3,
+// for the mean.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "models/hugging_face/sentence_modules.h"
+#include "models/pooling.h"
+#include "models/text/tokenizers.h"
+#include "nn/embedding.h"
+#include "tensor/io/file.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Ids = std::vector<index_t>;
+
+/// A token's place is its number. "##" begins the tokens that go on with a word.
+const Words kVocabulary = {"[PAD]", "[UNK]", "[CLS]",  "[SEP]",  "[MASK]", "the",  "cat",
+                           "dog",   "mouse", "chase",  "##d",    "play",   "##ed", "##ing",
+                           "##s",   "un",    "##play", "##able", "sleep",  "##e"};
+
+/// A row for each token; here numbers that you can follow: animal, motion, rest, grammar.
+const Matrix kTable = {{0.5, 0.5, 0.5, 3}, {0, 0, 0, 0},     {0, 0, 0, 1},   {0, 0, 0, 1},
+                       {0, 0, 0, 0},       {0, 0, 0, 1},     {3, 1, 1, 0},   {3, 2, 0, 0},
+                       {2, 2, 0, 0},       {0, 4, -1, 0},    {0, 0, 0, 0.5}, {0, 3, 0, 0},
+                       {0, 0, 0, 0.5},     {0, 0.5, 0, 0.5}, {0, 0, 0, 0.5}, {0, 0, 0, -1},
+                       {0, 3, 0, 0},       {0, 0, 0, 1},     {0, -1, 4, 0},  {0, 0, 0, 0.5}};
+
+const Words kSentences = {"the cat chased the mouse", "the mouse chased the cat",
+                          "the dogs chased the cats", "the cats sleep"};
+
+// ---- the parts ----
+
+index_t number_of(const std::string& token) {
+  const auto found = std::find(kVocabulary.begin(), kVocabulary.end(), token);
+  return found == kVocabulary.end() ? -1 : found - kVocabulary.begin();
+}
+
+/// The longest token that begins what is left of the word, until nothing is left. A word with a part
+/// that no token begins is unknown as a whole.
+Words pieces_of(const std::string& word) {
+  Words pieces;
+  for (std::size_t begin = 0; begin < word.size();) {
+    std::string piece;
+    std::size_t size = word.size() - begin;
+    for (; size > 0; --size) {
+      piece = (begin > 0 ? "##" : "") + word.substr(begin, size);
+      if (number_of(piece) >= 0) break;
+    }
+    if (size == 0) return {"[UNK]"};
+    pieces.push_back(piece);
+    begin += size;
+  }
+  return pieces;
+}
+
+/// [CLS], the pieces of each word, [SEP].
+Ids ids_of(const std::string& sentence) {
+  Ids ids = {number_of("[CLS]")};
+  std::istringstream words(sentence);
+  for (std::string word; words >> word;) {
+    for (const std::string& piece : pieces_of(word)) ids.push_back(number_of(piece));
+  }
+  ids.push_back(number_of("[SEP]"));
+  return ids;
+}
+
+Matrix one_hot(const Ids& ids) {
+  Matrix rows(std::ssize(ids), std::ssize(kVocabulary));
+  for (index_t i = 0; i < rows.rows(); ++i) rows(i, ids[static_cast<std::size_t>(i)]) = 1;
+  return rows;
+}
+
+Matrix product(const Matrix& a, const Matrix& b) {
+  Matrix c(a.rows(), b.columns());
+  for (index_t i = 0; i < a.rows(); ++i) {
+    for (index_t j = 0; j < b.columns(); ++j) {
+      for (index_t k = 0; k < a.columns(); ++k) c(i, j) += a(i, k) * b(k, j);
+    }
+  }
+  return c;
+}
+
+Matrix looked_up(const Ids& ids) {
+  Matrix rows(std::ssize(ids), kTable.columns());
+  for (index_t i = 0; i < rows.rows(); ++i) {
+    for (index_t c = 0; c < rows.columns(); ++c) {
+      rows(i, c) = kTable(ids[static_cast<std::size_t>(i)], c);
+    }
+  }
+  return rows;
+}
+
+/// The mean of the first `length` rows of x as row `at` of `means`.
+void mean_into(Matrix& means, index_t at, const Matrix& x, index_t length) {
+  for (index_t i = 0; i < length; ++i) {
+    for (index_t c = 0; c < x.columns(); ++c) {
+      means(at, c) += x(i, c) / static_cast<double>(length);
+    }
+  }
+}
+
+/// The products of all rows with all rows, divided by their lengths.
+Matrix cosines(const Matrix& u) {
+  Matrix result(u.rows(), u.rows());
+  for (index_t i = 0; i < u.rows(); ++i) {
+    for (index_t j = 0; j < u.rows(); ++j) {
+      double product = 0;
+      double squares_i = 0;
+      double squares_j = 0;
+      for (index_t c = 0; c < u.columns(); ++c) {
+        product += u(i, c) * u(j, c);
+        squares_i += u(i, c) * u(i, c);
+        squares_j += u(j, c) * u(j, c);
+      }
+      result(i, j) = product / std::sqrt(squares_i * squares_j);
+    }
+  }
+  return result;
+}
+
+// ---- the lesson ----
+
+/// The library's tokenizer of this vocabulary: a folder with a vocab.txt, as BERT's.
+std::unique_ptr<text::Tokenizer> library_tokenizer() {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / str_cat("tessera_lesson_", getpid());
+  std::filesystem::create_directory(folder);
+  std::string lines;
+  for (const std::string& token : kVocabulary) lines += token + '\n';
+  write_text(folder / "vocab.txt", lines);
+  auto tokenizer = text::load_tokenizer(folder);
+  std::filesystem::remove_all(folder);
+  return tokenizer;
+}
+
+void cut_words() {
+  std::printf("Step 1: Words, and the tokens that they are cut into\n");
+  for (const char* word : {"cat", "cats", "chased", "playing", "unplayable", "mouses", "zebra"}) {
+    std::printf("%-11s", word);
+    for (const std::string& piece : pieces_of(word)) std::printf(" %s", piece.c_str());
+    std::printf("\n");
+  }
+}
+
+void number_sentences() {
+  std::printf("\nStep 2: Sentences as numbers of tokens\n");
+  const auto library = library_tokenizer();
+  for (const std::string& sentence : kSentences) {
+    const Ids ids = ids_of(sentence);
+    require(ids == library->encode(sentence).ids, "tokenizer",
+            "the library's must give the numbers by hand for ", printable(sentence));
+    std::printf("%-25s", sentence.c_str());
+    for (const index_t id : ids) std::printf(" %lld", static_cast<long long>(id));
+    std::printf("\n");
+  }
+  std::printf("the library's tokenizer gives the same numbers\n\n");
+}
+
+void embed_tokens() {
+  const Ids ids = ids_of(kSentences[3]);
+  show("Step 3: The rows of the table for the last sentence", looked_up(ids));
+  show("The same as a product: one 1 in each row,", one_hot(ids));
+  show("times the table", product(one_hot(ids), kTable));
+}
+
+/// The sentences' means over the real tokens.
+Matrix pool_sentences() {
+  std::vector<Ids> rows;
+  std::size_t longest = 0;
+  for (const std::string& sentence : kSentences) {
+    rows.push_back(ids_of(sentence));
+    longest = std::max(longest, rows.back().size());
+  }
+  Matrix with_padding(std::ssize(rows), kTable.columns());
+  Matrix means = with_padding;
+  Ids batch, lengths;
+  for (index_t i = 0; i < std::ssize(rows); ++i) {
+    Ids& ids = rows[static_cast<std::size_t>(i)];
+    lengths.push_back(std::ssize(ids));
+    ids.resize(longest, number_of("[PAD]"));
+    batch.insert(batch.end(), ids.begin(), ids.end());
+    mean_into(with_padding, i, looked_up(ids), std::ssize(ids));
+    mean_into(means, i, looked_up(ids), lengths.back());
+  }
+  show("Step 4: The means of the four sentences, padding among the rows", with_padding);
+  show("and over the real tokens only", means);
+
+  nn::Embedding embedding({.num_embeddings = kTable.rows(), .embedding_dim = kTable.columns()});
+  embedding.weight = to_tensor(kTable);
+  const models::Tokens tokens = {
+      .ids = from_vector(batch, {std::ssize(rows), static_cast<index_t>(longest)}),
+      .lengths = from_vector(lengths)};
+  check_close("nn::Embedding and Pooling::kMean", means,
+              to_matrix(models::Pooling::kMean(embedding(tokens.ids), tokens)));
+  return means;
+}
+
+void compare_sentences(const Matrix& means) {
+  show("Step 5: The cosines of the sentences", cosines(means));
+  const Tensor u = to_tensor(means);
+  check_close("similarity", cosines(means),
+              to_matrix(models::similarity(models::Similarity::kCosine, u, u)));
+}
+
+void draw(const std::string& folder) {
+  const Ids ids = ids_of(kSentences[3]);
+  const auto panel = [](const std::string& title, const Matrix& values, const std::string& across,
+                        const std::string& down) {
+    return Panel{.title = title,
+                 .values = values,
+                 .across = across,
+                 .down = down,
+                 .low = -4,
+                 .high = 4,
+                 .square = 14};
+  };
+  Panel ones = panel("one-hot rows", one_hot(ids), "token of the vocabulary", "place");
+  ones.low = 0;
+  ones.high = 1;
+  write_picture(folder, "007_lookup.svg", "One-hot rows times the table are rows of the table",
+                {ones, panel("the table", kTable, "column", "token of the vocabulary"),
+                 panel("their product", looked_up(ids), "column", "place")});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("007_words_into_numbers", [&] {
+    cut_words();
+    number_sentences();
+    embed_tokens();
+    compare_sentences(pool_sentences());
+    if (argc > 1) draw(argv[1]);
+  });
+}

@@ -1,0 +1,261 @@
+// A whole sentence encoder of BERT's kind by plain loops, compared with SentenceEncoder::encode.
+//
+//     x      = norm(word[id] + position[i] + type[0])                for the token `id` at position i
+//     x      = norm(x + attention(x)),   x = norm(x + feed_forward(x))               in each layer
+//     vector = u / |u|,   u = mean of the rows of x
+//
+//   008_minilm_by_hand           a model of two layers, made by make_small_model
+//   008_minilm_by_hand FOLDER    all-MiniLM-L6-v2, or another encoder of BERT's kind with mean pooling
+//   008_minilm_by_hand PICTURES  draws PICTURES/008_*.svg as well
+//
+// The page next to this file, 008_minilm_by_hand.md, explains it and has the exercises.
+//
+// Source: Devlin et al., "BERT", 2018; Reimers and Gurevych, "Sentence-BERT", 2019, section 3;
+// Wang et al., "MiniLM", 2020.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "examples/course/by_hand.h"
+#include "examples/course/example.h"
+#include "examples/course/grid.h"
+#include "examples/course/model_lesson.h"
+#include "models/hugging_face/hugging_face.h"
+#include "models/inspect/inspect.h"
+#include "tensor/io/safetensors.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+// ---- the encoder ----
+
+/// The parameters by their names in the file. A vector is a matrix of one row.
+struct Weights {
+  std::map<std::string, Tensor> tensors;
+
+  Matrix operator()(const std::string& name) const { return to_matrix(tensor(name)); }
+  Matrix row(const std::string& name, index_t i) const {
+    return to_matrix(tensor(name).slice(0, i, i + 1));
+  }
+  const Tensor& tensor(const std::string& name) const {
+    const auto found = tensors.find(name);
+    require(found != tensors.end(), "model.safetensors", "must have the tensor ", name,
+            ", as BERT's files, got none");
+    return found->second;
+  }
+};
+
+struct Sizes {
+  index_t layers, heads;
+  double eps;
+};
+
+/// What was computed on the way, by the library's names of the steps.
+using Steps = std::map<std::string, Matrix>;
+
+/// x W^T + b.
+Matrix affine(const Matrix& x, const Weights& weights, const std::string& name) {
+  const Matrix w = weights(name + ".weight");
+  const Matrix b = weights(name + ".bias");
+  Matrix y(x.rows(), w.rows());
+  for (index_t i = 0; i < x.rows(); ++i) {
+    for (index_t j = 0; j < w.rows(); ++j) {
+      double sum = b(0, j);
+      for (index_t k = 0; k < w.columns(); ++k) sum += x(i, k) * w(j, k);
+      y(i, j) = sum;
+    }
+  }
+  return y;
+}
+
+/// norm(x + y): the residual connection and the norm after it.
+Matrix norm_of_sum(const Matrix& x, const Matrix& y, const Weights& weights,
+                   const std::string& name, double eps) {
+  const Matrix gamma = weights(name + ".weight");
+  const Matrix beta = weights(name + ".bias");
+  const auto width = static_cast<double>(x.columns());
+  Matrix z(x.rows(), x.columns());
+  for (index_t i = 0; i < x.rows(); ++i) {
+    double mean = 0;
+    double squares = 0;
+    for (index_t c = 0; c < x.columns(); ++c) mean += (x(i, c) + y(i, c)) / width;
+    for (index_t c = 0; c < x.columns(); ++c) z(i, c) = x(i, c) + y(i, c) - mean;
+    for (index_t c = 0; c < x.columns(); ++c) squares += z(i, c) * z(i, c) / width;
+    for (index_t c = 0; c < x.columns(); ++c) {
+      z(i, c) = z(i, c) / std::sqrt(squares + eps) * gamma(0, c) + beta(0, c);
+    }
+  }
+  return z;
+}
+
+/// The heads' weighted means of values, side by side: head h has columns h d to (h + 1) d.
+Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads) {
+  const index_t d = q.columns() / heads;
+  Matrix y(q.rows(), q.columns());
+  for (index_t begin = 0; begin < q.columns(); begin += d) {
+    for (index_t i = 0; i < q.rows(); ++i) {
+      std::vector<double> weights;
+      double sum = 0;
+      for (index_t j = 0; j < k.rows(); ++j) {
+        double score = 0;
+        for (index_t c = begin; c < begin + d; ++c) score += q(i, c) * k(j, c);
+        weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d))));
+        sum += weights.back();
+      }
+      for (index_t j = 0; j < k.rows(); ++j) {
+        const double weight = weights[static_cast<std::size_t>(j)] / sum;
+        for (index_t c = begin; c < begin + d; ++c) y(i, c) += weight * v(j, c);
+      }
+    }
+  }
+  return y;
+}
+
+/// h times the probability that a normal number is below h.
+Matrix gelu(Matrix h) {
+  for (index_t i = 0; i < h.rows(); ++i) {
+    for (index_t f = 0; f < h.columns(); ++f) h(i, f) *= (1 + std::erf(h(i, f) / std::sqrt(2))) / 2;
+  }
+  return h;
+}
+
+Matrix embedded(const std::vector<index_t>& ids, const Weights& weights, double eps) {
+  const std::string name = "embeddings.";
+  const Matrix type = weights.row(name + "token_type_embeddings.weight", 0);
+  Matrix words(std::ssize(ids), type.columns());
+  Matrix places = words;
+  for (index_t i = 0; i < words.rows(); ++i) {
+    const index_t id = ids[static_cast<std::size_t>(i)];
+    const Matrix word = weights.row(name + "word_embeddings.weight", id);
+    const Matrix position = weights.row(name + "position_embeddings.weight", i);
+    for (index_t c = 0; c < words.columns(); ++c) {
+      words(i, c) = word(0, c);
+      places(i, c) = position(0, c) + type(0, c);
+    }
+  }
+  return norm_of_sum(words, places, weights, name + "LayerNorm", eps);
+}
+
+/// The vectors of the tokens after the last layer.
+Matrix encoded(const std::vector<index_t>& ids, const Weights& weights, const Sizes& sizes,
+               Steps& steps) {
+  Matrix x = embedded(ids, weights, sizes.eps);
+  steps["embeddings"] = x;
+  for (index_t layer = 0; layer < sizes.layers; ++layer) {
+    const std::string name = str_cat("encoder.layer.", layer, '.');
+    const std::string step = str_cat("layers.", layer);
+    const Matrix q = affine(x, weights, name + "attention.self.query");
+    const Matrix k = affine(x, weights, name + "attention.self.key");
+    const Matrix v = affine(x, weights, name + "attention.self.value");
+    const Matrix heads = heads_of(q, k, v, sizes.heads);
+    const Matrix attention = affine(heads, weights, name + "attention.output.dense");
+    x = norm_of_sum(x, attention, weights, name + "attention.output.LayerNorm", sizes.eps);
+    steps[step + ".self_attn.heads"] = heads;
+    steps[step + ".norm1"] = x;
+    const Matrix hidden = gelu(affine(x, weights, name + "intermediate.dense"));
+    const Matrix answer = affine(hidden, weights, name + "output.dense");
+    x = norm_of_sum(x, answer, weights, name + "output.LayerNorm", sizes.eps);
+    steps[step] = x;
+  }
+  return x;
+}
+
+/// The mean of the rows, of length 1.
+Matrix pooled(const Matrix& x) {
+  Matrix u(1, x.columns());
+  double squares = 0;
+  for (index_t c = 0; c < x.columns(); ++c) {
+    for (index_t i = 0; i < x.rows(); ++i) u(0, c) += x(i, c) / static_cast<double>(x.rows());
+    squares += u(0, c) * u(0, c);
+  }
+  for (index_t c = 0; c < x.columns(); ++c) u(0, c) /= std::sqrt(squares);
+  return u;
+}
+
+// ---- the lesson ----
+
+constexpr const char* kSentence = "The animal didn't cross the street because it was too tired.";
+
+void show_sizes(const models::ModelFolder& folder) {
+  const models::EncoderLayerOptions& layer = folder.options.encoder.layers.front();
+  std::printf("Step 1: The model: %lld layers, width %lld, %lld heads, %lld tokens known\n\n",
+              static_cast<long long>(std::ssize(folder.options.encoder.layers)),
+              static_cast<long long>(layer.d_model), static_cast<long long>(layer.nhead),
+              static_cast<long long>(folder.options.vocabulary_size));
+}
+
+void show_tokens(const text::Tokenizer& tokenizer, const std::vector<index_t>& ids) {
+  std::printf("Step 2: The tokens\n");
+  for (const index_t id : ids) {
+    std::printf("%s %lld  ", std::string(tokenizer.token(id)).c_str(), static_cast<long long>(id));
+  }
+  std::printf("\n\n");
+}
+
+/// The steps by hand and those that a hook of the library saw, in the order in which it saw them.
+void compare_steps(const Steps& steps, const models::SentenceEncoder& model,
+                   const models::Tokens& tokens) {
+  std::printf("Step 4: The largest difference from the library, in float32, at each step\n");
+  for (const auto& [name, value] : inspect::record([&] { model(tokens); }, "**")) {
+    const auto by_hand = steps.find(name);
+    if (by_hand == steps.end()) continue;
+    const double difference = largest_difference(by_hand->second, to_matrix(value));
+    std::printf("%-26s %s\n", name.c_str(), difference <= 2e-5 ? "below 2e-5" : "DIFFERS");
+  }
+  std::printf("\n");
+}
+
+/// The tokens' vectors before the first layer, and after each.
+void draw(const std::filesystem::path& folder, const Steps& steps, index_t layers) {
+  const auto panel = [&](const std::string& title, const std::string& step) {
+    return Panel{.title = title,
+                 .values = steps.at(step),
+                 .across = "column",
+                 .down = "token",
+                 .low = -3,
+                 .high = 3,
+                 .square = 7};
+  };
+  std::vector<Panel> panels = {panel("embeddings", "embeddings")};
+  for (index_t layer = 0; layer < layers; ++layer) {
+    panels.push_back(panel(str_cat("after layer ", layer), str_cat("layers.", layer)));
+  }
+  write_picture(folder, "008_layers.svg", "The vectors of all tokens, before and after each layer",
+                panels);
+}
+
+void run(const ModelLesson& lesson) {
+  const std::filesystem::path& path = lesson.model;
+  const models::ModelFolder folder(path);
+  const models::SentenceEncoder model = models::load_sentence_encoder(path);
+  const models::EncoderLayerOptions& layer = folder.options.encoder.layers.front();
+  const Sizes sizes = {std::ssize(folder.options.encoder.layers), layer.nhead,
+                       layer.layer_norm_eps};
+  const Weights weights = {load_safetensors(path / "model.safetensors").tensors};
+  show_sizes(folder);
+
+  const text::Encoding encoding = model.encoding_of(kSentence);
+  show_tokens(*model.reader.tokenizer, encoding.ids);
+
+  Steps steps;
+  const Matrix x = encoded(encoding.ids, weights, sizes, steps);
+  show("Step 3: The vectors of all tokens after the last layer", to_tensor(x).slice(1, 0, 6));
+  compare_steps(steps, model, model.reader.tokens(encoding));
+
+  const Matrix by_hand = pooled(x);
+  const Matrix library = to_matrix(model.encode({kSentence}, {.normalize = true}));
+  show("Step 5: The sentence's vector, its first numbers by hand",
+       to_tensor(by_hand).slice(1, 0, 6));
+  show("and by SentenceEncoder::encode", to_tensor(library).slice(1, 0, 6));
+  check_close("the sentence's vector", by_hand, library, 1e-5);
+  if (!lesson.pictures.empty()) draw(lesson.pictures, steps, sizes.layers);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("008_minilm_by_hand", [&] { run(ModelLesson(argc, argv)); });
+}
