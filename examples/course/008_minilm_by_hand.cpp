@@ -189,21 +189,29 @@ void show_sizes(const models::ModelFolder& folder) {
 
 void show_tokens(const text::Tokenizer& tokenizer, const std::vector<index_t>& ids) {
   std::printf("Step 2: The tokens\n");
+  const char* before = "";
   for (const index_t id : ids) {
-    std::printf("%s %lld  ", std::string(tokenizer.token(id)).c_str(), static_cast<long long>(id));
+    std::printf("%s%s %lld", before, std::string(tokenizer.token(id)).c_str(),
+                static_cast<long long>(id));
+    before = ", ";
   }
   std::printf("\n\n");
 }
 
-/// The steps by hand and those that a hook of the library saw, in the order in which it saw them.
+/// The steps by hand next to those that a hook of the library saw, in the order in which it saw them.
 void compare_steps(const Steps& steps, const models::SentenceEncoder& model,
                    const models::Tokens& tokens) {
-  std::printf("Step 4: The largest difference from the library, in float32, at each step\n");
+  std::printf(
+      "Step 3: The first numbers of [CLS] by hand, and the largest difference of all tokens\n");
+  std::printf("from the library, which computes in float32\n");
   for (const auto& [name, value] : inspect::record([&] { model(tokens); }, "**")) {
     const auto by_hand = steps.find(name);
     if (by_hand == steps.end()) continue;
+    const Tensor first = to_tensor(by_hand->second).select(0, 0).slice(0, 0, 4);
     const double difference = largest_difference(by_hand->second, to_matrix(value));
-    std::printf("%-26s %s\n", name.c_str(), difference <= 2e-5 ? "below 2e-5" : "DIFFERS");
+    std::printf("%-26s %s %s\n", name.c_str(),
+                to_string(first, {.precision = 4, .suppress = true}).c_str(),
+                difference <= 2e-5 ? "below 2e-5" : "DIFFERS");
   }
   std::printf("\n");
 }
@@ -242,12 +250,11 @@ void run(const ModelLesson& lesson) {
 
   Steps steps;
   const Matrix x = encoded(encoding.ids, weights, sizes, steps);
-  show("Step 3: The vectors of all tokens after the last layer", to_tensor(x).slice(1, 0, 6));
   compare_steps(steps, model, model.reader.tokens(encoding));
 
   const Matrix by_hand = pooled(x);
   const Matrix library = to_matrix(model.encode({kSentence}, {.normalize = true}));
-  show("Step 5: The sentence's vector, its first numbers by hand",
+  show("Step 4: The sentence's vector, its first numbers by hand",
        to_tensor(by_hand).slice(1, 0, 6));
   show("and by SentenceEncoder::encode", to_tensor(library).slice(1, 0, 6));
   check_close("the sentence's vector", by_hand, library, 1e-5);
