@@ -46,11 +46,10 @@ const Words kVocabulary = {"[PAD]", "[UNK]", "[CLS]",  "[SEP]",  "[MASK]", "the"
                            "##s",   "un",    "##play", "##able", "sleep",  "##e"};
 
 /// A row for each token; here numbers that you can follow: animal, motion, rest, grammar.
-const Matrix kTable = {{0.5, 0.5, 0.5, 3}, {0, 0, 0, 0},     {0, 0, 0, 1},   {0, 0, 0, 1},
-                       {0, 0, 0, 0},       {0, 0, 0, 1},     {3, 1, 1, 0},   {3, 2, 0, 0},
-                       {2, 2, 0, 0},       {0, 4, -1, 0},    {0, 0, 0, 0.5}, {0, 3, 0, 0},
-                       {0, 0, 0, 0.5},     {0, 0.5, 0, 0.5}, {0, 0, 0, 0.5}, {0, 0, 0, -1},
-                       {0, 3, 0, 0},       {0, 0, 0, 1},     {0, -1, 4, 0},  {0, 0, 0, 0.5}};
+const Matrix kTable = {{1, 1, 1, 3},  {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 1},  {0, 0, 0, 0},
+                       {0, 0, 0, 1},  {3, 1, 1, 0}, {3, 2, 0, 0}, {2, 2, 0, 0},  {0, 4, -1, 0},
+                       {0, 0, 0, 1},  {0, 3, 0, 0}, {0, 0, 0, 1}, {0, 1, 0, 1},  {0, 0, 0, 1},
+                       {0, 0, 0, -1}, {0, 3, 0, 0}, {0, 0, 0, 1}, {0, -1, 4, 0}, {0, 0, 0, 1}};
 
 const Words kSentences = {"the cat chased the mouse", "the mouse chased the cat",
                           "the dogs chased the cats", "the cats sleep"};
@@ -231,22 +230,19 @@ void compare_sentences(const Matrix& means) {
 
 void draw(const std::string& folder) {
   const Ids ids = ids_of(kSentences[3]);
-  const auto panel = [](const std::string& title, const Matrix& values, const std::string& across,
-                        const std::string& down) {
-    return Panel{.title = title,
-                 .values = values,
-                 .across = across,
-                 .down = down,
-                 .low = -4,
-                 .high = 4,
-                 .square = 14};
-  };
-  Panel ones = panel("one-hot rows", one_hot(ids), "token of the vocabulary", "place");
-  ones.low = 0;
-  ones.high = 1;
-  write_picture(folder, "007_lookup.svg", "One-hot rows times the table are rows of the table",
-                {ones, panel("the table", kTable, "column", "token of the vocabulary"),
-                 panel("their product", looked_up(ids), "column", "place")});
+  Words tokens;
+  for (const index_t id : ids) tokens.push_back(kVocabulary[static_cast<std::size_t>(id)]);
+  const Words columns = {"A", "M", "R", "G"};  // animal, motion, rest, grammar
+  write_picture(
+      folder, "007_lookup.svg",
+      svg_picture(
+          {.description = "One-hot rows times the table are rows of the table",
+           .panels = {{"one-hot rows", one_hot(ids), "vocabulary", "token", {}, tokens},
+                      {"the table", kTable, "column", "vocabulary", columns, kVocabulary},
+                      {"their product", looked_up(ids), "column", "token", columns, tokens}},
+           .low = -4,
+           .high = 4,
+           .digits = 0}));
 }
 
 }  // namespace

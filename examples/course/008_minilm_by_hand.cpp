@@ -187,15 +187,18 @@ void show_sizes(const models::ModelFolder& folder) {
               static_cast<long long>(folder.options.vocabulary_size));
 }
 
-void show_tokens(const text::Tokenizer& tokenizer, const std::vector<index_t>& ids) {
+/// The tokens' texts, which are printed with their numbers.
+std::vector<std::string> show_tokens(const text::Tokenizer& tokenizer,
+                                     const std::vector<index_t>& ids) {
   std::printf("Step 2: The tokens\n");
-  const char* before = "";
+  std::vector<std::string> tokens;
   for (const index_t id : ids) {
-    std::printf("%s%s %lld", before, std::string(tokenizer.token(id)).c_str(),
-                static_cast<long long>(id));
-    before = ", ";
+    const char* const before = tokens.empty() ? "" : ", ";
+    tokens.emplace_back(tokenizer.token(id));
+    std::printf("%s%s %lld", before, tokens.back().c_str(), static_cast<long long>(id));
   }
   std::printf("\n\n");
+  return tokens;
 }
 
 /// The steps by hand next to those that a hook of the library saw, in the order in which it saw them.
@@ -216,23 +219,24 @@ void compare_steps(const Steps& steps, const models::SentenceEncoder& model,
   std::printf("\n");
 }
 
-/// The tokens' vectors before the first layer, and after each.
-void draw(const std::filesystem::path& folder, const Steps& steps, index_t layers) {
-  const auto panel = [&](const std::string& title, const std::string& step) {
-    return Panel{.title = title,
-                 .values = steps.at(step),
-                 .across = "column",
-                 .down = "token",
-                 .low = -3,
-                 .high = 3,
-                 .square = 7};
+/// The first columns of the tokens' vectors before the first layer, and after each.
+void draw(const std::filesystem::path& folder, const Steps& steps,
+          const std::vector<std::string>& tokens, index_t layers) {
+  constexpr index_t kColumns = 16;
+  Picture picture = {.description = "The vectors of all tokens, before and after each layer",
+                     .panels = {},
+                     .low = -3,
+                     .high = 3,
+                     .square = 16};
+  const auto add = [&](const std::string& title, const std::string& step) {
+    const Matrix values = to_matrix(to_tensor(steps.at(step)).slice(1, 0, kColumns));
+    picture.panels.push_back({title, values, "column", "token", {}, tokens});
   };
-  std::vector<Panel> panels = {panel("embeddings", "embeddings")};
+  add("embeddings", "embeddings");
   for (index_t layer = 0; layer < layers; ++layer) {
-    panels.push_back(panel(str_cat("after layer ", layer), str_cat("layers.", layer)));
+    add(str_cat("after layer ", layer), str_cat("layers.", layer));
   }
-  write_picture(folder, "008_layers.svg", "The vectors of all tokens, before and after each layer",
-                panels);
+  write_picture(folder, "008_layers.svg", svg_picture(picture));
 }
 
 void run(const ModelLesson& lesson) {
@@ -246,7 +250,7 @@ void run(const ModelLesson& lesson) {
   show_sizes(folder);
 
   const text::Encoding encoding = model.encoding_of(kSentence);
-  show_tokens(*model.reader.tokenizer, encoding.ids);
+  const auto tokens = show_tokens(*model.reader.tokenizer, encoding.ids);
 
   Steps steps;
   const Matrix x = encoded(encoding.ids, weights, sizes, steps);
@@ -258,7 +262,7 @@ void run(const ModelLesson& lesson) {
        to_tensor(by_hand).slice(1, 0, 6));
   show("and by SentenceEncoder::encode", to_tensor(library).slice(1, 0, 6));
   check_close("the sentence's vector", by_hand, library, 1e-5);
-  if (!lesson.pictures.empty()) draw(lesson.pictures, steps, sizes.layers);
+  if (!lesson.pictures.empty()) draw(lesson.pictures, steps, tokens, sizes.layers);
 }
 
 }  // namespace

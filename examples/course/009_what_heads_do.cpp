@@ -23,6 +23,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
+#include "examples/course/grid.h"
 #include "examples/course/model_lesson.h"
 #include "examples/course/word_rows.h"
 #include "models/hugging_face/hugging_face.h"
@@ -191,8 +192,10 @@ void draw(const std::filesystem::path& folder, const std::vector<Reading>& readi
                       reading.from("it", at.layer, at.head).values()});
     }
   }
-  write_word_rows(folder, "009_it.svg", "The weights from the word it to all words, in two heads",
-                  rows);
+  write_picture(
+      folder, "009_it.svg",
+      svg_word_rows("The weights from the word it to all words, in two heads and two sentences",
+                    rows));
 }
 
 void run(const ModelLesson& lesson) {

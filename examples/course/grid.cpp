@@ -171,9 +171,14 @@ std::string svg_picture(const Picture& picture) {
   }
   body += legend(picture, kGap, bottom + 14);
   const int width = std::max(right, 220) + kGap / 2, height = bottom + 36;
+  return svg_frame(picture.description, width, height, body);
+}
+
+std::string svg_frame(const std::string& description, int width, int height,
+                      const std::string& body) {
   return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
                  "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
-                 picture.description, "</title>\n", kStyle,
+                 description, "</title>\n", kStyle,
                  "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body,
                  "</svg>\n");
 }

@@ -2,35 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "examples/course/grid.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
 namespace {
 
-constexpr index_t kBox = 24;    // height of a box
-constexpr index_t kLetter = 7;  // width of a letter, about
-constexpr index_t kHundredths = 100;
+constexpr int kBox = 24;         // height of a box
+constexpr int kLetterWidth = 7;  // width of a letter, about
+constexpr int kLeft = 130;       // of the boxes
+constexpr int kSeldom = 10;      // percent, below which no number is written
 
-index_t width_of(const std::string& word) {
-  return kLetter * std::max<index_t>(std::ssize(word), 2) + 8;
-}
-
-/// The boxes of a row from `left` on; returns where they end.
-index_t draw_boxes(const WordRow& row, index_t left, index_t top, std::string& svg) {
+/// The boxes of a row; returns where they end.
+int draw_boxes(const WordRow& row, int top, std::string& svg) {
+  int left = kLeft;
   for (std::size_t i = 0; i < row.words.size(); ++i) {
-    const index_t width = width_of(row.words[i]);
-    const auto percent = static_cast<index_t>(std::lround(row.weights[i] * kHundredths));
-    svg += str_cat("<rect x=\"", left, "\" y=\"", top, "\" width=\"", width, "\" height=\"", kBox,
-                   "\" fill=\"#2166ac\" fill-opacity=\"", percent, "%\"/>\n<text x=\"",
-                   left + width / 2, "\" y=\"", top + 17, "\" text-anchor=\"middle\"",
-                   percent > 50 ? " fill=\"#fff\"" : "", ">", row.words[i], "</text>\n");
-    if (percent >= 10) {
-      svg += str_cat("<text x=\"", left + width / 2, "\" y=\"", top + kBox + 12,
-                     "\" text-anchor=\"middle\" font-size=\"11\">", percent, "%</text>\n");
+    const int width = kLetterWidth * std::max(static_cast<int>(row.words[i].size()), 2) + 8;
+    const auto percent = static_cast<int>(std::lround(row.weights[i] * 100));
+    svg += str_cat(
+        "<rect class=\"h\" x=\"", left, "\" y=\"", top, "\" width=\"", width, "\" height=\"", kBox,
+        "\" fill-opacity=\"", percent, "%\"/>\n<text x=\"", left + width / 2, "\" y=\"", top + 17,
+        "\"", percent > 50 ? " style=\"fill:var(--ground)\"" : "", ">", row.words[i], "</text>\n");
+    if (percent >= kSeldom) {
+      svg += str_cat("<text x=\"", left + width / 2, "\" y=\"", top + kBox + 14, "\">", percent,
+                     "%</text>\n");
     }
     left += width + 3;
   }
@@ -39,27 +36,17 @@ index_t draw_boxes(const WordRow& row, index_t left, index_t top, std::string& s
 
 }  // namespace
 
-void write_word_rows(const std::filesystem::path& folder, const std::string& name,
-                     const std::string& description, const std::vector<WordRow>& rows) {
-  constexpr index_t kLeft = 130;
+std::string svg_word_rows(const std::string& description, const std::vector<WordRow>& rows) {
   std::string body;
-  index_t top = 12;
-  index_t right = 0;
+  int top = 12;
+  int right = 0;
   for (const WordRow& row : rows) {
-    body += str_cat("<text x=\"12\" y=\"", top + 17, "\" font-weight=\"bold\">", row.title,
+    body += str_cat("<text class=\"t\" x=\"", kLeft / 2, "\" y=\"", top + 17, "\">", row.title,
                     "</text>\n");
-    right = std::max(right, draw_boxes(row, kLeft, top, body));
+    right = std::max(right, draw_boxes(row, top, body));
     top += kBox + 24;
   }
-  const index_t width = right + 12;
-  write_text(
-      folder / name,
-      str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
-              "\" height=\"", top, "\" viewBox=\"0 0 ", width, " ", top, "\">\n<title>",
-              description, "</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-              "<g font-family=\"sans-serif\" font-size=\"13\" fill=\"#222\">\n", body,
-              "</g>\n</svg>\n"));
-  std::printf("wrote %s\n", (folder / name).c_str());
+  return svg_frame(description, right + 12, top, body);
 }
 
 }  // namespace tessera::examples

@@ -47,10 +47,10 @@ def words_into_numbers():
     vocabulary = ("[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog mouse chase ##d play ##ed ##ing ##s un "
                   "##play ##able sleep ##e").split()
     table = np.zeros((20, 4))
-    table[[0, 2, 3, 5, 6, 7, 8, 9]] = [[0.5, 0.5, 0.5, 3], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1],
+    table[[0, 2, 3, 5, 6, 7, 8, 9]] = [[1, 1, 1, 3], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1],
                                        [3, 1, 1, 0], [3, 2, 0, 0], [2, 2, 0, 0], [0, 4, -1, 0]]
-    table[10:] = [[0, 0, 0, 0.5], [0, 3, 0, 0], [0, 0, 0, 0.5], [0, 0.5, 0, 0.5], [0, 0, 0, 0.5],
-                  [0, 0, 0, -1], [0, 3, 0, 0], [0, 0, 0, 1], [0, -1, 4, 0], [0, 0, 0, 0.5]]
+    table[10:] = [[0, 0, 0, 1], [0, 3, 0, 0], [0, 0, 0, 1], [0, 1, 0, 1], [0, 0, 0, 1],
+                  [0, 0, 0, -1], [0, 3, 0, 0], [0, 0, 0, 1], [0, -1, 4, 0], [0, 0, 0, 1]]
     sentences = ["the cat chased the mouse", "the mouse chased the cat", "the dogs chased the cats",
                  "the cats sleep"]
     cells = [f"{word:11} {' '.join(pieces(word, vocabulary))}" for word in
