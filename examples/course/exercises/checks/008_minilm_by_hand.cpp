@@ -1,0 +1,83 @@
+#include "examples/course/exercises/008_minilm_by_hand.h"
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "models/token_encoder.h"
+#include "nn/module.h"
+#include "tensor/ops/attention.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+
+void three_tables_are_added() {
+  const Matrix words = {{1, 0}, {2, 0}, {3, 0}};
+  const Matrix none = {{0, 0}, {0, 0}, {0, 0}};
+  expect_close("embedded: row i is row ids[i] of words", embedded({2, 0, 2}, words, none, none),
+               {{3, 0}, {1, 0}, {3, 0}});
+  expect_close("embedded: the position is i, the place in the text, from 0 on",
+               embedded({2, 2}, words, {{0, 10}, {0, 20}, {0, 30}}, none), {{3, 10}, {3, 20}});
+  expect_close("embedded: row 0 of types is added to each token",
+               embedded({0, 1}, words, none, {{100, 0}, {-1, -1}}), {{101, 0}, {102, 0}});
+}
+
+void the_heads_are_the_librarys() {
+  Rng rng(1);
+  const auto draw = [&](double scale) { return randn({5, 12}, kFloat64, rng) * scale; };
+  const auto expect_heads = [](const std::string& what, const Tensor& q, const Tensor& k,
+                               const Tensor& v, index_t heads) {
+    const auto apart = [&](const Tensor& x) {
+      return x.unflatten(-1, {heads, 12 / heads}).transpose(0, 1);
+    };
+    const Tensor wanted = attention(apart(q), apart(k), apart(v)).output;
+    expect_close("heads_of: " + what, heads_of(to_matrix(q), to_matrix(k), to_matrix(v), heads),
+                 to_matrix(wanted.transpose(0, 1).contiguous()), 1e-10);
+  };
+  const Tensor zero = zeros({5, 12}, kFloat64);
+  const Tensor q = draw(1), k = draw(1), v = draw(1);
+  expect_heads("with scores of 0 each token gets the mean of all values", zero, zero, v, 3);
+  expect_heads("one head has d = D, and scores are divided by sqrt(d)", q, k, v, 1);
+  expect_heads("of three heads each reads its own columns, with d = D / heads", q, k, v, 3);
+}
+
+void the_parameters_are_counted() {
+  for (const BertSizes& sizes : {BertSizes{20, 8, 2, 4, 6, 0}, BertSizes{20, 8, 2, 4, 6, 1},
+                                 BertSizes{207, 24, 2, 32, 64, 2}}) {
+    models::TokenEncoderOptions options = {.vocabulary_size = sizes.words, .encoder = {}};
+    options.encoder.layers =
+        models::repeat_layer({.d_model = sizes.width, .nhead = 2, .dim_feedforward = sizes.hidden},
+                             std::max<index_t>(sizes.layers, 1));
+    options.positions = models::Positions::kLearned;
+    options.max_tokens = sizes.positions;
+    options.token_types = sizes.types;
+    options.embedding_norm = true;
+    const models::TokenEncoder model(options);
+    const index_t wanted =
+        sizes.layers > 0 ? nn::parameter_count(model) : nn::parameter_count(model.embeddings);
+    expect_close(str_cat("parameters_of_bert, ", sizes.layers, " layers"),
+                 static_cast<double>(parameters_of_bert(sizes)), static_cast<double>(wanted));
+  }
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "008_minilm_by_hand",
+      {{"008.1 embedded", "three sums: words(ids[i], c), positions(i, c), types(0, c)",
+        three_tables_are_added},
+       {"008.2 heads_of",
+        "softmax over the keys, for each head by itself; divide by the root of a head's width, not "
+        "of D",
+        the_heads_are_the_librarys},
+       {"008.3 parameters_of_bert",
+        "the embeddings' norm has 2 D; a layer has four (D, D) products and two (F, D) ones, each "
+        "with a bias, and two norms",
+        the_parameters_are_counted}});
+}

@@ -1,0 +1,80 @@
+#include "examples/course/exercises/009_what_heads_do.h"
+
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/check.h"
+#include "models/inspect/attention_flow.h"
+#include "tensor/ops/ops.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+using examples::to_matrix;
+using examples::to_tensor;
+
+void shares_are_by_length() {
+  expect_close("value_shares: a value of length 0 sends nothing",
+               value_shares({{0.9, 0.1}, {0.5, 0.5}}, {{0}, {2}}, {{1}}), {{0, 1}, {0, 1}});
+  expect_close("value_shares: the length is that of W_O v, not of v",
+               value_shares({{0.5, 0.5}}, {{1, 0}, {0, 1}}, {{3, 0}, {0, 1}}), {{0.75, 0.25}});
+  expect_close("value_shares: a negative value has a length too",
+               value_shares({{0.5, 0.5}}, {{-1}, {3}}, {{2}}), {{0.25, 0.75}});
+  Rng rng(1);
+  const Tensor weights = softmax(randn({4, 4}, kFloat64, rng), -1);
+  const Tensor values = randn({4, 3}, kFloat64, rng), w_o = randn({6, 3}, kFloat64, rng);
+  const Tensor moved =
+      inspect::value_weighted(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
+  expect_close("value_shares: each row adds up to 1",
+               value_shares(to_matrix(weights), to_matrix(values), to_matrix(w_o)),
+               to_matrix(moved / sum(moved, {3}, true)));
+}
+
+void parts_add_up() {
+  expect_close("part_of_head: head 1 of 2 reads the last columns, of W_O too",
+               part_of_head({{1, 10}}, {{1, 2}, {3, 4}}, 1, 2), {{20, 40}});
+  Rng rng(2);
+  const Tensor heads = randn({3, 6}, kFloat64, rng), w_o = randn({6, 6}, kFloat64, rng);
+  Tensor total = zeros({3, 6}, kFloat64);
+  for (index_t head = 0; head < 3; ++head) {
+    total = total + to_tensor(part_of_head(to_matrix(heads), to_matrix(w_o), head, 3));
+  }
+  expect_close("part_of_head: the parts of three heads together are heads W_O^T", to_matrix(total),
+               to_matrix(linear(heads, w_o)));
+}
+
+void layers_follow_each_other() {
+  expect_close("rollout of one layer: half of each token stays where it is",
+               rollout({Matrix{{0, 1}, {1, 0}}}), {{0.5, 0.5}, {0.5, 0.5}});
+  expect_close("rollout of two layers: the first layer's matrix is the right factor",
+               rollout({Matrix{{0, 1}, {0, 1}}, Matrix{{1, 0}, {1, 0}}}),
+               {{0.5, 0.5}, {0.25, 0.75}});
+  Rng rng(3);
+  std::vector<Tensor> tensors;
+  std::vector<Matrix> layers;
+  for (int layer = 0; layer < 3; ++layer) {
+    tensors.push_back(softmax(randn({1, 1, 4, 4}, kFloat64, rng), -1));
+    layers.push_back(to_matrix(tensors.back()));
+  }
+  expect_close("rollout of three layers", rollout(layers),
+               to_matrix(inspect::attention_rollout(tensors)));
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "009_what_heads_do",
+      {{"009.1 value_shares",
+        "first y = W_O v_j, then the root of the sum of its squares, times a_ij; then divide each "
+        "row by its sum",
+        shares_are_by_length},
+       {"009.2 part_of_head", "sum heads(i, c) * w_o(r, c) over the head's columns c only",
+        parts_add_up},
+       {"009.3 rollout",
+        "begin with the identity; each layer's (A + I) / 2 is multiplied from the left",
+        layers_follow_each_other}});
+}
