@@ -96,6 +96,10 @@ void expect(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what);
 }
 
+void expect(bool condition, const std::string& what, const std::string& hint) {
+  if (!condition) throw KnownMistake(what, hint);
+}
+
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises) {
   std::printf("Exercises of %s\n", lesson.c_str());
   std::size_t solved = 0;

@@ -38,6 +38,9 @@ void expect_close(const std::string& what, const Matrix& found, const Matrix& wa
 /// Throws an error with the text `what` unless `condition` holds.
 void expect(bool condition, const std::string& what);
 
+/// The same for a mistake that is known: `hint` is printed instead of the exercise's.
+void expect(bool condition, const std::string& what, const std::string& hint);
+
 /// Runs all checks and prints a line or two for each; what main() returns: 0 if all are solved.
 /// `lesson` is the name of the lesson's files, "005_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);

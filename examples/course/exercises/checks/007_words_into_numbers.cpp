@@ -21,24 +21,27 @@ std::string joined(const Words& pieces) {
   return text;
 }
 
-void expect_pieces(const std::string& hint, const std::string& word, const Words& vocabulary,
-                   const Words& wanted) {
+/// `hint` names the mistake that a wrong result of this word comes from.
+void expect_pieces(const std::string& word, const Words& vocabulary, const Words& wanted,
+                   const std::string& hint) {
   const Words found = word_pieces(word, vocabulary);
-  expect(found == wanted, "word_pieces(\"" + word + "\") with the tokens " + joined(vocabulary) +
-                              ": must be " + joined(wanted) + ", got " + joined(found) + "; " +
-                              hint);
+  expect(found == wanted,
+         "word_pieces(\"" + word + "\") with the tokens " + joined(vocabulary) + ": must be " +
+             joined(wanted) + ", got " + joined(found),
+         hint);
 }
 
 void words_are_cut() {
-  expect_pieces("a word that is a token is not cut", "cat", {"c", "cat", "##at"}, {"cat"});
-  expect_pieces("a token that goes on with a word begins with \"##\"", "cats",
-                {"cat", "s", "##s", "##at"}, {"cat", "##s"});
-  expect_pieces("the longest token wins, not the first of the list", "played",
-                {"p", "play", "##l", "##layed", "##e", "##d", "##ed"}, {"play", "##ed"});
-  expect_pieces("the word as a whole is unknown if a part is", "catx", {"cat", "##s", "[UNK]"},
-                {"[UNK]"});
-  expect_pieces("a longest token is kept even if the rest is unknown then", "abab",
-                {"ab", "aba", "##ab"}, {"[UNK]"});
+  expect_pieces("cat", {"c", "cat", "##at"}, {"cat"},
+                "the longest token wins, the whole word if it is one");
+  expect_pieces("cats", {"cat", "s", "##s", "##at"}, {"cat", "##s"},
+                "a token that continues a word begins with \"##\"");
+  expect_pieces("played", {"p", "play", "##l", "##layed", "##e", "##d", "##ed"}, {"play", "##ed"},
+                "the longest token wins, wherever it is in the list");
+  expect_pieces("catx", {"cat", "##s", "[UNK]"}, {"[UNK]"},
+                "the whole word is unknown if a part of it is");
+  expect_pieces("abab", {"ab", "aba", "##ab"}, {"[UNK]"},
+                "the longest token is kept even if nothing continues the word then");
   const auto library = text::train_word_piece(
       std::vector<std::string>{"the cats chased the dogs", "dogs play and cats sleep"},
       {.vocabulary_size = 40});
@@ -49,16 +52,16 @@ void words_are_cut() {
     for (const index_t id : library->encode(word, {.add_special = false}).ids) {
       wanted.emplace_back(library->token(id));
     }
-    expect_pieces("as the library's tokenizer", word, tokens, wanted);
+    expect_pieces(word, tokens, wanted, "the library's tokenizer cuts this word differently");
   }
 }
 
 void padding_is_left_out() {
   const Matrix x = {{1, 2}, {3, 4}, {100, 100}, {5, 6}, {100, 100}, {100, 100}};
-  const Matrix found = mean_of_tokens(x, 3, {2, 1});
-  expect_close("mean_of_tokens, text 0 of 2 real tokens of 3", Matrix{{found(0, 0), found(0, 1)}},
-               {{2, 3}});
-  expect_close("mean_of_tokens, text 1, whose rows begin at row 3", found, {{2, 3}, {5, 6}});
+  expect_close("mean_of_tokens of two texts, 2 and 1 real tokens of 3",
+               mean_of_tokens(x, 3, {2, 1}), {{2, 3}, {5, 6}},
+               {{{{4 / 3.0, 2}, {5 / 3.0, 2}}, "divide by lengths[b], not by tokens"},
+                {{{2, 3}, {100, 100}}, "row t of text b is row b * tokens + t, padding counted"}});
   const double nan = std::nan("");
   expect_close("mean_of_tokens with NaN at the padding", mean_of_tokens({{7}, {nan}}, 2, {1}),
                {{7}});
@@ -70,15 +73,19 @@ void padding_is_left_out() {
 }
 
 void the_nearest_is_found() {
-  const auto expect_nearest = [](const std::string& hint, const Matrix& query, const Matrix& rows,
-                                 index_t wanted) {
-    expect_close("nearest, " + hint, static_cast<double>(nearest(query, rows)),
-                 static_cast<double>(wanted));
+  const auto expect_nearest = [](const Matrix& query, const Matrix& rows, index_t wanted,
+                                 const std::string& hint) {
+    const index_t found = nearest(query, rows);
+    expect(found == wanted,
+           str_cat("nearest of ", rows.rows(), " rows: must be ", wanted, ", got ", found), hint);
   };
-  expect_nearest("a longer row is not nearer", {{1, 0}}, {{1, 0}, {9, 9}}, 0);
-  expect_nearest("a shorter row is not farther", {{4, 0}}, {{3, 3}, {0.1, 0}}, 1);
-  expect_nearest("with negative cosines only", {{1, 0}}, {{-1, 0}, {-1, 1}, {-1, 0.5}}, 1);
-  expect_nearest("the opposite direction is the farthest", {{1, 2}}, {{-1, -2}, {2, -1}}, 1);
+  expect_nearest({{1, 0}}, {{1, 0}, {9, 9}}, 0,
+                 "divide the product by the row's length: a longer row is not nearer");
+  expect_nearest({{4, 0}}, {{3, 3}, {0.1, 0}}, 1,
+                 "divide the product by the row's length: a shorter row is not farther");
+  expect_nearest({{1, 0}}, {{-1, 0}, {-1, 1}, {-1, 0.5}}, 1,
+                 "start with a cosine that any row exceeds, not 0");
+  expect_nearest({{1, 2}}, {{-1, -2}, {2, -1}}, 1, "the opposite direction is the farthest");
 }
 
 }  // namespace

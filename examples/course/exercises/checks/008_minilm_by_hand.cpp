@@ -16,12 +16,14 @@ using examples::to_matrix;
 void three_tables_are_added() {
   const Matrix words = {{1, 0}, {2, 0}, {3, 0}};
   const Matrix none = {{0, 0}, {0, 0}, {0, 0}};
-  expect_close("embedded: row i is row ids[i] of words", embedded({2, 0, 2}, words, none, none),
-               {{3, 0}, {1, 0}, {3, 0}});
-  expect_close("embedded: the position is i, the place in the text, from 0 on",
-               embedded({2, 2}, words, {{0, 10}, {0, 20}, {0, 30}}, none), {{3, 10}, {3, 20}});
-  expect_close("embedded: row 0 of types is added to each token",
-               embedded({0, 1}, words, none, {{100, 0}, {-1, -1}}), {{101, 0}, {102, 0}});
+  expect_close("embedded without positions and types", embedded({2, 0, 2}, words, none, none),
+               {{3, 0}, {1, 0}, {3, 0}},
+               {{{{1, 0}, {2, 0}, {3, 0}}, "row i is row ids[i] of words, not row i"}});
+  expect_close("embedded with positions",
+               embedded({2, 2}, words, {{0, 10}, {0, 20}, {0, 30}}, none), {{3, 10}, {3, 20}},
+               {{{{3, 30}, {3, 30}}, "the position is i, the place in the text, not the id"}});
+  expect_close("embedded with types", embedded({0, 1}, words, none, {{100, 0}, {-1, -1}}),
+               {{101, 0}, {102, 0}}, {{{{1, 0}, {2, 0}}, "row 0 of types is added to each token"}});
 }
 
 void the_heads_are_the_librarys() {
@@ -32,15 +34,20 @@ void the_heads_are_the_librarys() {
     const auto apart = [&](const Tensor& x) {
       return x.unflatten(-1, {heads, 12 / heads}).transpose(0, 1);
     };
-    const Tensor wanted = attention(apart(q), apart(k), apart(v)).output;
+    const auto scaled = [&](double scale) {
+      const Tensor y = attention(apart(q), apart(k), apart(v), {}, {.scale = scale}).output;
+      return to_matrix(y.transpose(0, 1).flatten(1, 2));
+    };
     expect_close("heads_of: " + what, heads_of(to_matrix(q), to_matrix(k), to_matrix(v), heads),
-                 to_matrix(wanted.transpose(0, 1).contiguous()), 1e-10);
+                 scaled(std::sqrt(static_cast<double>(heads) / 12)),
+                 {{scaled(1), "scores are divided by sqrt(d)"},
+                  {scaled(std::sqrt(1 / 12.0)), "d is a head's width, D / heads, not D"}});
   };
   const Tensor zero = zeros({5, 12}, kFloat64);
   const Tensor q = draw(1), k = draw(1), v = draw(1);
-  expect_heads("with scores of 0 each token gets the mean of all values", zero, zero, v, 3);
-  expect_heads("one head has d = D, and scores are divided by sqrt(d)", q, k, v, 1);
-  expect_heads("of three heads each reads its own columns, with d = D / heads", q, k, v, 3);
+  expect_heads("scores of 0", zero, zero, v, 3);
+  expect_heads("one head", q, k, v, 1);
+  expect_heads("three heads", q, k, v, 3);
 }
 
 void the_parameters_are_counted() {
@@ -57,8 +64,12 @@ void the_parameters_are_counted() {
     const models::TokenEncoder model(options);
     const index_t wanted =
         sizes.layers > 0 ? nn::parameter_count(model) : nn::parameter_count(model.embeddings);
+    const auto number = [](index_t n) { return Matrix{{static_cast<double>(n)}}; };
     expect_close(str_cat("parameters_of_bert, ", sizes.layers, " layers"),
-                 static_cast<double>(parameters_of_bert(sizes)), static_cast<double>(wanted));
+                 number(parameters_of_bert(sizes)), number(wanted),
+                 {{number(wanted - 2 * sizes.width), "the embeddings have a norm of 2 D numbers"},
+                  {number(wanted - sizes.layers * 4 * sizes.width),
+                   "each of attention's four products has a bias"}});
   }
 }
 

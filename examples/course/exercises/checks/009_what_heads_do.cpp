@@ -14,25 +14,30 @@ using examples::to_matrix;
 using examples::to_tensor;
 
 void shares_are_by_length() {
-  expect_close("value_shares: a value of length 0 sends nothing",
-               value_shares({{0.9, 0.1}, {0.5, 0.5}}, {{0}, {2}}, {{1}}), {{0, 1}, {0, 1}});
-  expect_close("value_shares: the length is that of W_O v, not of v",
-               value_shares({{0.5, 0.5}}, {{1, 0}, {0, 1}}, {{3, 0}, {0, 1}}), {{0.75, 0.25}});
-  expect_close("value_shares: a negative value has a length too",
-               value_shares({{0.5, 0.5}}, {{-1}, {3}}, {{2}}), {{0.25, 0.75}});
+  expect_close("value_shares with a value of 0",
+               value_shares({{0.9, 0.1}, {0.5, 0.5}}, {{0}, {2}}, {{1}}), {{0, 1}, {0, 1}},
+               {{{{0, 0.2}, {0, 1}}, "divide each row by its sum"}});
+  expect_close("value_shares with a W_O that stretches",
+               value_shares({{0.5, 0.5}}, {{1, 0}, {0, 1}}, {{3, 0}, {0, 1}}), {{0.75, 0.25}},
+               {{{{0.5, 0.5}}, "the length is that of W_O v, not of v"}});
+  expect_close("value_shares with a negative value", value_shares({{0.5, 0.5}}, {{-1}, {3}}, {{2}}),
+               {{0.25, 0.75}},
+               {{{{-0.5, 1.5}}, "a length is the root of the sum of the squares, never negative"}});
   Rng rng(1);
   const Tensor weights = softmax(randn({4, 4}, kFloat64, rng), -1);
   const Tensor values = randn({4, 3}, kFloat64, rng), w_o = randn({6, 3}, kFloat64, rng);
   const Tensor moved =
       inspect::value_weighted(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
-  expect_close("value_shares: each row adds up to 1",
+  expect_close("value_shares of random rows",
                value_shares(to_matrix(weights), to_matrix(values), to_matrix(w_o)),
                to_matrix(moved / sum(moved, {3}, true)));
 }
 
 void parts_add_up() {
-  expect_close("part_of_head: head 1 of 2 reads the last columns, of W_O too",
-               part_of_head({{1, 10}}, {{1, 2}, {3, 4}}, 1, 2), {{20, 40}});
+  expect_close("part_of_head, head 1 of 2", part_of_head({{1, 10}}, {{1, 2}, {3, 4}}, 1, 2),
+               {{20, 40}},
+               {{{{10, 30}}, "the head's columns of W_O are its own too"},
+                {{{2, 4}}, "the head's columns of its input begin at head * d"}});
   Rng rng(2);
   const Tensor heads = randn({3, 6}, kFloat64, rng), w_o = randn({6, 6}, kFloat64, rng);
   Tensor total = zeros({3, 6}, kFloat64);
@@ -44,11 +49,11 @@ void parts_add_up() {
 }
 
 void layers_follow_each_other() {
-  expect_close("rollout of one layer: half of each token stays where it is",
-               rollout({Matrix{{0, 1}, {1, 0}}}), {{0.5, 0.5}, {0.5, 0.5}});
-  expect_close("rollout of two layers: the first layer's matrix is the right factor",
-               rollout({Matrix{{0, 1}, {0, 1}}, Matrix{{1, 0}, {1, 0}}}),
-               {{0.5, 0.5}, {0.25, 0.75}});
+  expect_close("rollout of one layer", rollout({Matrix{{0, 1}, {1, 0}}}), {{0.5, 0.5}, {0.5, 0.5}},
+               {{{{0, 1}, {1, 0}}, "half of each token stays where it is: (A + I) / 2"}});
+  expect_close("rollout of two layers", rollout({Matrix{{0, 1}, {0, 1}}, Matrix{{1, 0}, {1, 0}}}),
+               {{0.5, 0.5}, {0.25, 0.75}},
+               {{{{0.75, 0.25}, {0.5, 0.5}}, "each layer is multiplied from the left"}});
   Rng rng(3);
   std::vector<Tensor> tensors;
   std::vector<Matrix> layers;

@@ -1,0 +1,76 @@
+// Planted one at a time: a mistake's number, and how its hint begins.
+// 1: a token that continues a word begins with
+// 2: the longest token wins
+// 3: the whole word is unknown
+// 4: divide by lengths[b]
+// 5: row t of text b is row b * tokens + t
+// 6: divide the product by the row's length
+// 7: start with a cosine that any row exceeds
+#include "examples/course/exercises/007_words_into_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/programs/mistakes/planted.h"
+
+namespace tessera::exercises {
+
+std::vector<std::string> word_pieces(const std::string& word,
+                                     const std::vector<std::string>& vocabulary) {
+  const auto has = [&](const std::string& piece) {
+    return std::find(vocabulary.begin(), vocabulary.end(), piece) != vocabulary.end();
+  };
+  std::vector<std::string> pieces;
+  for (std::size_t begin = 0; begin < word.size();) {
+    const std::string before = begin > 0 && !planted(1) ? "##" : "";
+    const std::size_t left = word.size() - begin;
+    std::size_t size = planted(2) ? 1 : left;
+    const auto fits = [&] { return has(before + word.substr(begin, size)); };
+    while (size > 0 && size <= left && !fits()) size = planted(2) ? size + 1 : size - 1;
+    if (size == 0 || size > left) {
+      if (!planted(3)) return {"[UNK]"};
+      pieces.emplace_back("[UNK]");
+      return pieces;
+    }
+    pieces.push_back(before + word.substr(begin, size));
+    begin += size;
+  }
+  return pieces;
+}
+
+Matrix mean_of_tokens(const Matrix& x, index_t tokens, const std::vector<index_t>& lengths) {
+  Matrix means(std::ssize(lengths), x.columns());
+  index_t packed = 0;  // the row of a text if nothing were padded
+  for (index_t b = 0; b < means.rows(); ++b) {
+    const index_t length = lengths[static_cast<std::size_t>(b)];
+    const index_t first = planted(5) ? packed : b * tokens;
+    for (index_t t = 0; t < length; ++t) {
+      for (index_t c = 0; c < x.columns(); ++c) {
+        means(b, c) += x(first + t, c) / static_cast<double>(planted(4) ? tokens : length);
+      }
+    }
+    packed += length;
+  }
+  return means;
+}
+
+index_t nearest(const Matrix& query, const Matrix& rows) {
+  index_t best = 0;
+  double largest = planted(7) ? 0 : -INFINITY;
+  for (index_t i = 0; i < rows.rows(); ++i) {
+    double product = 0;
+    double squares = 0;
+    for (index_t c = 0; c < rows.columns(); ++c) {
+      product += query(0, c) * rows(i, c);
+      squares += rows(i, c) * rows(i, c);
+    }
+    const double cosine = planted(6) ? product : product / std::sqrt(squares);
+    if (cosine > largest) {
+      largest = cosine;
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace tessera::exercises

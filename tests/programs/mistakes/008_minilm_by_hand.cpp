@@ -1,0 +1,59 @@
+// Planted one at a time: a mistake's number, and how its hint begins.
+// 1: row i is row ids[i] of words
+// 2: the position is i
+// 3: row 0 of types is added
+// 4: scores are divided by sqrt(d)
+// 5: d is a head's width
+// 6: the embeddings have a norm
+// 7: each of attention's four products has a bias
+#include "examples/course/exercises/008_minilm_by_hand.h"
+
+#include <cmath>
+
+#include "tests/programs/mistakes/planted.h"
+
+namespace tessera::exercises {
+
+Matrix embedded(const std::vector<index_t>& ids, const Matrix& words, const Matrix& positions,
+                const Matrix& types) {
+  Matrix x(std::ssize(ids), words.columns());
+  for (index_t i = 0; i < x.rows(); ++i) {
+    const index_t id = ids[static_cast<std::size_t>(i)];
+    for (index_t c = 0; c < x.columns(); ++c) {
+      x(i, c) = words(planted(1) ? i : id, c) + positions(planted(2) ? id : i, c) +
+                (planted(3) ? 0 : types(0, c));
+    }
+  }
+  return x;
+}
+
+Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads) {
+  const index_t d = q.columns() / heads;
+  const index_t scaled_by = planted(4) ? 1 : planted(5) ? q.columns() : d;
+  Matrix y(q.rows(), q.columns());
+  for (index_t begin = 0; begin < q.columns(); begin += d) {
+    for (index_t i = 0; i < q.rows(); ++i) {
+      double sum = 0;
+      for (index_t j = 0; j < k.rows(); ++j) {
+        double score = 0;
+        for (index_t c = begin; c < begin + d; ++c) score += q(i, c) * k(j, c);
+        const double part = std::exp(score / std::sqrt(static_cast<double>(scaled_by)));
+        sum += part;
+        for (index_t c = begin; c < begin + d; ++c) y(i, c) += part * v(j, c);
+      }
+      for (index_t c = begin; c < begin + d; ++c) y(i, c) /= sum;
+    }
+  }
+  return y;
+}
+
+index_t parameters_of_bert(const BertSizes& sizes) {
+  const index_t d = sizes.width;
+  const index_t first_norm = planted(6) ? 0 : 2 * d;
+  const index_t attention = 4 * (d * d + (planted(7) ? 0 : d));
+  const index_t feed_forward = 2 * d * sizes.hidden + sizes.hidden + d;
+  return (sizes.words + sizes.positions + sizes.types) * d + first_norm +
+         sizes.layers * (attention + feed_forward + 4 * d);
+}
+
+}  // namespace tessera::exercises

@@ -1,0 +1,87 @@
+// Planted one at a time: a mistake's number, and how its hint begins.
+// 1: the length is that of W_O v, not of v
+// 2: a length is the root of the sum of the squares
+// 3: divide each row by its sum
+// 4: the head's columns of W_O
+// 5: the head's columns of its input
+// 6: half of each token stays where it is
+// 7: each layer is multiplied from the left
+#include "examples/course/exercises/009_what_heads_do.h"
+
+#include <cmath>
+
+#include "tests/programs/mistakes/planted.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+/// |W_O v_j|.
+double length_of(const Matrix& values, index_t j, const Matrix& w_o) {
+  double squares = 0;
+  double sum = 0;
+  for (index_t r = 0; r < w_o.rows(); ++r) {
+    double y = 0;
+    for (index_t c = 0; c < w_o.columns(); ++c) {
+      y += planted(1) ? (c == r ? values(j, c) : 0) : w_o(r, c) * values(j, c);
+    }
+    squares += y * y;
+    sum += y;
+  }
+  return planted(2) ? sum : std::sqrt(squares);
+}
+
+Matrix product(const Matrix& a, const Matrix& b) {
+  Matrix c(a.rows(), b.columns());
+  for (index_t i = 0; i < a.rows(); ++i) {
+    for (index_t j = 0; j < b.columns(); ++j) {
+      for (index_t k = 0; k < b.rows(); ++k) c(i, j) += a(i, k) * b(k, j);
+    }
+  }
+  return c;
+}
+
+}  // namespace
+
+Matrix value_shares(const Matrix& weights, const Matrix& values, const Matrix& w_o) {
+  Matrix shares = weights;
+  for (index_t i = 0; i < shares.rows(); ++i) {
+    double sum = 0;
+    for (index_t j = 0; j < shares.columns(); ++j) {
+      shares(i, j) *= length_of(values, j, w_o);
+      sum += shares(i, j);
+    }
+    for (index_t j = 0; j < shares.columns(); ++j) shares(i, j) /= planted(3) ? 1 : sum;
+  }
+  return shares;
+}
+
+Matrix part_of_head(const Matrix& heads, const Matrix& w_o, index_t head, index_t count) {
+  const index_t d = heads.columns() / count;
+  Matrix part(heads.rows(), w_o.rows());
+  for (index_t i = 0; i < part.rows(); ++i) {
+    for (index_t r = 0; r < part.columns(); ++r) {
+      for (index_t c = 0; c < d; ++c) {
+        const index_t column = head * d + c;
+        part(i, r) += heads(i, planted(5) ? c : column) * w_o(r, planted(4) ? c : column);
+      }
+    }
+  }
+  return part;
+}
+
+Matrix rollout(const std::vector<Matrix>& weights) {
+  const index_t tokens = weights.at(0).rows();
+  Matrix flow(tokens, tokens);
+  for (index_t i = 0; i < tokens; ++i) flow(i, i) = 1;
+  for (const Matrix& layer : weights) {
+    Matrix passed = layer;
+    for (index_t i = 0; i < tokens && !planted(6); ++i) {
+      for (index_t j = 0; j < tokens; ++j) passed(i, j) = (layer(i, j) + (i == j ? 1 : 0)) / 2;
+    }
+    flow = planted(7) ? product(flow, passed) : product(passed, flow);
+  }
+  return flow;
+}
+
+}  // namespace tessera::exercises
