@@ -1,5 +1,8 @@
 #include "examples/course/exercises/008_minilm_by_hand.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "models/token_encoder.h"
@@ -28,7 +31,7 @@ void three_tables_are_added() {
 
 void the_heads_are_the_librarys() {
   Rng rng(1);
-  const auto draw = [&](double scale) { return randn({5, 12}, kFloat64, rng) * scale; };
+  const auto draw = [&] { return randn({5, 12}, kFloat64, rng); };
   const auto expect_heads = [](const std::string& what, const Tensor& q, const Tensor& k,
                                const Tensor& v, index_t heads) {
     const auto apart = [&](const Tensor& x) {
@@ -44,7 +47,7 @@ void the_heads_are_the_librarys() {
                   {scaled(std::sqrt(1 / 12.0)), "d is a head's width, D / heads, not D"}});
   };
   const Tensor zero = zeros({5, 12}, kFloat64);
-  const Tensor q = draw(1), k = draw(1), v = draw(1);
+  const Tensor q = draw(), k = draw(), v = draw();
   expect_heads("scores of 0", zero, zero, v, 3);
   expect_heads("one head", q, k, v, 1);
   expect_heads("three heads", q, k, v, 3);
