@@ -42,7 +42,7 @@ struct Weights {
   }
   const Tensor& tensor(const std::string& name) const {
     const auto found = tensors.find(name);
-    require(found != tensors.end(), "model.safetensors", "must have the tensor ", name,
+    require(found != tensors.end(), "weights", "must have the tensor ", name,
             ", as BERT's files, got none");
     return found->second;
   }
