@@ -1,11 +1,9 @@
 // Times the steps of attention's ladder, and the library's own op as the last.
-#include "bench/attention_ladder.h"
-
 #include <algorithm>
 
 #include "bench/attention_inputs.h"
+#include "bench/ladders.h"
 #include "bench/registry.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/attention.h"
 
@@ -17,15 +15,6 @@ namespace {
 constexpr index_t kHeads = 12;
 constexpr index_t kTokens = 512;
 constexpr index_t kWidth = 64;
-
-/// The steps for the instruction set in use.
-AttentionLadder attention_steps() {
-#if defined(__x86_64__)
-  if (current_isa() == "avx512") return avx512::attention_ladder();
-  if (current_isa() == "avx2") return avx2::attention_ladder();
-#endif
-  return baseline::attention_ladder();
-}
 
 AttentionInputs ladder_inputs() {
   AttentionSize size;
@@ -71,7 +60,7 @@ void register_attention_ladder() {
   register_ladder(
       "attention_ladder", "attention from its definition to the library, one idea per step", kCost,
       kAttentionSteps, [](index_t step) {
-        return step < kAttentionSteps ? step_case(attention_steps().steps[step]) : library_case();
+        return step < kAttentionSteps ? step_case(attention_ladder().steps[step]) : library_case();
       });
 }
 

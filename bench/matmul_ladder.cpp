@@ -1,5 +1,5 @@
 // Times the steps of the ladder, and the library's own matmul as the last.
-#include "bench/matmul_ladder.h"
+#include "bench/ladders.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include "bench/product_oracle.h"
 #include "bench/registry.h"
 #include "tensor/create.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/random.h"
 
@@ -18,15 +17,6 @@ namespace {
 // A multiple of every tile's rows and columns. Not a power of two, where the rows of B compete for
 // the same few places of a cache and the first steps look worse than they are.
 constexpr index_t kSize = 960;
-
-/// The steps for the instruction set in use.
-Ladder ladder() {
-#if defined(__x86_64__)
-  if (current_isa() == "avx512") return avx512::matmul_ladder();
-  if (current_isa() == "avx2") return avx2::matmul_ladder();
-#endif
-  return baseline::matmul_ladder();
-}
 
 /// A case of the product of two random matrices, computed by `run(a, b)`.
 template <class Run>
@@ -60,7 +50,7 @@ void register_matmul_ladder() {
   constexpr double kFlops = 2.0 * kSize * kSize * kSize;
   register_ladder("matmul_ladder", "matmul from its definition to the library, one idea per step",
                   {.flops = kFlops}, kLadderSteps, [](index_t step) {
-                    if (step < kLadderSteps) return step_case(ladder().steps[step]);
+                    if (step < kLadderSteps) return step_case(matmul_ladder().steps[step]);
                     return ladder_case(
                         "the library's matmul",
                         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });

@@ -1,6 +1,6 @@
 // Every step of attention's ladder computes attention, in the memory that it says, on sizes that
 // fill no tile; from step 5 on with the very bits of the library.
-#include "bench/attention_ladder.h"
+#include "bench/ladders.h"
 
 #include "tensor/ops/attention.h"
 #include "tensor/random.h"
@@ -13,14 +13,6 @@ namespace {
 
 constexpr double kTolerance = 2e-6;  // what the benchmark allows
 constexpr int kFirstWithLibraryBits = 5;
-
-bench::AttentionLadder ladder() {
-#if defined(__x86_64__)
-  if (current_isa() == "avx512") return bench::avx512::attention_ladder();
-  if (current_isa() == "avx2") return bench::avx2::attention_ladder();
-#endif
-  return bench::baseline::attention_ladder();
-}
 
 /// (tokens, heads, width) each, and as the op takes them.
 struct Inputs {
@@ -70,7 +62,7 @@ TEST_P(AttentionLadderTest, EveryStepIsAttention) {
     const Tensor library = attention(q, k, v).output.transpose(1, 2).contiguous();
     for (int step = 0; step < bench::kAttentionSteps; ++step) {
       SCOPED_TRACE(::testing::Message() << "step " << step << ", T " << tokens << ", d " << width);
-      const std::vector<float> got = attend(ladder().steps[step], x);
+      const std::vector<float> got = attend(bench::attention_ladder().steps[step], x);
       double worst = 0;
       for_each_index({tokens, 3, width}, [&](const Dims& at) {
         const auto e = static_cast<std::size_t>((at[0] * 3 + at[1]) * width + at[2]);

@@ -1,5 +1,6 @@
-// tensor/kernels/one_score.md follows one score of the first lesson down to a register: what it prints
-// is computed here, and the functions that it names are where it says.
+// tensor/kernels/one_score.md and examples/course/015_one_register.md follow one score of the first lesson
+// down to a register: what they print is computed here, and the functions that the first names are where
+// it says.
 
 #include <fstream>
 #include <iomanip>
@@ -28,8 +29,8 @@ const std::string& page() {
 }
 
 /// That the page prints this line.
-void expect_line(const std::string& line) {
-  EXPECT_NE(page().find("\n" + line + "\n"), std::string::npos) << "not in the page: " << line;
+void expect_line(const std::string& line, const std::string& text = page()) {
+  EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << "not in the page: " << line;
 }
 
 template <class T>
@@ -79,15 +80,16 @@ TEST(OneScore, OfTheTile) {
   double panel[3 * kPanel];
   tiles::pack_panel(kernels::MatrixRef<double>{x.k.data<double>(), 1, 3}, 3, 3, panel);
   std::string sums = "0";
+  const std::string lesson = text_of("examples/course/015_one_register.md");
   for (index_t p = 0; p < 3; ++p) {
-    expect_line("panel row " + std::to_string(p) + " = " + row(panel + p * kPanel, 3));
+    expect_line("panel row " + std::to_string(p) + " = " + row(panel + p * kPanel, 3), lesson);
     double c[3 * kPanel] = {};
     tiles::compute_rows(3, false, p + 1, kernels::MatrixRef<double>{x.q.data<double>(), 3, 1},
                         tiles::TileSource<double>{panel, 0, kPanel, 0},
                         tiles::TileTarget<double>{c, kPanel, 3, false});
     sums += " -> " + row(c + 2, 1);
   }
-  expect_line("sum[0], column 2 = " + sums);
+  expect_line("sum[0], column 2 = " + sums, lesson);
 }
 
 TEST(OneScore, OfTheFusedOp) {

@@ -1,0 +1,149 @@
+// Many cores, equal bits: why a sum changes with the number of its parts, and a product that does not.
+//
+//   016_many_cores [FOLDER]     prints; draws FOLDER/016_sums.svg
+//
+// The page next to this file, 016_many_cores.md, has the reasons and the exercises.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/course/drawing.h"
+#include "examples/course/example.h"
+#include "nn/training/detail/digest.h"
+#include "tensor/create.h"
+#include "tensor/kernels/parallel.h"
+#include "tensor/ops/matmul.h"
+#include "tensor/random.h"
+
+using namespace tessera;
+using namespace tessera::examples;
+
+namespace {
+
+const std::vector<float> kTerms = {1, 1, 1e8F, -1e8F, 1, 1};
+
+/// The first term of a part.
+std::size_t begin_of(std::size_t part, std::size_t parts, std::size_t count) {
+  return count * part / parts;
+}
+
+/// The running sums of each part, in order: each starts again at its first term.
+std::vector<float> running_sums(std::size_t parts) {
+  std::vector<float> sums(kTerms);
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t end = begin_of(part + 1, parts, kTerms.size());
+    for (std::size_t i = begin_of(part, parts, kTerms.size()) + 1; i < end; ++i) {
+      sums[i] = sums[i - 1] + kTerms[i];
+    }
+  }
+  return sums;
+}
+
+/// The sum of the parts' sums, in the order of the parts.
+float sum_of(std::size_t parts) {
+  const std::vector<float> sums = running_sums(parts);
+  float total = 0;
+  for (std::size_t part = 1; part <= parts; ++part) {
+    total += sums[begin_of(part, parts, sums.size()) - 1];
+  }
+  return total;
+}
+
+/// x . y by as many threads as `threads`, as OpenMP's manuals show it.
+float naive_dot(std::span<const float> x, std::span<const float> y, int threads) {
+  float sum = 0;
+  (void)threads;  // without OpenMP
+#if defined(_OPENMP)
+#pragma omp parallel for reduction(+ : sum) num_threads(threads) schedule(static)
+#endif
+  for (std::size_t k = 0; k < x.size(); ++k) sum += x[k] * y[k];
+  return sum;
+}
+
+std::uint64_t digest_of(const Tensor& x) {
+  nn::Digest digest;
+  digest.add(std::as_bytes(std::span(x.data<float>(), static_cast<std::size_t>(x.count()))));
+  return digest.value();
+}
+
+constexpr index_t kDepth = 4096;
+
+void print_product() {
+  Rng rng(16);
+  const Tensor a = uniform({64, kDepth}, -1, 1, kFloat32, rng);
+  // Powers of 2: every product is exact, so the bits are those of every processor.
+  Tensor b = zeros({kDepth, 64});
+  for (index_t i = 0; i < b.count(); ++i) {
+    const float power = 1.0F / static_cast<float>(1 << i % 5);
+    b.mutable_data<float>()[i] = i % 3 == 0 ? -power : power;
+  }
+  std::printf("C = A B, (64, %td) times (%td, 64), by the library: a digest of C's bits\n", kDepth,
+              kDepth);
+  for (const int threads : {1, 2, 3, 8}) {
+    set_thread_count(threads);
+    std::printf("%d: %016llx\n", threads, static_cast<unsigned long long>(digest_of(matmul(a, b))));
+  }
+  set_thread_count(0);
+  std::printf("\nC[0][0], by omp parallel for reduction(+ : sum)\n");
+  const Tensor column = b.t().contiguous();
+  constexpr auto kTermCount = static_cast<std::size_t>(kDepth);
+  for (const int threads : {1, 2, 3, 8}) {
+    const float sum =
+        naive_dot({a.data<float>(), kTermCount}, {column.data<float>(), kTermCount}, threads);
+    std::printf("%d: %a\n", threads, static_cast<double>(sum));
+  }
+}
+
+std::string short_number(float x) {
+  std::array<char, 16> text;
+  std::snprintf(text.data(), text.size(), "%g", static_cast<double>(x));
+  return text.data();
+}
+
+/// One, two and three parts: terms, below them the running sums of their part, and the total.
+void draw(const std::string& folder) {
+  Drawing drawing("The sum of six numbers in one, two and three parts: 2, 0 and 4", 640, 400);
+  const std::vector<std::string> kinds = {"a", "b", "d"};
+  for (std::size_t parts = 1; parts <= 3; ++parts) {
+    const double top = 30 + 125 * static_cast<double>(parts - 1);
+    drawing.text(20, top, parts == 1 ? "1 part" : str_cat(parts, " parts"), "h");
+    const std::vector<float> sums = running_sums(parts);
+    for (std::size_t i = 0; i < kTerms.size(); ++i) {
+      const double x = 20 + 80 * static_cast<double>(i);
+      std::size_t part = 0;
+      while (begin_of(part + 1, parts, kTerms.size()) <= i) ++part;
+      drawing.box(x, top + 10, 60, 26, kinds[part]);
+      drawing.text(x + 30, top + 28, short_number(kTerms[i]), "m");
+      drawing.box(x, top + 60, 60, 26, kinds[part]);
+      drawing.text(x + 30, top + 78, short_number(sums[i]), "m");
+      drawing.arrow(x + 30, top + 38, x + 30, top + 58);
+      if (i + 1 == kTerms.size() || begin_of(part + 1, parts, kTerms.size()) == i + 1) {
+        drawing.text(x + 30, top + 100, "sum of the part", "s m");
+      } else {
+        drawing.arrow(x + 61, top + 73, x + 79, top + 73);
+      }
+    }
+    drawing.box(550, top + 60, 60, 26, "c");
+    drawing.text(580, top + 78, short_number(sum_of(parts)), "h m");
+    drawing.text(580, top + 50, "total", "s m");
+    drawing.arrow(482, top + 73, 548, top + 73);
+  }
+  drawing.write(folder, "016_sums.svg");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_example("016_many_cores", [&] {
+    std::printf("1 + 1 + 1e8 - 1e8 + 1 + 1 in float32, by the number of parts\n");
+    for (std::size_t parts = 1; parts <= 3; ++parts) {
+      std::printf("%zu: %g\n", parts, static_cast<double>(sum_of(parts)));
+    }
+    std::printf("\n");
+    print_product();
+    if (argc > 1) draw(argv[1]);
+  });
+}

@@ -1,0 +1,21 @@
+// The exercises of examples/course/015_one_register.md. Write them in 015_one_register.cpp.
+#pragma once
+
+#include "examples/course/matrix.h"
+
+namespace tessera::exercises {
+
+using examples::Matrix;
+
+/// 015.1. The register of row i of the scores q k^T after the steps 0, ..., p: lane j is
+/// sum over s <= p of q(i, s) k(j, s), and lanes without a row of k are 0.
+///
+/// **Shapes**: q (Tq, d), k (Tk, d), Tk <= lanes -> (1, lanes).
+Matrix register_after(const Matrix& q, const Matrix& k, index_t i, index_t p, index_t lanes);
+
+/// 015.2. The rows of the largest tile of `vectors` registers a row, whose sums stay in `registers`
+/// registers, together with one row of the panel (`vectors` registers) and one register for the
+/// element of q that is copied into all lanes. 0 if not even one row fits.
+index_t largest_rows(index_t registers, index_t vectors);
+
+}  // namespace tessera::exercises

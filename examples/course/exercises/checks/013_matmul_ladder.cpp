@@ -1,0 +1,155 @@
+#include "examples/course/exercises/013_matmul_ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "bench/ladders.h"
+#include "bench/probe_loops.h"
+#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/timing.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+void time_is_the_slowest_port() {
+  const Core core = {.ghz = 2, .multiply_adds = 2, .loads = 2, .stores = 1, .latency = 4};
+  const auto expect_ms = [&](const char* what, const Loop& loop, double wanted) {
+    const double others = loop.loads / core.loads + loop.stores / core.stores +
+                          core.latency / loop.chains + 1 / core.multiply_adds;
+    const double scale = 1e6 / loop.numbers / core.ghz * 1e-6;
+    const double no_wait =
+        std::max({1 / core.multiply_adds, loop.loads / core.loads, loop.stores / core.stores});
+    expect_no_mistake<double>(
+        what, predicted_ms(loop, core, 1e6), wanted,
+        {{wanted * loop.numbers, "a multiply-add computes loop.numbers products"},
+         {wanted * 2, "a multiply-add is one instruction, though two operations"},
+         {wanted * 1e3, "GHz are cycles per nanosecond: the result must be in milliseconds"},
+         {others * scale, "ports work at the same time: the largest counts, not the sum"},
+         {no_wait * scale, "a sum waits `latency` cycles for its last addition"},
+         {std::max(no_wait, core.latency) * scale,
+          "while a sum waits, the other chains start: latency / chains"}});
+  };
+  expect_ms("predicted_ms of step 0", {1, 2, 0, 1}, 2);
+  expect_ms("predicted_ms of four chains", {1, 1, 0, 4}, 0.5);
+  expect_ms("predicted_ms of step 2", {8, 2, 1, 64}, 0.0625);
+  expect_ms("predicted_ms of many loads", {8, 6, 1, 64}, 0.1875);
+  expect_ms("predicted_ms of step 3", {16, 0.5, 0, 24}, 0.015625);
+}
+
+/// (m, k) by (k, n), with what one asks of C[i][j] in double.
+template <class Term>
+Matrix product(index_t m, index_t n, index_t depth, const Term& term) {
+  Matrix c(m, n);
+  for (index_t i = 0; i < m; ++i) {
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t k = 0; k < depth; ++k) c(i, j) += term(i, j, k);
+    }
+  }
+  return c;
+}
+
+void a_tile_is_a_product() {
+  constexpr float kStale = 7;
+  const Tiles tiles = tiles_for(current_isa());
+  const index_t m = 2 * tiles.rows, n = 3 * tiles.columns, depth = 9;
+  Rng rng(1);
+  const Tensor a = uniform({m, depth}, -1, 1, kFloat32, rng);
+  const Tensor b = uniform({depth, n}, -1, 1, kFloat32, rng);
+  std::vector<float> c(static_cast<std::size_t>(m * n), kStale);
+  const float* const pa = a.data<float>();
+  const float* const pb = b.data<float>();
+  tiles.run({pa, pb, c.data(), nullptr, m, n, depth});
+  const auto times = [](float x, float y) {
+    return static_cast<double>(x) * static_cast<double>(y);
+  };
+  const auto right = [&](index_t i, index_t j, index_t k) {
+    return times(pa[i * depth + k], pb[k * n + j]);
+  };
+  const Matrix wanted = product(m, n, depth, right);
+  Matrix stale = wanted;
+  Matrix half = wanted;
+  for (index_t i = 0; i < m; ++i) {
+    for (index_t j = 0; j < n; ++j) {
+      stale(i, j) += static_cast<double>(kStale);
+      if (j % tiles.columns >= tiles.columns / 2) half(i, j) = static_cast<double>(kStale);
+    }
+  }
+  const Matrix packed = product(m, n, depth, [&](index_t i, index_t j, index_t k) {
+    const index_t first = j / tiles.columns * tiles.columns;
+    return times(pa[i * depth + k], pb[first + k * tiles.columns + j % tiles.columns]);
+  });
+  const Matrix turned = product(m, n, depth, [&](index_t i, index_t j, index_t k) {
+    const index_t first = i / tiles.rows * tiles.rows;
+    return times(pa[first * depth + k * depth + i % tiles.rows], pb[k * n + j]);
+  });
+  Matrix found(m, n);
+  for (index_t i = 0; i < m; ++i) {
+    for (index_t j = 0; j < n; ++j)
+      found(i, j) = static_cast<double>(c[static_cast<std::size_t>(i * n + j)]);
+  }
+  expect_no_mistake<Matrix>(
+      "multiply_tile", found, wanted,
+      {{stale, "sums must start at 0, not at what C held"},
+       {product(m, n, depth - 1, right), "the last k is missing"},
+       {product(m, n, 1, [&](index_t i, index_t j, index_t) { return right(i, j, depth - 1); }),
+        "the products over k must be added: only the last one is there"},
+       {half, "a tile has two vectors of columns, and only the first is stored"},
+       {packed, "row k of B is at b + k * b_row; a tile is only a part of B's row"},
+       {turned, "A[r][k] is a[r * a_row + k]: row and column are exchanged"}},
+      1e-5);
+}
+
+/// The ladder's steps on one thread, beside what the formula says for them.
+void print_times() {
+  constexpr index_t kSize = 480;
+  const bench::ProbeLoops loops = bench::probe_loops(current_isa());
+  const Tiles tiles = tiles_for(current_isa());
+  const double lanes = static_cast<double>(tiles.columns) / 2;
+  const auto chain = static_cast<double>(bench::addition_chain());
+  if (chain == 0) return;  // no clock
+  const double ghz = chain / best_ms([] { bench::addition_chain(); }) * 1e-6;
+  const double flops = loops.flops / best_ms([&] { loops.chains(); }) * 1e-6;
+  const Core core = {ghz, std::max(1.0, std::round(flops / 2 / lanes / ghz)), 2, 1, 4};
+  std::printf("  %td^3 on one thread, %.2f GHz, %.0f multiply-adds of %.0f numbers per cycle\n",
+              kSize, ghz, core.multiply_adds, lanes);
+  const double rows = static_cast<double>(tiles.rows);
+  const Loop shapes[] = {{1, 2, 0, 1},
+                         {1, 2, 1, 480},
+                         {lanes, 2, 1, 480 / lanes},
+                         {lanes, (2 + rows) / (2 * rows), 0, 2 * rows}};
+  const bench::Ladder ladder = bench::matmul_ladder();
+  const Tensor a = uniform({kSize, kSize}, -1, 1);
+  const Tensor b = uniform({kSize, kSize}, -1, 1);
+  std::vector<float> c(kSize * kSize);
+  const bench::Product p = {a.data<float>(), b.data<float>(), c.data(), nullptr,
+                            kSize,           kSize,           kSize};
+  for (std::size_t step = 0; step < std::size(shapes); ++step) {
+    std::printf("  step %zu: predicted %7.2f ms, measured %7.2f ms\n", step,
+                predicted_ms(shapes[step], core, 1.0 * kSize * kSize * kSize),
+                best_ms([&] { ladder.steps[step].run(p); }));
+  }
+  std::printf("  step 3 by your multiply_tile:      %7.2f ms\n", best_ms([&] { tiles.run(p); }));
+}
+
+void a_tile_is_fast() {
+  a_tile_is_a_product();
+  print_times();
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "013_matmul_ladder",
+      {{"013.1 predicted_ms", "cycles = the largest of four quotients; then cycles / GHz, in ms",
+        time_is_the_slowest_port},
+       {"013.2 multiply_tile", "zero the sums; for each k two vectors of B, then each row; store",
+        a_tile_is_fast}});
+}

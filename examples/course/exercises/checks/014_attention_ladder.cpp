@@ -1,0 +1,152 @@
+#include "examples/course/exercises/014_attention_ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "bench/ladders.h"
+#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/timing.h"
+#include "tensor/create.h"
+#include "tensor/error.h"
+#include "tensor/random.h"
+
+namespace tessera::exercises {
+
+namespace {
+
+Matrix row_of(const Running& x) {
+  return {{x.largest, x.sum, x.out[0], x.out[1]}};
+}
+
+/// m, l, O after a second tile, of exp(s) = 1 with V = (1, 0) after one of exp(s) = 4 and (0, 1), or in
+/// the other order.
+void a_tile_is_added() {
+  const double low = 0, high = std::log(4.0);
+  const auto both = [](double first, double second) {
+    Running x;
+    x.out = {0, 0};
+    take_tile(x, {first}, {{1, 0}});
+    take_tile(x, {second, second}, {{0, 1}, {0, 1}});
+    return row_of(x);
+  };
+  expect_no_mistake<Matrix>(
+      "take_tile of score 0, then twice log 4: m, l, O", both(low, high), {{high, 2.25, 0.25, 2}},
+      {{{{high, 2.25, 1, 2}}, "O keeps its old terms: multiply them by exp(m - m') too"},
+       {{{high, 3, 0.25, 2}}, "l keeps its old terms: multiply them by exp(m - m') too"},
+       {{{high, 3, 1, 2}}, "m rises, but l and O keep their old terms: multiply by exp(m - m')"},
+       {{{high, 6, 4, 2}}, "the factor is exp(m - m'), below 1, not exp(m' - m)"},
+       {{{low, 9, 1, 8}}, "m must rise to the largest score so far"},
+       {{{high, 9, 1, 8}}, "weights are exp(s - m), not exp(s)"},
+       {{{high, 2, 0, 2}}, "the older terms are lost"}});
+  expect_no_mistake<Matrix>(
+      "take_tile of score log 4, then twice 0: m, l, O", both(high, low), {{high, 1.5, 1, 0.5}},
+      {{{{low, 6, 4, 2}}, "m must not fall: it is the largest score of all tiles so far"},
+       {{{high, 1.5, 4, 0.5}}, "exp(m - m') is 1 if m does not rise"}});
+}
+
+/// Random numbers for a task of this size, and room for its output.
+struct Inputs {
+  index_t heads, tokens, width;
+  Rng rng = Rng(14);
+  Tensor q = uniform({tokens, heads, width}, -2, 2, kFloat32, rng);
+  Tensor k = uniform({tokens, heads, width}, -2, 2, kFloat32, rng);
+  Tensor v = uniform({tokens, heads, width}, -1, 1, kFloat32, rng);
+  std::vector<float> out = std::vector<float>(static_cast<std::size_t>(q.count()), NAN);
+
+  bench::AttentionTask task() {
+    return {q.data<float>(), k.data<float>(), v.data<float>(), out.data(), nullptr,
+            heads,           tokens,          width,           1};
+  }
+  double at(const Tensor& x, index_t t, index_t head, index_t c) const {
+    return static_cast<double>(x.data<float>()[(t * heads + head) * width + c]);
+  }
+};
+
+/// What is computed: the definition, or a mistake.
+struct Variant {
+  index_t keys;
+  double scale;
+  bool divides = true, has_heads = true;
+};
+
+/// Adds the output of query i to row i of out, from column `column` on. The inputs are those of `head`.
+void attend_query(const Inputs& x, const Variant& as, index_t head, index_t i, Matrix& out,
+                  index_t column) {
+  std::vector<double> scores(static_cast<std::size_t>(as.keys));
+  double largest = -INFINITY;
+  for (index_t j = 0; j < as.keys; ++j) {
+    double& s = scores[static_cast<std::size_t>(j)];
+    for (index_t p = 0; p < x.width; ++p) s += x.at(x.q, i, head, p) * x.at(x.k, j, head, p);
+    s *= as.scale;
+    largest = std::max(largest, s);
+  }
+  double sum = 0;
+  for (double& s : scores) sum += s = std::exp(s - largest);
+  for (index_t c = 0; c < x.width; ++c) {
+    double& o = out(i, column + c);
+    for (index_t j = 0; j < as.keys; ++j) {
+      o += scores[static_cast<std::size_t>(j)] * x.at(x.v, j, head, c);
+    }
+    if (as.divides) o /= sum;
+  }
+}
+
+Matrix attention_of(const Inputs& x, const Variant& as) {
+  Matrix out(x.tokens, x.heads * x.width);
+  for (index_t head = 0; head < x.heads; ++head) {
+    for (index_t i = 0; i < x.tokens; ++i) {
+      attend_query(x, as, as.has_heads ? head : 0, i, out, head * x.width);
+    }
+  }
+  return out;
+}
+
+void tiles_are_attention() {
+  for (const auto& [tokens, width] : {std::pair<index_t, index_t>{7, 16}, {130, 24}, {300, 8}}) {
+    Inputs x = {2, tokens, width};
+    attend(x.task());
+    const double scale = 1 / std::sqrt(static_cast<double>(width));
+    const index_t whole = tokens < 128 ? tokens : tokens / 128 * 128;
+    expect_no_mistake<Matrix>(
+        str_cat("attend, T = ", tokens, ", d = ", width),
+        Matrix(tokens, 2 * width, std::vector<double>(x.out.begin(), x.out.end())),
+        attention_of(x, {tokens, scale}),
+        {{attention_of(x, {tokens, 1}), "scores must be divided by sqrt(d)"},
+         {attention_of(x, {whole, scale}), "the last tile, which has fewer keys, is missing"},
+         {attention_of(x, {tokens, scale, false}), "O must be divided by l at the end"},
+         {attention_of(x, {tokens, scale, true, false}), "each head has q, k and v of its own"}},
+        1e-5);
+  }
+}
+
+void tiles_are_fast() {
+  tiles_are_attention();
+  Inputs x = {2, 256, 64};
+  const bench::AttentionLadder ladder = bench::attention_ladder();
+  for (const int step : {1, 3, 5}) {
+    bench::AttentionTask task = x.task();
+    std::vector<float> room(static_cast<std::size_t>(ladder.steps[step].room(task)));
+    task.room = room.data();
+    std::printf("  step %d of the ladder: %7.3f ms\n", step,
+                best_ms([&] { ladder.steps[step].run(task); }));
+  }
+  std::printf("  step 3 by your attend: %6.3f ms, 2 heads, T = 256, d = 64\n",
+              best_ms([&] { attend(x.task()); }));
+}
+
+}  // namespace
+
+}  // namespace tessera::exercises
+
+int main() {
+  using namespace tessera::exercises;
+  return run_checks(
+      "014_attention_ladder",
+      {{"014.1 take_tile", "first the new m, then the factor for l and O, then the tile's terms",
+        a_tile_is_added},
+       {"014.2 attend",
+        "for each block of queries: for each tile of keys: scores, take, weigh; O / l",
+        tiles_are_fast}});
+}
