@@ -1,16 +1,16 @@
 # cmake -DSOURCE=... -DPROGRAM=... -DEMULATOR=... -P mistakes_test.cmake: each mistake that SOURCE plants,
-# a line "// 1: how its hint begins" there, gets its hint from the exercise's checks.
+# a line "// name: how its hint begins" there, gets its hint from the exercise's checks.
 execute_process(COMMAND ${EMULATOR} ${PROGRAM} RESULT_VARIABLE status OUTPUT_VARIABLE output)
 if(NOT status EQUAL 0)
   message(SEND_ERROR "without a mistake all must be solved:\n${output}")
 endif()
-file(STRINGS ${SOURCE} mistakes REGEX "^// [0-9]+: ")
+file(STRINGS ${SOURCE} mistakes REGEX "^// [a-z0-9_]+: ")
 list(LENGTH mistakes count)
 if(count LESS 6)
   message(SEND_ERROR "${SOURCE} must plant 6 mistakes, got ${count}")
 endif()
 foreach(mistake IN LISTS mistakes)
-  string(REGEX MATCH "^// ([0-9]+): (.*)$" line "${mistake}")
+  string(REGEX MATCH "^// ([a-z0-9_]+): (.*)$" line "${mistake}")
   set(hint "${CMAKE_MATCH_2}")
   set(ENV{TESSERA_MISTAKE} ${CMAKE_MATCH_1})
   execute_process(COMMAND ${EMULATOR} ${PROGRAM} RESULT_VARIABLE status OUTPUT_VARIABLE output)

@@ -26,10 +26,10 @@ bool close(double found, double wanted, double tolerance) {
   return found == wanted || std::abs(found - wanted) <= tolerance;  // infinities are equal too
 }
 
-bool close(const Matrix& found, const Matrix& wanted) {
+bool close(const Matrix& found, const Matrix& wanted, double tolerance) {
   if (found.shape() != wanted.shape()) return false;
   for (std::size_t i = 0; i < wanted.values().size(); ++i) {
-    if (!close(found.values()[i], wanted.values()[i], 1e-12)) return false;
+    if (!close(found.values()[i], wanted.values()[i], tolerance)) return false;
   }
   return true;
 }
@@ -37,6 +37,20 @@ bool close(const Matrix& found, const Matrix& wanted) {
 void fail_number(const std::string& what, double found, double wanted) {
   throw std::runtime_error(
       str_cat(what, ": must be ", format_scalar(wanted), ", got ", format_scalar(found)));
+}
+
+/// Runs `check`; if it fails, and `found` is the result of a mistake, the error gets its hint.
+template <class Check>
+void explain(const Check& check, const Matrix& found, const std::vector<Mistake>& mistakes,
+             double tolerance) {
+  try {
+    check();
+  } catch (const std::runtime_error& error) {
+    for (const Mistake& mistake : mistakes) {
+      if (close(found, mistake.result, tolerance)) throw KnownMistake(error.what(), mistake.hint);
+    }
+    throw;
+  }
 }
 
 void print_wrong(const Exercise& exercise, const std::exception& error, const std::string& hint) {
@@ -80,16 +94,15 @@ void expect_close(const std::string& what, const Matrix& found, const Matrix& wa
   }
 }
 
+void expect_close(const std::string& what, double found, double wanted,
+                  const std::vector<Mistake>& mistakes, double tolerance) {
+  explain([&] { expect_close(what, found, wanted, tolerance); }, Matrix(1, 1, found), mistakes,
+          tolerance);
+}
+
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
-                  const std::vector<Mistake>& mistakes) {
-  try {
-    expect_close(what, found, wanted);
-  } catch (const std::runtime_error& error) {
-    for (const Mistake& mistake : mistakes) {
-      if (close(found, mistake.result)) throw KnownMistake(error.what(), mistake.hint);
-    }
-    throw;
-  }
+                  const std::vector<Mistake>& mistakes, double tolerance) {
+  explain([&] { expect_close(what, found, wanted, tolerance); }, found, mistakes, tolerance);
 }
 
 void expect(bool condition, const std::string& what) {

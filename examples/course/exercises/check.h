@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples/course/matrix.h"
@@ -24,16 +25,20 @@ void expect_close(const std::string& what, double found, double wanted, double t
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
                   double tolerance = 1e-12);
 
-/// The result of a natural mistake, and the hint that names it.
+/// The result of a natural mistake, a matrix or a number, and the hint that names it.
 struct Mistake {
   Matrix result;
   std::string hint;
+  Mistake(Matrix wrong, std::string names) : result(std::move(wrong)), hint(std::move(names)) {}
+  Mistake(double wrong, std::string names) : result(1, 1, wrong), hint(std::move(names)) {}
 };
 
 /// As above; if `found` is the result of a mistake, the mistake's hint is printed instead of the
 /// exercise's.
+void expect_close(const std::string& what, double found, double wanted,
+                  const std::vector<Mistake>& mistakes, double tolerance = 1e-12);
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
-                  const std::vector<Mistake>& mistakes);
+                  const std::vector<Mistake>& mistakes, double tolerance = 1e-12);
 
 /// Throws an error with the text `what` unless `condition` holds.
 void expect(bool condition, const std::string& what);

@@ -1,11 +1,11 @@
-// Mistakes, and how the hint begins that each must get.
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-// 1: the products are divided by d
-// 2: the products are not divided
-// 3: each column adds up to 1
-// 4: all weights together add up to 1
-// 5: the weights mix keys
-// 6: queries and keys are exchanged
+// width: the products are divided by d
+// undivided: the products are not divided
+// columns: each column adds up to 1
+// all: all weights together add up to 1
+// keys: the weights mix keys
+// exchanged: queries and keys are exchanged
 #include "examples/course/exercises/001_one_head.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
 
 Matrix scaled_scores(const Matrix& q, const Matrix& k) {
   const auto d = static_cast<double>(q.columns());
-  const double divisor = planted(1) ? d : planted(2) ? 1 : std::sqrt(d);
+  const double divisor = planted("width") ? d : planted("undivided") ? 1 : std::sqrt(d);
   Matrix scores(q.rows(), k.rows());
   for (index_t i = 0; i < scores.rows(); ++i) {
     for (index_t j = 0; j < scores.columns(); ++j) {
@@ -47,7 +47,7 @@ Matrix weights_of(const Matrix& scores) {
       double sum = 0;
       for (index_t r = 0; r < scores.rows(); ++r) {
         for (index_t c = 0; c < scores.columns(); ++c) {
-          const bool is_added = planted(4) || (planted(3) ? c == j : r == i);
+          const bool is_added = planted("all") || (planted("columns") ? c == j : r == i);
           if (is_added) sum += std::exp(scores(r, c));
         }
       }
@@ -59,8 +59,8 @@ Matrix weights_of(const Matrix& scores) {
 
 Matrix head(const Matrix& x, const Matrix& w_query, const Matrix& w_key, const Matrix& w_value) {
   const Matrix q = product(x, w_query), k = product(x, w_key);
-  const Matrix scores = planted(6) ? scaled_scores(k, q) : scaled_scores(q, k);
-  return product(weights_of(scores), planted(5) ? k : product(x, w_value));
+  const Matrix scores = planted("exchanged") ? scaled_scores(k, q) : scaled_scores(q, k);
+  return product(weights_of(scores), planted("keys") ? k : product(x, w_value));
 }
 
 }  // namespace tessera::exercises

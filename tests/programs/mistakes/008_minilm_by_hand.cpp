@@ -1,11 +1,12 @@
-// Planted one at a time: a mistake's number, and how its hint begins.
-// 1: row i is row ids[i] of words
-// 2: the position is i
-// 3: row 0 of types is added
-// 4: scores are divided by sqrt(d)
-// 5: d is a head's width
-// 6: the embeddings have a norm
-// 7: each of attention's four products has a bias
+// Mistakes that can be planted, and how the hint begins that each must get.
+//
+// row: row i is row ids[i] of words
+// id: the position is i
+// no_type: row 0 of types is added
+// undivided: scores are divided by sqrt(d)
+// full_width: d is a head's width
+// no_norm: the embeddings have a norm
+// no_bias: each of attention's four products has a bias
 #include "examples/course/exercises/008_minilm_by_hand.h"
 
 #include <cmath>
@@ -20,8 +21,8 @@ Matrix embedded(const std::vector<index_t>& ids, const Matrix& words, const Matr
   for (index_t i = 0; i < x.rows(); ++i) {
     const index_t id = ids[static_cast<std::size_t>(i)];
     for (index_t c = 0; c < x.columns(); ++c) {
-      x(i, c) = words(planted(1) ? i : id, c) + positions(planted(2) ? id : i, c) +
-                (planted(3) ? 0 : types(0, c));
+      x(i, c) = words(planted("row") ? i : id, c) + positions(planted("id") ? id : i, c) +
+                (planted("no_type") ? 0 : types(0, c));
     }
   }
   return x;
@@ -29,7 +30,7 @@ Matrix embedded(const std::vector<index_t>& ids, const Matrix& words, const Matr
 
 Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads) {
   const index_t d = q.columns() / heads;
-  const index_t scaled_by = planted(4) ? 1 : planted(5) ? q.columns() : d;
+  const index_t scaled_by = planted("undivided") ? 1 : planted("full_width") ? q.columns() : d;
   Matrix y(q.rows(), q.columns());
   for (index_t begin = 0; begin < q.columns(); begin += d) {
     for (index_t i = 0; i < q.rows(); ++i) {
@@ -49,8 +50,8 @@ Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads
 
 index_t parameters_of_bert(const BertSizes& sizes) {
   const index_t d = sizes.width;
-  const index_t first_norm = planted(6) ? 0 : 2 * d;
-  const index_t attention = 4 * (d * d + (planted(7) ? 0 : d));
+  const index_t first_norm = planted("no_norm") ? 0 : 2 * d;
+  const index_t attention = 4 * (d * d + (planted("no_bias") ? 0 : d));
   const index_t feed_forward = 2 * d * sizes.hidden + sizes.hidden + d;
   return (sizes.words + sizes.positions + sizes.types) * d + first_norm +
          sizes.layers * (attention + feed_forward + 4 * d);

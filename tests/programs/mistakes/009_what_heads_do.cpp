@@ -1,11 +1,12 @@
-// Planted one at a time: a mistake's number, and how its hint begins.
-// 1: the length is that of W_O v, not of v
-// 2: a length is the root of the sum of the squares
-// 3: divide each row by its sum
-// 4: the head's columns of W_O
-// 5: the head's columns of its input
-// 6: half of each token stays where it is
-// 7: each layer is multiplied from the left
+// Mistakes that can be planted, and how the hint begins that each must get.
+//
+// unmapped: the length is that of W_O v, not of v
+// sum: a length is the root of the sum of the squares
+// undivided: divide each row by its sum
+// first_columns: the head's columns of W_O
+// first_input: the head's columns of its input
+// no_identity: half of each token stays where it is
+// right: each layer is multiplied from the left
 #include "examples/course/exercises/009_what_heads_do.h"
 
 #include <cmath>
@@ -23,12 +24,12 @@ double length_of(const Matrix& values, index_t j, const Matrix& w_o) {
   for (index_t r = 0; r < w_o.rows(); ++r) {
     double y = 0;
     for (index_t c = 0; c < w_o.columns(); ++c) {
-      y += planted(1) ? (c == r ? values(j, c) : 0) : w_o(r, c) * values(j, c);
+      y += planted("unmapped") ? (c == r ? values(j, c) : 0) : w_o(r, c) * values(j, c);
     }
     squares += y * y;
     sum += y;
   }
-  return planted(2) ? sum : std::sqrt(squares);
+  return planted("sum") ? sum : std::sqrt(squares);
 }
 
 Matrix product(const Matrix& a, const Matrix& b) {
@@ -51,7 +52,7 @@ Matrix value_shares(const Matrix& weights, const Matrix& values, const Matrix& w
       shares(i, j) *= length_of(values, j, w_o);
       sum += shares(i, j);
     }
-    for (index_t j = 0; j < shares.columns(); ++j) shares(i, j) /= planted(3) ? 1 : sum;
+    for (index_t j = 0; j < shares.columns(); ++j) shares(i, j) /= planted("undivided") ? 1 : sum;
   }
   return shares;
 }
@@ -63,7 +64,8 @@ Matrix part_of_head(const Matrix& heads, const Matrix& w_o, index_t head, index_
     for (index_t r = 0; r < part.columns(); ++r) {
       for (index_t c = 0; c < d; ++c) {
         const index_t column = head * d + c;
-        part(i, r) += heads(i, planted(5) ? c : column) * w_o(r, planted(4) ? c : column);
+        part(i, r) += heads(i, planted("first_input") ? c : column) *
+                      w_o(r, planted("first_columns") ? c : column);
       }
     }
   }
@@ -76,10 +78,10 @@ Matrix rollout(const std::vector<Matrix>& weights) {
   for (index_t i = 0; i < tokens; ++i) flow(i, i) = 1;
   for (const Matrix& layer : weights) {
     Matrix passed = layer;
-    for (index_t i = 0; i < tokens && !planted(6); ++i) {
+    for (index_t i = 0; i < tokens && !planted("no_identity"); ++i) {
       for (index_t j = 0; j < tokens; ++j) passed(i, j) = (layer(i, j) + (i == j ? 1 : 0)) / 2;
     }
-    flow = planted(7) ? product(flow, passed) : product(passed, flow);
+    flow = planted("right") ? product(flow, passed) : product(passed, flow);
   }
   return flow;
 }

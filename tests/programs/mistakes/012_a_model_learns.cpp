@@ -1,11 +1,11 @@
-// Mistakes, and how the hint begins that each must get.
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-// 1: this is the loss of equal guesses
-// 2: this is the logarithm to base 2
-// 3: this is -log of the largest share
-// 4: all classes count alike
-// 5: this is the sum of the losses
-// 6: 0 times log 0 is NaN
+// equal: this is the loss of equal guesses
+// base_2: this is the logarithm to base 2
+// largest: this is -log of the largest share
+// classes: all classes count alike
+// total: this is the sum of the losses
+// zero: 0 times log 0 is NaN
 #include "examples/course/exercises/012_a_model_learns.h"
 
 #include <algorithm>
@@ -20,15 +20,15 @@ double base_rate(const std::vector<index_t>& counts) {
   double total = 0;
   for (const index_t count : counts) total += static_cast<double>(count);
   const auto largest = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
-  if (planted(1)) return std::log(classes);
-  if (planted(3)) return -std::log(largest / total);
+  if (planted("equal")) return std::log(classes);
+  if (planted("largest")) return -std::log(largest / total);
   double loss = 0;
   for (const index_t count : counts) {
     const double share = static_cast<double>(count) / total;
-    const double part = planted(2) ? std::log2(share) : std::log(share);
-    if (count > 0 || planted(6)) loss -= (planted(4) ? 1 / classes : share) * part;
+    const double part = planted("base_2") ? std::log2(share) : std::log(share);
+    if (count > 0 || planted("zero")) loss -= (planted("classes") ? 1 / classes : share) * part;
   }
-  return planted(5) ? loss * total : loss;
+  return planted("total") ? loss * total : loss;
 }
 
 }  // namespace tessera::exercises

@@ -1,21 +1,21 @@
-// The solution with natural mistakes, and what the check says of each:
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-//   scalar: a multiply-add computes loop.numbers products
-//   flops: a multiply-add is one instruction, though two operations
-//   unit: GHz are cycles per nanosecond
-//   sum: ports work at the same time
-//   wait: a sum waits `latency` cycles
-//   alone: while a sum waits, the other chains start
-//   stale: sums must start at 0
-//   short: the last k is missing
-//   assign: the products over k must be added
-//   half: a tile has two vectors of columns
-//   packed: row k of B is at b + k * b_row
-//   turned: A[r][k] is a[r * a_row + k]
+// scalar: a multiply-add computes loop.numbers products
+// flops: a multiply-add is one instruction, though two operations
+// unit: GHz are cycles per nanosecond
+// sum: ports work at the same time
+// wait: a sum waits `latency` cycles
+// alone: while a sum waits, the other chains start
+// stale: sums must start at 0
+// short: the last k is missing
+// assign: the products over k must be added
+// half: a tile has two vectors of columns
+// packed: row k of B is at b + k * b_row
+// turned: A[r][k] is a[r * a_row + k]
 #include <algorithm>
 
 #include "examples/course/exercises/013_matmul_ladder.h"
-#include "examples/course/exercises/mistakes.h"
+#include "tests/programs/mistakes/planted.h"
 
 namespace tessera::exercises {
 

@@ -1,21 +1,21 @@
-// The solution with natural mistakes, and what the check says of each:
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-//   output: O keeps its old terms
-//   sum: l keeps its old terms
-//   neither: m rises, but l and O keep their old terms
-//   inverse: the factor is exp(m - m'), below 1
-//   largest: m must rise to the largest score
-//   plain: weights are exp(s - m), not exp(s)
-//   fall: m must not fall
-//   scale: scores must be divided by sqrt(d)
-//   last: the last tile, which has fewer keys, is missing
-//   divide: O must be divided by l
-//   head: each head has q, k and v of its own
+// output: O keeps its old terms
+// sum: l keeps its old terms
+// neither: m rises, but l and O keep their old terms
+// inverse: the factor is exp(m - m'), below 1
+// largest: m must rise to the largest score
+// plain: weights are exp(s - m), not exp(s)
+// fall: m must not fall
+// scale: scores must be divided by sqrt(d)
+// last: the last tile, which has fewer keys, is missing
+// divide: O must be divided by l
+// head: each head has q, k and v of its own
 #include <algorithm>
 #include <cmath>
 
 #include "examples/course/exercises/014_attention_ladder.h"
-#include "examples/course/exercises/mistakes.h"
+#include "tests/programs/mistakes/planted.h"
 
 namespace tessera::exercises {
 

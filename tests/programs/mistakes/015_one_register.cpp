@@ -1,19 +1,19 @@
-// The solution with natural mistakes, and what the check says of each:
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-//   early: step p itself is missing
-//   assign: earlier steps are missing
-//   column: lane j is row j of k
-//   turned: row i is row i of q
-//   all: these are the scores
-//   wrap: lanes after the last key are 0
-//   sums: a row of the panel and the copied element
-//   element: the panel's row needs `vectors` registers
-//   panel: the panel's row needs `vectors` registers
-//   one: each row has `vectors` registers
+// early: step p itself is missing
+// assign: earlier steps are missing
+// column: lane j is row j of k
+// turned: row i is row i of q
+// all: these are the scores
+// wrap: lanes after the last key are 0
+// sums: a row of the panel and the copied element
+// element: the panel's row needs `vectors` registers
+// panel: the panel's row needs `vectors` registers
+// one: each row has `vectors` registers
 #include <algorithm>
 
 #include "examples/course/exercises/015_one_register.h"
-#include "examples/course/exercises/mistakes.h"
+#include "tests/programs/mistakes/planted.h"
 
 namespace tessera::exercises {
 

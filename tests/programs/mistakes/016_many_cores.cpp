@@ -1,23 +1,23 @@
-// The solution with natural mistakes, and what the check says of each:
+// Mistakes that can be planted, and how the hint begins that each must get.
 //
-//   small: both orders give the same
-//   double: the orders differ in float64, but not in float32
-//   overflow: a sum overflows
-//   stale: a sum must start at 0
-//   cut: x is cut into equal pieces
-//   longer: a chunk ends before the first element of the next
-//   first: the first element of a chunk is missing
-//   last: the last chunk, which is shorter, is missing
-//   all: must not write chunk
-//   wide: the sum is in float64; the wanted one rounds
-//   dropped: the last one, without a neighbour, is dropped
-//   chain: this is the sum in order
+// small: both orders give the same
+// double: the orders differ in float64, but not in float32
+// overflow: a sum overflows
+// stale: a sum must start at 0
+// cut: x is cut into equal pieces
+// longer: a chunk ends before the first element of the next
+// first: the first element of a chunk is missing
+// last: the last chunk, which is shorter, is missing
+// all: a part writes only its own chunks
+// wide: the sum is in float64; the wanted one rounds
+// dropped: the last one, without a neighbour, is dropped
+// chain: this is the sum in order
 #include "examples/course/exercises/016_many_cores.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "examples/course/exercises/mistakes.h"
+#include "tests/programs/mistakes/planted.h"
 
 namespace tessera::exercises {
 

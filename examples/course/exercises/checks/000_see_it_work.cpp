@@ -34,11 +34,10 @@ void attention_is_a_product() {
 
 void the_share_is_a_mean() {
   const Matrix weights = {{0.1, 0.9}, {0.6, 0.4}};
-  expect_close(
-      "share_on_anti_diagonal of {{0.1, 0.9}, {0.6, 0.4}}",
-      Matrix(1, 1, share_on_anti_diagonal(weights)), {{0.75}},
-      {{{{0.25}}, "this is the main diagonal; the anti-diagonal starts in the upper right"},
-       {{{1.5}}, "this is the sum; divide it by the number of places"}});
+  expect_close("share_on_anti_diagonal of {{0.1, 0.9}, {0.6, 0.4}}",
+               share_on_anti_diagonal(weights), 0.75,
+               {{0.25, "this is the main diagonal; the anti-diagonal starts in the upper right"},
+                {1.5, "this is the sum; divide it by the number of places"}});
   expect_close("share_on_anti_diagonal of perfect weights",
                share_on_anti_diagonal({{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}), 1);
 }

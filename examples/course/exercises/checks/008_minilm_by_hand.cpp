@@ -67,7 +67,7 @@ void the_parameters_are_counted() {
     const models::TokenEncoder model(options);
     const index_t wanted =
         sizes.layers > 0 ? nn::parameter_count(model) : nn::parameter_count(model.embeddings);
-    const auto number = [](index_t n) { return Matrix{{static_cast<double>(n)}}; };
+    const auto number = [](index_t n) { return static_cast<double>(n); };
     expect_close(str_cat("parameters_of_bert, ", sizes.layers, " layers"),
                  number(parameters_of_bert(sizes)), number(wanted),
                  {{number(wanted - 2 * sizes.width), "the embeddings have a norm of 2 D numbers"},

@@ -7,7 +7,7 @@
 
 #include "bench/ladders.h"
 #include "bench/probe_loops.h"
-#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/check.h"
 #include "examples/course/exercises/timing.h"
 #include "tensor/random.h"
 
@@ -23,7 +23,7 @@ void time_is_the_slowest_port() {
     const double scale = 1e6 / loop.numbers / core.ghz * 1e-6;
     const double no_wait =
         std::max({1 / core.multiply_adds, loop.loads / core.loads, loop.stores / core.stores});
-    expect_no_mistake<double>(
+    expect_close(
         what, predicted_ms(loop, core, 1e6), wanted,
         {{wanted * loop.numbers, "a multiply-add computes loop.numbers products"},
          {wanted * 2, "a multiply-add is one instruction, though two operations"},
@@ -91,7 +91,7 @@ void a_tile_is_a_product() {
     for (index_t j = 0; j < n; ++j)
       found(i, j) = static_cast<double>(c[static_cast<std::size_t>(i * n + j)]);
   }
-  expect_no_mistake<Matrix>(
+  expect_close(
       "multiply_tile", found, wanted,
       {{stale, "sums must start at 0, not at what C held"},
        {product(m, n, depth - 1, right), "the last k is missing"},

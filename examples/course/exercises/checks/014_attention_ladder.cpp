@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bench/ladders.h"
-#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/check.h"
 #include "examples/course/exercises/timing.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -31,7 +31,7 @@ void a_tile_is_added() {
     take_tile(x, {second, second}, {{0, 1}, {0, 1}});
     return row_of(x);
   };
-  expect_no_mistake<Matrix>(
+  expect_close(
       "take_tile of score 0, then twice log 4: m, l, O", both(low, high), {{high, 2.25, 0.25, 2}},
       {{{{high, 2.25, 1, 2}}, "O keeps its old terms: multiply them by exp(m - m') too"},
        {{{high, 3, 0.25, 2}}, "l keeps its old terms: multiply them by exp(m - m') too"},
@@ -40,10 +40,10 @@ void a_tile_is_added() {
        {{{low, 9, 1, 8}}, "m must rise to the largest score so far"},
        {{{high, 9, 1, 8}}, "weights are exp(s - m), not exp(s)"},
        {{{high, 2, 0, 2}}, "the older terms are lost"}});
-  expect_no_mistake<Matrix>(
-      "take_tile of score log 4, then twice 0: m, l, O", both(high, low), {{high, 1.5, 1, 0.5}},
-      {{{{low, 6, 4, 2}}, "m must not fall: it is the largest score of all tiles so far"},
-       {{{high, 1.5, 4, 0.5}}, "exp(m - m') is 1 if m does not rise"}});
+  expect_close("take_tile of score log 4, then twice 0: m, l, O", both(high, low),
+               {{high, 1.5, 1, 0.5}},
+               {{{{low, 6, 4, 2}}, "m must not fall: it is the largest score of all tiles so far"},
+                {{{high, 1.5, 4, 0.5}}, "exp(m - m') is 1 if m does not rise"}});
 }
 
 /// Random numbers for a task of this size, and room for its output.
@@ -109,7 +109,7 @@ void tiles_are_attention() {
     attend(x.task());
     const double scale = 1 / std::sqrt(static_cast<double>(width));
     const index_t whole = tokens < 128 ? tokens : tokens / 128 * 128;
-    expect_no_mistake<Matrix>(
+    expect_close(
         str_cat("attend, T = ", tokens, ", d = ", width),
         Matrix(tokens, 2 * width, std::vector<double>(x.out.begin(), x.out.end())),
         attention_of(x, {tokens, scale}),

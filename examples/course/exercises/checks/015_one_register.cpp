@@ -1,6 +1,6 @@
 #include "examples/course/exercises/015_one_register.h"
 
-#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/check.h"
 #include "tensor/error.h"
 
 namespace tessera::exercises {
@@ -12,7 +12,7 @@ const Matrix kKeys = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
 
 void lanes_are_keys() {
   // Row 2 of the lesson after p = 1, and what else one may take for it.
-  expect_no_mistake<Matrix>(
+  expect_close(
       "register_after(q, k, 2, 1, 8)", register_after(kQueries, kKeys, 2, 1, 8),
       {{1, 12, 7, 0, 0, 0, 0, 0}},
       {{{{0, 8, 4, 0, 0, 0, 0, 0}}, "step p itself is missing"},
@@ -29,14 +29,13 @@ void lanes_are_keys() {
 void registers_are_full() {
   const auto expect_rows = [](index_t registers, index_t vectors, index_t wanted) {
     const auto rows = [](index_t x) { return static_cast<double>(x); };
-    expect_no_mistake<double>(
-        str_cat("largest_rows(", registers, ", ", vectors, ")"),
-        rows(largest_rows(registers, vectors)), rows(wanted),
-        {{rows(registers / vectors),
-          "a row of the panel and the copied element need registers too"},
-         {rows((registers - 1) / vectors),
-          "the panel's row needs `vectors` registers, and the copied element one more"},
-         {rows(registers - vectors - 1), "each row has `vectors` registers of sums"}});
+    expect_close(str_cat("largest_rows(", registers, ", ", vectors, ")"),
+                 rows(largest_rows(registers, vectors)), rows(wanted),
+                 {{rows(registers / vectors),
+                   "a row of the panel and the copied element need registers too"},
+                  {rows((registers - 1) / vectors),
+                   "the panel's row needs `vectors` registers, and the copied element one more"},
+                  {rows(registers - vectors - 1), "each row has `vectors` registers of sums"}});
   };
   expect_rows(16, 2, 6);   // AVX2: the library's tile
   expect_rows(32, 2, 14);  // AVX-512: the library's tile has 12

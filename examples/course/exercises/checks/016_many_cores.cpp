@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "examples/course/exercises/mistakes.h"
+#include "examples/course/exercises/check.h"
 #include "tensor/error.h"
 #include "tensor/random.h"
 
@@ -14,20 +14,21 @@ namespace {
 
 void order_matters() {
   const auto [a, b, c] = three_numbers();
-  const std::string numbers = str_cat("three_numbers: ", a, ", ", b, ", ", c, ": ");
-  expect(std::isfinite(a) && std::isfinite(b) && std::isfinite(c), numbers + "they must be finite");
+  const std::string numbers = str_cat("three_numbers: ", a, ", ", b, ", ", c);
+  expect(std::isfinite(a) && std::isfinite(b) && std::isfinite(c), numbers + ": must be finite");
   const float left = a + b;
   const float right = b + c;
   const float first = left + c;
   const float second = a + right;
-  expect(std::isfinite(first) && std::isfinite(second),
-         numbers + "a sum overflows: infinity and NaN do not count");
+  const std::string sums = str_cat(numbers, ": sums must differ, got ", first, " and ", second);
+  expect(std::isfinite(first) && std::isfinite(second), sums,
+         "a sum overflows: infinity and NaN do not count");
   std::array<float, 3> sorted = {a, b, c};
   std::sort(sorted.begin(), sorted.end());
-  expect(first != second || sorted != std::array<float, 3>{0.1F, 0.2F, 0.3F},
-         numbers + "the orders differ in float64, but not in float32");
-  expect(first != second,
-         numbers + "both orders give the same; one number must be so large that another is lost");
+  expect(first != second || sorted != std::array<float, 3>{0.1F, 0.2F, 0.3F}, sums,
+         "the orders differ in float64, but not in float32");
+  expect(first != second, sums,
+         "both orders give the same; one number must be so large that another is lost");
 }
 
 /// The sum of x[begin], ..., in order, added to `sum`.
@@ -79,10 +80,12 @@ std::vector<float> by_parts(const std::vector<float>& x, std::size_t parts, std:
     for (std::size_t c = 0; c < count; ++c) {
       const bool is_mine = count * part / parts <= c && c < count * (part + 1) / parts;
       expect(is_mine || written[c] == kHeld,
-             str_cat("sum_chunks: part ", part, " of ", parts, " must not write chunk ", c,
-                     ", which belongs to another thread"));
+             str_cat("sum_chunks: part ", part, " of ", parts, ": chunk ", c, " must be ", kHeld,
+                     ", got ", written[c]),
+             "a part writes only its own chunks; the others belong to other threads");
       expect(!is_mine || c + 1 < count || written[c] != kHeld,
-             "sum_chunks: the last chunk, which is shorter, is missing");
+             str_cat("sum_chunks: chunk ", c, " must be a sum, got what it held"),
+             "the last chunk, which is shorter, is missing");
       if (is_mine) chunks[c] = written[c];
     }
   }
@@ -93,17 +96,16 @@ void chunks_do_not_depend_on_parts() {
   const std::vector<float> x = random_numbers(5 * kChunk + 7);
   const Chunks chunks(x, 6);
   for (const std::size_t parts : {1U, 2U, 3U, 8U}) {
-    expect_no_mistake<Matrix>(
-        str_cat("sum_chunks in ", parts, " parts"), row_of(by_parts(x, parts, 6)),
-        row_of(chunks.wanted),
-        {{row_of(chunks.stale), "a sum must start at 0, not at what chunks[c] held"},
-         {row_of(chunks.cut),
-          "x is cut into equal pieces; chunks have kChunk numbers, whatever the size"},
-         {row_of(chunks.longer), "a chunk ends before the first element of the next"},
-         {row_of(chunks.without_first), "the first element of a chunk is missing"},
-         {row_of(chunks.exact),
-          "the sum is in float64; the wanted one rounds after each addition"}},
-        0);
+    expect_close(str_cat("sum_chunks in ", parts, " parts"), row_of(by_parts(x, parts, 6)),
+                 row_of(chunks.wanted),
+                 {{row_of(chunks.stale), "a sum must start at 0, not at what chunks[c] held"},
+                  {row_of(chunks.cut),
+                   "x is cut into equal pieces; chunks have kChunk numbers, whatever the size"},
+                  {row_of(chunks.longer), "a chunk ends before the first element of the next"},
+                  {row_of(chunks.without_first), "the first element of a chunk is missing"},
+                  {row_of(chunks.exact),
+                   "the sum is in float64; the wanted one rounds after each addition"}},
+                 0);
   }
 }
 
@@ -112,15 +114,11 @@ void the_tree_is_fixed() {
   expect_close("sum_tree of one", static_cast<double>(sum_tree({3})), 3);
   const std::vector<float> x = {1, 1e8F, -1e8F, 1, 1};
   // ((1 + 1e8) + (-1e8 + 1)) + 1, and what other orders make of it
-  const auto mistake = [](double result, const char* says) {
-    return Mistake<double>{result, says};
-  };
-  expect_no_mistake<double>(
-      "sum_tree of 1, 1e8, -1e8, 1, 1", static_cast<double>(sum_tree(x)), 1,
-      {mistake(0, "the last one, without a neighbour, is dropped"),
-       mistake(2, "this is the sum in order: a chain, not a tree of neighbours"),
-       mistake(3, "the sum is in float64, or in an order of its own")},
-      0);
+  expect_close("sum_tree of 1, 1e8, -1e8, 1, 1", static_cast<double>(sum_tree(x)), 1,
+               {{0, "the last one, without a neighbour, is dropped"},
+                {2, "this is the sum in order: a chain, not a tree of neighbours"},
+                {3, "the sum is in float64, or in an order of its own"}},
+               0);
   const std::vector<float> y = random_numbers(7);
   const float left = (y[0] + y[1]) + (y[2] + y[3]);
   const float right = (y[4] + y[5]) + y[6];
