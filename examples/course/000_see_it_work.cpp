@@ -17,6 +17,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/models.h"
 
 using namespace tessera;

@@ -20,7 +20,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/pages/chart.h"
 #include "tensor/ops/ops.h"
 

@@ -18,6 +18,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "nn/attention.h"
 #include "tensor/ops/ops.h"
 

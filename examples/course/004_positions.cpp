@@ -17,6 +17,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
 #include "nn/positional_encoding.h"

@@ -21,6 +21,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/encoder.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/rearrange.h"

@@ -28,6 +28,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/hugging_face/sentence_modules.h"
 #include "models/pooling.h"
 #include "models/text/tokenizers.h"

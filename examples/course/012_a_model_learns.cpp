@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "models/models.h"
 #include "models/pages/chart.h"
 

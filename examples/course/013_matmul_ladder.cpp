@@ -180,7 +180,7 @@ void draw(const std::string& folder) {
     kSteps[i].run(size, trace);
     const double x = 20 + static_cast<double>(i % 3) * 230;
     const double y = 30 + static_cast<double>(i / 3) * 200;
-    drawing.text(x, y - 10, str_cat(i, ": ", kSteps[i].idea), "h");
+    drawing.text(x, y - 10, str_cat(i, ": ", kSteps[i].idea), "t i");
     const double left = x + static_cast<double>(size.k * kCell) + 12;
     const double top = y + static_cast<double>(size.k * kCell) + 12;
     draw_matrix(drawing, left, y, trace.b, size.n, "b");
@@ -190,10 +190,10 @@ void draw(const std::string& folder) {
       const index_t at = trace.corners[n];
       drawing.text(left + static_cast<double>((at % size.n + size.panel() / 2) * kCell),
                    top + static_cast<double>(at / size.n * kCell) + 15, str_cat(n + 1),
-                   n == 0 ? "h m" : "s m");
+                   n == 0 ? "t" : "s");
     }
-    drawing.text(x, y + 14, "B", "s");
-    drawing.text(x, top - 6, "A", "s");
+    drawing.text(x, y + 14, "B", "s i");
+    drawing.text(x, top - 6, "A", "s i");
   }
   drawing.write(folder, "013_steps.svg");
 }

@@ -88,9 +88,9 @@ void draw(const std::string& folder) {
   for (std::size_t n = 0; n < kSteps.size(); ++n) {
     const double x = 40 + static_cast<double>(n % 3) * 210;
     const double y = 60 + static_cast<double>(n / 3) * 200;
-    drawing.text(x, y - 26, kSteps[n].idea, "h");
-    drawing.text(x + 72, y - 8, "keys", "s m");
-    drawing.text(x - 6, y + 12, "q", "s m");
+    drawing.text(x, y - 26, kSteps[n].idea, "t i");
+    drawing.text(x + 72, y - 8, "keys", "s");
+    drawing.text(x - 6, y + 12, "q", "s");
     drawing.box(x, y, kTokens * kCell, kTokens * kCell);
     const auto fill = [&](const Block& block, const char* kind) {
       for (index_t i = block.query; i < block.query + block.queries; ++i) {
@@ -104,9 +104,9 @@ void draw(const std::string& folder) {
     fill(kSteps[n].made, "d");
   }
   drawing.box(466, 270, 14, 14, "c");
-  drawing.text(488, 282, "in memory", "s");
+  drawing.text(488, 282, "in memory", "s i");
   drawing.box(466, 296, 14, 14, "d");
-  drawing.text(488, 308, "in the inner loop", "s");
+  drawing.text(488, 308, "in the inner loop", "s i");
   drawing.write(folder, "014_scores.svg");
 }
 

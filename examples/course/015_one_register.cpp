@@ -55,9 +55,9 @@ void draw_register(Drawing& drawing, double x, double y, const std::array<double
   for (int lane = 0; lane < kLanes; ++lane) {
     const double left = x + lane * kLane;
     const bool is_used = lane < 3;
-    drawing.box(left, y, kLane, 24, has_our_lane && lane == 2 ? "d" : is_used ? kind : "n");
+    drawing.box(left, y, kLane, 24, has_our_lane && lane == 2 ? "d" : is_used ? kind : "f");
     const double value = is_used ? values[static_cast<std::size_t>(lane)] : 0;
-    drawing.text(left + kLane / 2, y + 17, str_cat(value), is_used ? "m" : "s m");
+    drawing.text(left + kLane / 2, y + 17, str_cat(value), is_used ? "" : "s");
   }
 }
 
@@ -66,15 +66,15 @@ void draw(const std::string& folder) {
   Drawing drawing("The three registers after each step: the scores of the first lesson", 800, 250);
   for (index_t p = 0; p < 3; ++p) {
     const double x = 60 + 240 * static_cast<double>(p);
-    drawing.text(x, 24, str_cat("p = ", p), "h");
-    drawing.text(x, 44, "row of the panel: k[0], k[1], k[2]", "s");
+    drawing.text(x, 24, str_cat("p = ", p), "t i");
+    drawing.text(x, 44, "row of the panel: k[0], k[1], k[2]", "s i");
     draw_register(drawing, x, 52, {kKeys(0, p), kKeys(1, p), kKeys(2, p)}, "b", false);
-    drawing.text(x, 104, "the sums of rows 0, 1, 2 after it", "s");
+    drawing.text(x, 104, "the sums of rows 0, 1, 2 after it", "s i");
     const Matrix sums = sums_before(p + 1);
     for (index_t i = 0; i < 3; ++i) {
       const double y = 112 + 42 * static_cast<double>(i);
       drawing.box(x - 40, y, 24, 24, "a");
-      drawing.text(x - 28, y + 17, str_cat(kQueries(i, p)), "m");
+      drawing.text(x - 28, y + 17, str_cat(kQueries(i, p)));
       drawing.arrow(x - 14, y + 12, x - 2, y + 12);
       draw_register(drawing, x, y, {sums(i, 0), sums(i, 1), sums(i, 2)}, "c", i == 0);
     }

@@ -109,26 +109,26 @@ void draw(const std::string& folder) {
   const std::vector<std::string> kinds = {"a", "b", "d"};
   for (std::size_t parts = 1; parts <= 3; ++parts) {
     const double top = 30 + 125 * static_cast<double>(parts - 1);
-    drawing.text(20, top, parts == 1 ? "1 part" : str_cat(parts, " parts"), "h");
+    drawing.text(20, top, parts == 1 ? "1 part" : str_cat(parts, " parts"), "t i");
     const std::vector<float> sums = running_sums(parts);
     for (std::size_t i = 0; i < kTerms.size(); ++i) {
       const double x = 20 + 80 * static_cast<double>(i);
       std::size_t part = 0;
       while (begin_of(part + 1, parts, kTerms.size()) <= i) ++part;
       drawing.box(x, top + 10, 60, 26, kinds[part]);
-      drawing.text(x + 30, top + 28, short_number(kTerms[i]), "m");
+      drawing.text(x + 30, top + 28, short_number(kTerms[i]));
       drawing.box(x, top + 60, 60, 26, kinds[part]);
-      drawing.text(x + 30, top + 78, short_number(sums[i]), "m");
+      drawing.text(x + 30, top + 78, short_number(sums[i]));
       drawing.arrow(x + 30, top + 38, x + 30, top + 58);
       if (i + 1 == kTerms.size() || begin_of(part + 1, parts, kTerms.size()) == i + 1) {
-        drawing.text(x + 30, top + 100, "sum of the part", "s m");
+        drawing.text(x + 30, top + 100, "sum of the part", "s");
       } else {
         drawing.arrow(x + 61, top + 73, x + 79, top + 73);
       }
     }
     drawing.box(550, top + 60, 60, 26, "c");
-    drawing.text(580, top + 78, short_number(sum_of(parts)), "h m");
-    drawing.text(580, top + 50, "total", "s m");
+    drawing.text(580, top + 78, short_number(sum_of(parts)), "t");
+    drawing.text(580, top + 50, "total", "s");
     drawing.arrow(482, top + 73, 548, top + 73);
   }
   drawing.write(folder, "016_sums.svg");

@@ -1,28 +1,24 @@
 #include "examples/course/drawing.h"
 
-#include <cstdio>
 #include <utility>
 
+#include "examples/course/svg.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
 namespace {
 
 // The colours of tensor/kernels/pictures.
-constexpr const char* kStyle =
+constexpr const char* kBoxes =
     "<style>\n"
-    "svg{--ground:#fff;--ink:#1f2328;--dim:#59636e;--line:#8c959f;--a:#fff1d6;--a-edge:#b35900;"
-    "--b:#ddf0ff;--b-edge:#0860ca;--c:#dcf5e0;--c-edge:#177a34;--d:#f1e6ff;--d-edge:#7d3fc4}\n"
-    "@media(prefers-color-scheme:dark){svg{--ground:#0d1117;--ink:#f0f6fc;--dim:#9198a1;"
-    "--line:#656c76;--a:#3d2a0e;--a-edge:#f0b458;--b:#0f2d4d;--b-edge:#6cb6ff;--c:#12351d;"
-    "--c-edge:#56d364;--d:#2f1d4a;--d-edge:#c297ff}}\n"
-    "text{font:14px system-ui,sans-serif;fill:var(--ink)}.s{font-size:12px;fill:var(--dim)}"
-    ".h{font-weight:600}.m{text-anchor:middle}\n"
+    "svg{--dim:#59636e;--a:#fff1d6;--a-edge:#b35900;--b:#ddf0ff;--b-edge:#0860ca;"
+    "--c:#dcf5e0;--c-edge:#177a34;--d:#f1e6ff;--d-edge:#7d3fc4}\n"
+    "@media(prefers-color-scheme:dark){svg{--dim:#9198a1;--a:#3d2a0e;--a-edge:#f0b458;"
+    "--b:#0f2d4d;--b-edge:#6cb6ff;--c:#12351d;--c-edge:#56d364;--d:#2f1d4a;--d-edge:#c297ff}}\n"
+    ".s{font-size:12px;fill:var(--dim)}"
     ".a{fill:var(--a);stroke:var(--a-edge)}.b{fill:var(--b);stroke:var(--b-edge)}"
     ".c{fill:var(--c);stroke:var(--c-edge)}.d{fill:var(--d);stroke:var(--d-edge)}"
-    ".n{fill:none;stroke:var(--line)}"
     ".p{fill:none;stroke:var(--ink);stroke-width:1.5;marker-end:url(#e)}\n"
     "</style>\n"
     "<defs><marker id=\"e\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
@@ -40,24 +36,15 @@ void Drawing::box(double x, double y, double width, double height, const std::st
 }
 
 void Drawing::text(double x, double y, const std::string& text, const std::string& kind) {
-  body_ += str_cat("<text class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\">", text, "</text>\n");
+  body_ += svg_text(x, y, text, kind);
 }
 
 void Drawing::arrow(double x, double y, double to_x, double to_y) {
   body_ += str_cat("<path class=\"p\" d=\"M", x, " ", y, "L", to_x, " ", to_y, "\"/>\n");
 }
 
-std::string Drawing::svg() const {
-  return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", width_, " ", height_,
-                 "\" width=\"", width_, "\" height=\"", height_, "\" role=\"img\">\n<title>",
-                 title_, "</title>\n", kStyle,
-                 "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body_,
-                 "</svg>\n");
-}
-
 void Drawing::write(const std::filesystem::path& folder, const std::string& name) const {
-  write_text(folder / name, svg());
-  std::printf("wrote %s\n", (folder / name).c_str());
+  write_picture(folder, name, svg_frame(title_, width_, height_, kBoxes + body_));
 }
 
 }  // namespace tessera::examples

@@ -6,18 +6,16 @@
 
 namespace tessera::examples {
 
-/// A picture that grows box by box. Kinds of boxes: "a" orange, "b" blue, "c" green, "d" violet, "n"
-/// no colour. Kinds of texts: "h" bold, "s" small, "m" centred, or several: "s m".
+/// A picture that grows box by box. Kinds of boxes: "a" orange, "b" blue, "c" green, "d" violet, "f"
+/// no colour. Kinds of texts: those of svg_text, and "s" small.
 class Drawing {
  public:
   /// `title` is for readers who cannot see the picture; sizes are in pixels.
   Drawing(std::string title, int width, int height);
 
-  void box(double x, double y, double width, double height, const std::string& kind = "n");
+  void box(double x, double y, double width, double height, const std::string& kind = "f");
   void text(double x, double y, const std::string& text, const std::string& kind = "");
   void arrow(double x, double y, double to_x, double to_y);
-
-  std::string svg() const;
 
   /// Writes the picture to folder/name, and prints that. **Errors**: as write_text.
   void write(const std::filesystem::path& folder, const std::string& name) const;

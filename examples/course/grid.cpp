@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "examples/course/svg.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
@@ -16,16 +16,6 @@ constexpr int kLevels = 16;  // of colours on each side of none
 constexpr int kLetter = 7;   // the width of a letter, about
 constexpr int kTop = 46;     // for a title and the name of an axis
 constexpr int kGap = 26;     // between panels
-
-constexpr const char* kStyle =
-    "<style>\n"
-    "svg{--ground:#fff;--ink:#1f2328;--line:#8c959f;--low:#b2182b;--high:#0860ca;--on:#fff}\n"
-    "@media(prefers-color-scheme:dark){svg{--ground:#0d1117;--ink:#f0f6fc;--line:#656c76;"
-    "--low:#ff7b72;--high:#6cb6ff;--on:#0d1117}}\n"
-    "text{font:13px system-ui,sans-serif;fill:var(--ink);text-anchor:middle}.t{font-weight:600}"
-    ".e{text-anchor:end}.o{fill:var(--on)}\n"
-    ".l{fill:var(--low)}.h{fill:var(--high)}.f{fill:none;stroke:var(--line)}\n"
-    "</style>\n";
 
 /// 0 for low, `levels` for high.
 int level_of(double value, double low, double high, int levels) {
@@ -64,10 +54,6 @@ std::string squares(const Matrix& m, const Picture& picture) {
                  text, "</g>\n");
 }
 
-std::string written(double x, double y, const std::string& text, const char* kind = "") {
-  return str_cat("<text class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\">", text, "</text>\n");
-}
-
 std::string number(double value, int digits) {
   std::array<char, 32> text;
   std::snprintf(text.data(), text.size(), "%.*f", digits, value);
@@ -87,9 +73,9 @@ std::string details(const Matrix& m, const Picture& picture) {
   std::string text = str_cat("<path class=\"f\" stroke-width=\".6\" d=\"", path, "\"/>\n");
   for (index_t i = 0; picture.digits >= 0 && i < m.rows(); ++i) {
     for (index_t j = 0; j < m.columns(); ++j) {
-      text += written((static_cast<double>(j) + 0.5) * side,
-                      (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits),
-                      std::abs(colour_of(m(i, j), picture)) > kLevels / 2 ? "o" : "");
+      text += svg_text((static_cast<double>(j) + 0.5) * side,
+                       (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits),
+                       std::abs(colour_of(m(i, j), picture)) > kLevels / 2 ? "o" : "");
     }
   }
   return text;
@@ -109,15 +95,15 @@ std::string drawn(const Panel& panel, const Picture& picture, int left, int top)
   const double height = static_cast<double>(panel.values.rows() * side);
   const int out = reach(panel.rows);
   std::string text = str_cat("<g transform=\"translate(", left, " ", top, ")\">\n");
-  text += written(width / 2, 26 - top, panel.title, "t");
-  text += written(width / 2, -6 - (panel.columns.empty() ? 0 : 16), panel.across + " &#8594;");
+  text += svg_text(width / 2, 26 - top, panel.title, "t");
+  text += svg_text(width / 2, -6 - (panel.columns.empty() ? 0 : 16), panel.across + " &#8594;");
   text += str_cat("<text transform=\"translate(", -8 - out, " ", height / 2,
                   ") rotate(-90)\">&#8592; ", panel.down, "</text>\n");
   for (std::size_t j = 0; j < panel.columns.size(); ++j) {
-    text += written((static_cast<double>(j) + 0.5) * side, -6, panel.columns[j]);
+    text += svg_text((static_cast<double>(j) + 0.5) * side, -6, panel.columns[j]);
   }
   for (std::size_t i = 0; i < panel.rows.size(); ++i) {
-    text += written(-6, (static_cast<double>(i) + 0.5) * side + 4, panel.rows[i], "e");
+    text += svg_text(-6, (static_cast<double>(i) + 0.5) * side + 4, panel.rows[i], "e");
   }
   return text + squares(panel.values, picture) + details(panel.values, picture) + "</g>\n";
 }
@@ -134,9 +120,8 @@ std::string legend(const Picture& picture, int left, int top) {
                     "\" width=\"14\" height=\"12\"/>\n");
   }
   text += str_cat("<path class=\"f\" d=\"M", begin, " 0h", 14 * kSteps, "v12H", begin, "z\"/>\n");
-  return text + written(begin - 6, 11, low, "e") +
-         str_cat("<text style=\"text-anchor:start\" x=\"", begin + 14 * kSteps + 6, "\" y=\"11\">",
-                 high, "</text>\n</g>\n");
+  return text + svg_text(begin - 6, 11, low, "e") +
+         svg_text(begin + 14 * kSteps + 6, 11, high, "i") + "</g>\n";
 }
 
 }  // namespace
@@ -172,21 +157,6 @@ std::string svg_picture(const Picture& picture) {
   body += legend(picture, kGap, bottom + 14);
   const int width = std::max(right, 220) + kGap / 2, height = bottom + 36;
   return svg_frame(picture.description, width, height, body);
-}
-
-std::string svg_frame(const std::string& description, int width, int height,
-                      const std::string& body) {
-  return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
-                 "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
-                 description, "</title>\n", kStyle,
-                 "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body,
-                 "</svg>\n");
-}
-
-void write_picture(const std::filesystem::path& folder, const std::string& name,
-                   const std::string& svg) {
-  write_text(folder / name, svg);
-  std::printf("wrote %s\n", (folder / name).c_str());
 }
 
 }  // namespace tessera::examples

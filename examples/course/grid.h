@@ -1,7 +1,6 @@
-// Matrices as pictures: in the terminal, and as .svg files.
+// Matrices as pictures: in the terminal and as SVG.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -35,14 +34,5 @@ struct Picture {
 
 /// The picture as SVG, for light and dark pages.
 std::string svg_picture(const Picture& picture);
-
-/// What is drawn in `body` as a whole SVG with the styles of svg_picture: the colours --ground, --ink,
-/// --low and --high, text in the middle of its place, bold text of class "t".
-std::string svg_frame(const std::string& description, int width, int height,
-                      const std::string& body);
-
-/// Writes a file of text to folder/name, and says so on standard output. **Errors**: as write_text.
-void write_picture(const std::filesystem::path& folder, const std::string& name,
-                   const std::string& svg);
 
 }  // namespace tessera::examples

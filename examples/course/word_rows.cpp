@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "examples/course/grid.h"
+#include "examples/course/svg.h"
 #include "tensor/error.h"
 
 namespace tessera::examples {
