@@ -2,6 +2,7 @@
 // down to a register: what they print is computed here, and the functions that the first names are where
 // it says.
 
+#include <cmath>
 #include <fstream>
 #include <iomanip>
 
@@ -49,7 +50,7 @@ struct Lesson {
   Tensor v = matmul(x, tensor({{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}}));
 };
 
-TEST(OneScore, OfTheNotebookAndTheOp) {
+TEST(OneScore, OfTheLessonAndTheOp) {
   const Lesson x;
   expect_line("q[0] = " + row(x.q.data<double>(), 3));
   expect_line("k[2] = " + row(x.k.data<double>() + 6, 3));
@@ -103,7 +104,7 @@ TEST(OneScore, OfTheFusedOp) {
   args.k = {.data = x.k.data<double>(), .token = 3};
   args.v = {.data = x.v.data<double>(), .token = 3};
   args.out = {.data = result.mutable_data<double>(), .token = 3};
-  args.scale = 1;
+  args.scale = 1 / std::sqrt(3.0);
   args.statistics = {maxima, scales};
   args.workers = 1;
   const auto& kernel = kernels::table().of<double>();
@@ -115,8 +116,7 @@ TEST(OneScore, OfTheFusedOp) {
   expect_line("l = " + row(&sum, 1, 6));
   expect_line("weight[0][2] = 1 / l = " + row(scales, 1, 6));
   expect_line("output[0] = " + row(result.data<double>(), 3, 6));
-  const AttentionResult same =
-      attention(x.q, x.k, x.v, {}, {.scale = 1.0, .weights = AttentionRequest{}});
+  const AttentionResult same = attention(x.q, x.k, x.v, {}, {.weights = AttentionRequest{}});
   EXPECT_EQ(row(same.weights.data<double>() + 2, 1, 6), row(scales, 1, 6));
 }
 

@@ -1,5 +1,9 @@
 #include "examples/course/exercises/004_positions.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "nn/relative_position.h"
@@ -13,22 +17,42 @@ namespace {
 
 using examples::to_matrix;
 
+/// The row with each sine where its cosine was.
+Matrix exchanged(Matrix row) {
+  for (index_t j = 0; j < row.columns(); j += 2) std::swap(row(0, j), row(0, j + 1));
+  return row;
+}
+
 void the_row_moves() {
   const Tensor table = sinusoidal_positions(60, 8, kFloat64);
   const auto row = [&](index_t position) {
     return to_matrix(table.slice(0, position, position + 1));
   };
-  expect_close("the row of position 0, moved by 0", moved(row(0), 0), row(0));
-  for (const index_t position : {0, 3, 50}) {
+  expect_close("the row of position 0, moved by 0", moved(row(0), 0), row(0),
+               {{exchanged(row(0)), "sine and cosine are exchanged: column 2k is the sine"}});
+  for (const index_t position : {3, 0, 50}) {
     for (const index_t distance : {1, 5, -3}) {
       if (position + distance < 0) continue;
       expect_close(str_cat("the row of position ", position, ", moved by ", distance),
-                   moved(row(position), distance), row(position + distance));
+                   moved(row(position), distance), row(position + distance),
+                   {{row(std::max<index_t>(position - distance, 0)),
+                     "the pairs turn backwards: b is added to the angle a, not subtracted"}});
     }
   }
 }
 
 void pairs_turn() {
+  const double cosine = std::cos(1), sine = std::sin(1);
+  expect_close(
+      "turned_interleaved of {{1, 0, 0, 0}, {1, 0, 0, 0}}",
+      turned_interleaved({{1, 0, 0, 0}, {1, 0, 0, 0}}), {{1, 0, 0, 0}, {cosine, sine, 0, 0}},
+      {{{{1, 0, 0, 0}, {cosine, -sine, 0, 0}}, "the pair turns backwards: b gains a sin t"},
+       {{{1, 0, 0, 0}, {cosine, cosine * sine, 0, 0}},
+        "b is computed from the new a: keep the old pair first"},
+       {{{1, 0, 0, 0}, {cosine, 0, sine, 0}},
+        "a pair is columns 2k and 2k + 1, not k and k + D / 2"},
+       {{{cosine, sine, 0, 0}, {std::cos(2), std::sin(2), 0, 0}},
+        "row 0 is at position 0, where nothing turns"}});
   Rng rng(1);
   const Tensor x = randn({20, 8}, kFloat64, rng);
   const nn::Rotary rotary({.interleaved = true}, 8);
@@ -39,7 +63,10 @@ void pairs_turn() {
 }
 
 void distances_are_subtracted() {
-  expect_close("alibi(2, 0, 8)", alibi(2, 0, 8), {{0, -0.5}, {-0.5, 0}});
+  expect_close("alibi(2, 0, 8)", alibi(2, 0, 8), {{0, -0.5}, {-0.5, 0}},
+               {{{{0, 0.5}, {0.5, 0}}, "far keys must get less: the bias is negative"},
+                {{{0, -1}, {-1, 0}}, "heads are counted from 0: the exponent has head + 1"},
+                {{{0, 0.5}, {-0.5, 0}}, "the distance is |i - j|, never negative"}});
   const Tensor biases = nn::Alibi(4)(7, 7);
   for (index_t head = 0; head < 4; ++head) {
     expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4),

@@ -17,7 +17,13 @@ using examples::to_matrix;
 
 void rms_norm_is_the_librarys() {
   expect_close("rms_norm of one row", rms_norm({{3, 4}}, {{1, 2}}, 0),
-               {{3 / std::sqrt(12.5), 8 / std::sqrt(12.5)}});
+               {{3 / std::sqrt(12.5), 8 / std::sqrt(12.5)}},
+               {{{{3. / 5, 8. / 5}}, "the root is of the mean of the squares, not of their sum"},
+                {{{-1, 2}}, "the mean is not subtracted: that is layer norm"},
+                {{{3 / std::sqrt(12.5), 4 / std::sqrt(12.5)}}, "each column has its weight"}});
+  const double outside = std::sqrt(12.5) + 12.5;
+  expect_close("rms_norm with eps = 12.5", rms_norm({{3, 4}}, {{1, 1}}, 12.5), {{0.6, 0.8}},
+               {{{{3 / outside, 4 / outside}}, "eps is added before the root"}});
   Rng rng(1);
   const Tensor x = randn({5, 6}, kFloat64, rng);
   nn::RmsNorm norm({.normalized_shape = {6}, .eps = 0.25});
@@ -27,6 +33,11 @@ void rms_norm_is_the_librarys() {
 }
 
 void the_gated_network_is_the_librarys() {
+  expect_close("gated_feed_forward of u = 2, g = -3", gated_feed_forward({{1}}, {{2}, {-3}}, {{1}}),
+               {{-6}}, {{{{0}}, "relu is of u only, the first F columns of x W1^T"}});
+  expect_close("gated_feed_forward of u = -2, g = -3",
+               gated_feed_forward({{1}}, {{-2}, {-3}}, {{1}}), {{0}},
+               {{{{6}}, "relu(u) is missing: a negative u gives 0"}});
   Rng rng(2);
   nn::FeedForward network({.d_model = 4, .dim_feedforward = 6, .bias = false, .gated = true}, rng);
   nn::convert(network, kFloat64);
@@ -40,9 +51,14 @@ void the_gated_network_is_the_librarys() {
 void the_parameters_are_counted() {
   for (const auto& [width, hidden] : {std::pair<index_t, index_t>{4, 6}, {8, 32}, {768, 3072}}) {
     const models::EncoderLayer layer({.d_model = width, .nhead = 2, .dim_feedforward = hidden});
+    const auto number = [](index_t n) { return static_cast<double>(n); };
+    const index_t wanted = nn::parameter_count(layer);
     expect_close(str_cat("parameters_of_a_layer(", width, ", ", hidden, ")"),
-                 static_cast<double>(parameters_of_a_layer(width, hidden)),
-                 static_cast<double>(nn::parameter_count(layer)));
+                 number(parameters_of_a_layer(width, hidden)), number(wanted),
+                 {{number(wanted - width * width - width), "attention has a fourth product, W_O"},
+                  {number(wanted - 5 * width - hidden), "each of the six products has a bias"},
+                  {number(wanted - 2 * width),
+                   "there are two norms, each with a weight and a bias of D numbers"}});
   }
 }
 

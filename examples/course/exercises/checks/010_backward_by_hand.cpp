@@ -22,14 +22,18 @@ Tensor random_variable(const Shape& shape, Rng& rng) {
 
 void the_loss_of_classifiers() {
   expect_close("two classes, one row of zeros", cross_entropy_gradient({{0, 0}}, {1}),
-               {{0.5, -0.5}});
+               {{0.5, -0.5}},
+               {{{{-0.5, 0.5}}, "the signs are reversed: the right class gets p - 1"},
+                {{{0.5, 0.5}}, "1 is subtracted from p at the right class"},
+                {{{0.25, -0.25}}, "N is the number of rows, not of classes"}});
   Rng rng(1);
   const Tensor x = random_variable({4, 5}, rng);
   const std::vector<index_t> classes = {3, 0, 4, 3};
   Tape tape;
   tape.backward(nn::cross_entropy(x, from_vector(classes)));
   expect_close("cross_entropy_gradient", cross_entropy_gradient(to_matrix(x.detach()), classes),
-               to_matrix(x.grad()));
+               to_matrix(x.grad()),
+               {{to_matrix(x.grad() * 4.0), "the loss is a mean: divide by N"}});
 }
 
 void the_feed_forward_network() {
@@ -43,7 +47,11 @@ void the_feed_forward_network() {
   expect_close(
       "feed_forward_backward",
       feed_forward_backward(to_matrix(x.detach()), to_matrix(w1), to_matrix(w2), to_matrix(dy)),
-      to_matrix(x.grad()));
+      to_matrix(x.grad()),
+      {{to_matrix(matmul(matmul(dy, w2), w1)),
+        "dh is 0 where h was negative: relu's part is missing"},
+       {to_matrix(matmul(relu(matmul(dy, w2)), w1)),
+        "the sign of h decides, not the sign of its gradient"}});
 }
 
 void the_rms_norm() {
@@ -53,9 +61,15 @@ void the_rms_norm() {
   const Tensor dy = randn({3, 5}, kFloat64, rng);
   Tape tape;
   tape.backward(rms_norm(x, gamma, 0.25), dy);
+  const Tensor n = rms_norm(x.detach(), ones({5}, kFloat64), 0.25), r = n / x.detach();
+  const Tensor g = dy * gamma;
   expect_close("rms_norm_backward with eps = 0.25",
                rms_norm_backward(to_matrix(x.detach()), to_matrix(gamma), to_matrix(dy), 0.25),
-               to_matrix(x.grad()));
+               to_matrix(x.grad()),
+               {{to_matrix(r * g), "r depends on x too: its term is missing"},
+                {to_matrix(r * (g - mean(g, {1}, true) - n * mean(g * n, {1}, true))),
+                 "nothing is centred: the mean of g is layer norm's"},
+                {to_matrix(r * (dy - n * mean(dy * n, {1}, true))), "gamma multiplies dy first"}});
 }
 
 }  // namespace

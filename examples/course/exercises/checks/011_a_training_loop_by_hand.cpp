@@ -37,8 +37,13 @@ void momentum_is_the_librarys() {
   Matrix one = {{1}};
   Matrix kept = {{10}};
   momentum_step(one, kept, {{2}}, 0.5, 0.25);
-  expect_close("b of one number", kept, {{4.5}});
-  expect_close("w of one number", one, {{-1.25}});
+  expect_close("b of one number", kept, {{4.5}},
+               {{{{4}}, "g is added whole, without a factor 1 - momentum"},
+                {{{10}}, "b keeps its old value: the next step needs the new one"},
+                {{{3.5}}, "lr multiplies b when w changes, not g"}});
+  expect_close("w of one number", one, {{-1.25}},
+               {{{{-4}}, "the old b is used: the same step uses the new one"},
+                {{{3.25}}, "w must go against the gradient: subtract"}});
 
   Rng rng(1);
   const nn::Linear layer = make_layer(rng);
@@ -60,14 +65,19 @@ void the_schedule_is_the_librarys() {
     const nn::Schedule schedule = nn::linear_schedule(warmup, 20);
     for (index_t step = 0; step <= 20; ++step) {
       expect_close(str_cat("linear_schedule(", step, ", ", warmup, ", 20)"),
-                   linear_schedule(step, warmup, 20), schedule.factor(step));
+                   linear_schedule(step, warmup, 20), schedule.factor(step),
+                   {{0, "a quotient of whole numbers loses its fraction: convert to double first"},
+                    {static_cast<double>(20 - step) / 20,
+                     "the line falls over the steps without warm-up: divide by total - warmup"}});
     }
   }
 }
 
 void the_parts_are_the_batch() {
   expect_close("three examples with 1, and one with 5",
-               gradient_of_the_batch({Matrix{{1}}, Matrix{{5}}}, {3, 1}), {{2}});
+               gradient_of_the_batch({Matrix{{1}}, Matrix{{5}}}, {3, 1}), {{2}},
+               {{{{3}}, "this is the mean of means: each counts as often as it has examples"},
+                {{{8}}, "this is a sum: divide by the number of all examples"}});
   Rng rng(3);
   nn::Linear layer = make_layer(rng);
   const Tensor x = randn({10, 3}, kFloat64, rng);
