@@ -5,7 +5,7 @@
 //                          nn, nn/training <- models/inspect;   nn <- models
 //                     models, models/text, nn/training <- models/hugging_face
 //                     models, models/text, models/pages, nn/training <- models/runs
-//                                                nn/training <- nn/training/mpi;  examples: anything
+//                                                nn/training <- nn/training/mpi;  bench, examples: anything
 //
 // a public header includes nothing from a folder detail/, and the kernels' headers, compiled once per
 // instruction set, include no standard header with code.
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kLayers = {
     "tensor/kernels",      "tensor",      "tensor/autograd", "tensor/ops",     "nn",
     "nn/training",         "models/text", "models/pages",    "models/inspect", "models",
-    "models/hugging_face", "models/runs", "nn/training/mpi", "examples"};
+    "models/hugging_face", "models/runs", "nn/training/mpi", "bench",          "examples"};
 
 /// Rooms beside each other: the first does not know the second, though it stands higher in kLayers.
 const std::set<std::pair<std::string, std::string>> kStrangers = {
