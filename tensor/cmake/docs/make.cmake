@@ -6,9 +6,9 @@ execute_process(COMMAND ${DOXYGEN} ${DOXYFILE} COMMAND_ERROR_IS_FATAL ANY)
 
 # Pages link to sources by paths from their own folders, which the site does not have: a link leads to
 # the shortest path that ends so.
-file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.h ${ROOT}/*.cpp)
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.h ${ROOT}/*.cpp ${ROOT}/*.py)
 list(FILTER sources EXCLUDE REGEX "^build|^[.]")
-set(link_to_source "href=\"([^\"#:]+[.](cpp|h))\"")
+set(link_to_source "href=\"([^\"#:]+[.](cpp|h|py))\"")
 
 function(find_source link found)
   string(REGEX REPLACE "^([.][.]/)+" "" end ${link})
