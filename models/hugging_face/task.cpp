@@ -62,7 +62,8 @@ std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const i
   while (!order.empty()) {
     const index_t longest = std::ssize(encodings[static_cast<std::size_t>(order.front())].ids);
     const index_t fitting = std::max<index_t>(1, kMostTokens / longest);
-    const auto count = static_cast<std::size_t>(std::min<index_t>({size, fitting, std::ssize(order)}));
+    const auto count =
+        static_cast<std::size_t>(std::min<index_t>({size, fitting, std::ssize(order)}));
     batches.push_back(order.first(count));
     order = order.subspan(count);
   }
