@@ -41,8 +41,7 @@ int main(int argc, char** argv) try {
         model, optimizer, runs::classifier_examples(model, lines, labels, encode, argv[1]),
         {.epochs = 20, .seed = run.seed, .patience = 3, .best_by = nn::BestBy::kAccuracy},
         runs::classifier_examples(model, held_out_lines, labels, encode, argv[2]));
-    runs::Run files(trainer, runs::in_folder(run.folder));
-    return files.train({.epoch = [&](const nn::EpochReport& report) {
+    return runs::Run(trainer, runs::in_folder(run.folder)).train({.epoch = [&](const auto& report) {
       std::cout << run.name << ", epoch " << report.epoch + 1 << ": held-out accuracy "
                 << report.evaluation->totals.accuracy() << std::endl;
     }});
@@ -53,7 +52,8 @@ int main(int argc, char** argv) try {
        .seeds = {0, 1, 2},
        .facts = {{"train", digest(lines, argv[1])}, {"valid", digest(held_out_lines, argv[2])}}},
       train);
-  std::cout << end.text << end.error << std::endl;
+  std::cout << end.text << std::flush;
+  if (!end.error.empty()) throw std::runtime_error(end.error);
   return std::cout ? end.exit_code() : 2;
 } catch (const std::exception& error) {
   std::cerr << "own_experiment: " << error.what() << std::endl;

@@ -76,6 +76,9 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   for (const index_t id : subject.encoding.ids) {
     found.tokens.emplace_back(subject.reader.tokenizer->token(id));
   }
+  const inspect::Score baseline = subject.score_of(baseline_of(subject));
+  const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
+  require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
   const inspect::Score uncounted = subject.score_of(subject.encoding);
   const auto [layers, heads] =
       inspect::count_heads("explain", [&uncounted] { inspect::value_of(uncounted); });
@@ -87,9 +90,6 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
     progress.show(std::min(++done, all), all);
     return uncounted();
   };
-  const inspect::Score baseline = subject.score_of(baseline_of(subject));
-  const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
-  require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
   const inspect::Attribution why =
       inspect::integrated_gradients(score, {.baseline = words.front().second, .points = points});
   found.added = why.rows.select(0, 0);
