@@ -1,16 +1,15 @@
 #include "bench/probe.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
+#include <cstddef>
 #include <memory>
-#include <new>
+#include <vector>
 
 #include "bench/machine.h"
 #include "bench/probe_loops.h"
+#include "tensor/detail/best_seconds.h"
+#include "tensor/detail/large_pages.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 
@@ -18,48 +17,23 @@ namespace tessera::bench {
 
 namespace {
 
-/// The shortest of all runs in so many seconds, of three at least.
-double best_seconds(double seconds, const std::function<void()>& run) {
-  using ProbeClock = std::chrono::steady_clock;
-  const auto since = [](ProbeClock::time_point start) {
-    return std::chrono::duration<double>(ProbeClock::now() - start).count();
-  };
-  double best = HUGE_VAL;
-  const auto start = ProbeClock::now();
-  for (int i = 0; i < 3 || since(start) < seconds; ++i) {
-    const auto begin = ProbeClock::now();
-    run();
-    best = std::min(best, since(begin));
-  }
-  return best;
-}
-
 /// Three arrays of one thread. Pages come into being when that thread writes to them first, and so
 /// near it where memory is nearer to some processors than to others.
 class Arrays {
  public:
-  explicit Arrays(index_t each) : each_(each) {
-    void* const memory =
-        mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    madvise(memory, bytes(), MADV_HUGEPAGE);  // as a hint: it may fail
-    a_ = static_cast<float*>(memory);
-  }
-  ~Arrays() { munmap(a_, bytes()); }
-  Arrays(const Arrays&) = delete;
-  Arrays& operator=(const Arrays&) = delete;
+  explicit Arrays(index_t each)
+      : each_(each), memory_(detail::large_pages<float>(3 * static_cast<std::size_t>(each))) {}
 
   void run(const ProbeLoops& loops, index_t times) {
-    if (!touched_) std::fill_n(a_, 3 * each_, 1.0F);
+    float* const a = memory_.get();
+    if (!touched_) std::fill_n(a, 3 * each_, 1.0F);
     touched_ = true;
-    loops.triad(a_, a_ + each_, a_ + 2 * each_, each_, times);
+    loops.triad(a, a + each_, a + 2 * each_, each_, times);
   }
 
  private:
-  std::size_t bytes() const { return 3 * static_cast<std::size_t>(each_) * sizeof(float); }
-
   index_t each_;
-  float* a_ = nullptr;
+  detail::LargePages<float> memory_;
   bool touched_ = false;
 };
 
@@ -87,7 +61,7 @@ class Team {
       });
     };
     pass();  // touches the arrays
-    return static_cast<double>(moved * times * threads_) / best_seconds(seconds, pass);
+    return static_cast<double>(moved * times * threads_) / detail::best_seconds(seconds, pass);
   }
 
  private:
@@ -120,7 +94,7 @@ double peak_flops(DType dtype, double seconds) {
   const index_t threads = thread_count();
   const bool twice = dtype == kFloat64;
   std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line each
-  const double best = best_seconds(seconds, [&] {
+  const double best = detail::best_seconds(seconds, [&] {
     kernels::parallel_tasks(threads, threads, [&](index_t task, index_t) {
       sink[static_cast<std::size_t>(task) * 8] = twice ? loops.chains_double() : loops.chains();
     });

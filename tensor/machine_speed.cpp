@@ -1,11 +1,9 @@
 #include "tensor/machine_speed.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <limits>
 
+#include "tensor/detail/best_seconds.h"
 #include "tensor/detail/large_pages.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
@@ -15,21 +13,7 @@ namespace tessera {
 
 namespace {
 
-/// The shortest of at least three runs, in at least 20 ms.
-template <class Run>
-double best_seconds(const Run& run) {
-  constexpr double kLeast = 0.02;
-  double best = std::numeric_limits<double>::infinity();
-  double sum = 0;
-  for (int i = 0; i < 3 || sum < kLeast; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count());
-    sum += time.count();
-  }
-  return best;
-}
+constexpr double kSeconds = 0.02;  // of each measurement, at least
 
 double product_flops() {
   constexpr index_t n = 1024;
@@ -45,7 +29,7 @@ double product_flops() {
       kernels::SecondFactor<float>(packed.data<float>())};
   Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)});
   args.workspace = workspace.mutable_data<float>();
-  return 2.0 * n * n * n / best_seconds([&] { kernel.gemm(args); });
+  return 2.0 * n * n * n / detail::best_seconds(kSeconds, [&] { kernel.gemm(args); });
 }
 
 double copied_bytes() {
@@ -59,7 +43,7 @@ double copied_bytes() {
   };
   // Each thread touches its part first: the part is then in memory that is near to the thread.
   in_parts([&](index_t begin, std::size_t size) { std::memset(from.get() + begin, 1, size); });
-  const double seconds = best_seconds([&] {
+  const double seconds = detail::best_seconds(kSeconds, [&] {
     in_parts([&](index_t begin, std::size_t size) {
       std::memcpy(to.get() + begin, from.get() + begin, size);
     });

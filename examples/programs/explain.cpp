@@ -27,7 +27,6 @@
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/reduce.h"
-#include "tensor/ops/sort.h"
 
 namespace {
 
@@ -106,14 +105,9 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
 
 /// The heads without which the score falls most.
 void print_heads(const Tensor& heads) {
-  constexpr index_t kMost = 3;
-  const std::vector<index_t> order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
-  const auto count = static_cast<std::size_t>(std::min(kMost, heads.count()));
   std::cout << "without one head the score falls by (the most of " << heads.count() << ")\n";
-  for (const index_t number : std::span(order).first(count)) {
-    const Dims place = {number / heads.size(1), number % heads.size(1)};
-    std::cout << examples::fixed(heads.item_at(place), 4) << "\tlayer " << place[0] << " head "
-              << place[1] << '\n';
+  for (const auto& [layer, head, fall] : pages::first_heads(heads)) {
+    std::cout << examples::fixed(fall, 4) << "\tlayer " << layer << " head " << head << '\n';
   }
 }
 

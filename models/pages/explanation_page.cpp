@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "models/pages/detail/attention_labels.h"
 #include "models/pages/detail/numbers.h"
@@ -101,15 +102,11 @@ std::string map_part(const std::string& caption, const Tensor& map, const Names&
 }
 
 /// "layer 5 head 3 +0.114, layer 5 head 5 +0.082", from the largest fall on.
-std::string first_heads(const Tensor& heads) {
-  constexpr index_t kShown = 3;
-  const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
+std::string head_list(const Tensor& heads) {
   std::string text;
-  for (index_t i = 0; i < std::min(kShown, heads.count()); ++i) {
-    const index_t head = order[static_cast<std::size_t>(i)];
-    const Dims place = {head / heads.size(1), head % heads.size(1)};
-    text += str_cat(i == 0 ? "" : ", ", "layer ", place[0], " head ", place[1], ' ',
-                    signed_number(heads.item_at(place)));
+  for (const HeadFall& each : first_heads(heads)) {
+    text += str_cat(text.empty() ? "" : ", ", "layer ", each.layer, " head ", each.head, ' ',
+                    signed_number(each.fall));
   }
   return text;
 }
@@ -120,7 +117,7 @@ std::string section(const ExplainedText& text, const Explanation& all) {
   for (const std::string& token : text.tokens) tokens.push_back(escape(shown_token(token)));
   return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
          map_part("How much the score falls without each head; most without " +
-                      first_heads(text.heads) + ".",
+                      head_list(text.heads) + ".",
                   text.heads, layers, numbered("head", text.heads.size(1))) +
          map_part(
              "How much the score falls if a layer's vector of one token is that of the baseline (" +
@@ -145,6 +142,17 @@ void check(const ExplainedText& text) {
 }
 
 }  // namespace
+
+std::vector<HeadFall> first_heads(const Tensor& heads, index_t count) {
+  const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
+  std::vector<HeadFall> first;
+  for (const index_t number :
+       std::span(order).first(static_cast<std::size_t>(std::min(count, heads.count())))) {
+    const index_t layer = number / heads.size(1), head = number % heads.size(1);
+    first.push_back({layer, head, heads.item_at({layer, head})});
+  }
+  return first;
+}
 
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation) {
   require(!explanation.texts.empty(), kExplanationOp, "texts must not be empty");

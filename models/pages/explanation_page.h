@@ -32,6 +32,16 @@ struct Explanation {
   std::vector<ExplainedText> texts;
 };
 
+/// A head and how much the score falls without it.
+struct HeadFall {
+  index_t layer;
+  index_t head;
+  double fall;
+};
+
+/// The heads without which the score falls most, at most `count`. **Shapes**: heads (layers, heads).
+std::vector<HeadFall> first_heads(const Tensor& heads, index_t count = 3);
+
 /// Writes the page, whole or not at all; texts are next to each other where there is room.
 /// **Errors**: no text; a text without tokens; shapes that do not fit them; inf or NaN; as write_page().
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation);

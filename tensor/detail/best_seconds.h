@@ -1,0 +1,27 @@
+// The time of work that is repeated until its shortest run is known. Private to the library and bench/.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace tessera::detail {
+
+/// The shortest of at least three runs, in at least `seconds`.
+template <class Run>
+double best_seconds(double seconds, const Run& run) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  double best = std::numeric_limits<double>::infinity();
+  const auto start = Clock::now();
+  for (int i = 0; i < 3 || since(start) < seconds; ++i) {
+    const auto begin = Clock::now();
+    run();
+    best = std::min(best, since(begin));
+  }
+  return best;
+}
+
+}  // namespace tessera::detail
