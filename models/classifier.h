@@ -21,6 +21,7 @@
 
 namespace tessera::models {
 
+/// The options of a head before the last linear layer.
 struct HeadOptions {
   std::optional<nn::Activation> activation = {};  // absent: tanh, as BERT's pooler
   bool bias = true;                               // of the affine layer
@@ -52,6 +53,7 @@ struct Head {
   }
 };
 
+/// The options of SequenceClassifier.
 struct SequenceClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
@@ -94,6 +96,7 @@ struct SequenceClassifier {
   }
 };
 
+/// The options of TokenClassifier.
 struct TokenClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;

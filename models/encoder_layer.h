@@ -25,6 +25,7 @@ struct NormDetails {
   std::optional<bool> bias = {};                // of layer norms
 };
 
+/// The details of attention in an encoder layer.
 struct AttentionDetails {
   std::optional<bool> bias = {};
   std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
@@ -34,12 +35,14 @@ struct AttentionDetails {
   bool alibi = false;
 };
 
+/// The details of the feed-forward network in an encoder layer.
 struct FeedForwardDetails {
   std::optional<bool> bias = {};
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
   std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
+/// The dropout probabilities of an encoder layer; absent ones are those of EncoderLayerOptions.
 struct DropoutDetails {
   std::optional<double> attention_weights = {};
   std::optional<double> attention_output = {};

@@ -12,6 +12,7 @@
 
 namespace tessera::models {
 
+/// The options of MaskedLm.
 struct MaskedLmOptions {
   TokenEncoderOptions tokens;
   nn::Activation activation = nn::Activation::kGelu;

@@ -18,6 +18,7 @@ enum class Positions {
   kNone,        // not by the embedding: layers have rotary positions or biases by distance
 };
 
+/// The options of TokenEncoder.
 struct TokenEncoderOptions {
   index_t vocabulary_size;
   EncoderOptions encoder;
@@ -61,6 +62,7 @@ struct TokenEncoder {
     PackedRows packed;
   };
 
+  /// The parts that turn tokens into vectors.
   struct Embeddings {
     nn::Embedding word;
     std::optional<nn::Embedding> type;

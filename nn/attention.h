@@ -32,6 +32,7 @@ struct ScaledDotProductAttention {
   }
 };
 
+/// The options of MultiHeadAttention.
 struct MultiHeadAttentionOptions {
   index_t embed_dim;
   index_t num_heads;
@@ -109,8 +110,10 @@ struct MultiHeadAttention {
 };
 
 /// The columns of `x` cut into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.
+/// **Errors**: heads that do not divide the last axis; not three axes.
 Tensor split_heads(const Tensor& x, index_t num_heads);
 /// The inverse of split_heads. **Shapes**: (B, H, T, d) -> (B, T, H d).
+/// **Errors**: not four axes.
 Tensor merge_heads(const Tensor& x);
 
 }  // namespace tessera::nn

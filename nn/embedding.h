@@ -9,6 +9,7 @@
 
 namespace tessera::nn {
 
+/// The options of Embedding.
 struct EmbeddingOptions {
   index_t num_embeddings;
   index_t embedding_dim;

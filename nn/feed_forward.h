@@ -8,6 +8,7 @@
 
 namespace tessera::nn {
 
+/// The options of FeedForward.
 struct FeedForwardOptions {
   index_t d_model;
   index_t dim_feedforward;

@@ -12,6 +12,7 @@
 
 namespace tessera::nn {
 
+/// The options of freeze().
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
   /// Whether the weight with this name stays kExact. By default no weight does; models::freeze

@@ -163,6 +163,7 @@ bool is_hooked(const char* name);
 
 /// The tensor by which hooks replace this step of the current ModulePath; undefined if they keep it. The
 /// name "" is a module's own output: it is called by the path, or "output" if the path is empty.
+/// **Shapes**: those of y.
 Tensor replacement(const char* name, const Tensor& y);
 
 /// The step after hooks: `y = hooked("norm1", norm1(x))`.

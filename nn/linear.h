@@ -12,6 +12,7 @@ using tessera::Activation;
 /// The activation of each element. **Shapes**: any -> the same. **Errors**: an unknown activation.
 Tensor activate(Activation activation, const Tensor& x);
 
+/// The options of Linear.
 struct LinearOptions {
   index_t in_features;
   index_t out_features;

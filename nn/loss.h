@@ -29,6 +29,7 @@ using tessera::Reduction;
 using tessera::smooth_l1_loss;
 using tessera::SmoothL1Options;
 
+/// The options of triplet_margin_loss().
 struct TripletOptions {
   double margin = 1;
   double eps = 1e-6;  // added to each difference, so that the distance of equals has a gradient
@@ -52,6 +53,7 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletOptions& options = {});
 
+/// The options of contrastive_loss().
 struct ContrastiveOptions {
   double temperature = 0.07;
   bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged

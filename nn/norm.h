@@ -6,11 +6,13 @@
 
 namespace tessera::nn {
 
+/// The formula of a norm.
 enum class NormKind {
   kLayerNorm,
   kRmsNorm,  // does not centre, and has no bias
 };
 
+/// The options of Norm.
 struct NormOptions {
   index_t width;
   NormKind kind = NormKind::kLayerNorm;
@@ -49,6 +51,7 @@ struct Norm {
        const Source& from);
 };
 
+/// The options of LayerNorm.
 struct LayerNormOptions {
   Shape normalized_shape;
   double eps = 1e-5;
@@ -63,6 +66,7 @@ struct LayerNorm : Norm {
       : LayerNorm({.normalized_shape = {width}}, from) {}
 };
 
+/// The options of RmsNorm.
 struct RmsNormOptions {
   Shape normalized_shape;
   double eps = 1e-6;

@@ -8,6 +8,7 @@
 
 namespace tessera::nn {
 
+/// The options of PositionalEncoding.
 struct PositionalEncodingOptions {
   index_t d_model;
   index_t max_tokens = 512;

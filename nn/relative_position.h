@@ -29,6 +29,7 @@ struct DistanceBuckets {
   index_t of(index_t distance) const;
 };
 
+/// The options of RelativePositionBias.
 struct RelativePositionOptions {
   index_t num_heads;
   DistanceBuckets distances = {};

@@ -6,6 +6,7 @@
 
 namespace tessera::nn {
 
+/// The options of Rotary.
 struct RotaryOptions {
   double base = 10000;
   index_t width = 0;         // number of first columns of a head that are rotated, even; 0: all

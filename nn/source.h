@@ -26,7 +26,7 @@ using Start = std::function<Tensor(const Shape& shape, Rng& rng)>;
 Start linear_uniform(index_t fan_in);
 
 /// U(-b, b) with b = sqrt(6 / (fan_in + fan_out)), for a weight of shape (fan_out, fan_in); this
-/// function is a Start itself.
+/// function is a Start itself. **Errors**: a shape without two axes.
 /// **Source**: Glorot and Bengio, 2010, eq. 16; torch.nn.init.xavier_uniform_.
 Tensor xavier_uniform(const Shape& shape, Rng& rng);
 

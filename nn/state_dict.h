@@ -13,6 +13,7 @@ namespace tessera::nn {
 /// Parameters by their full names, `layers.0.linear1.weight`.
 using StateDict = std::map<std::string, Tensor>;
 
+/// The options of load_state_dict().
 struct LoadOptions {
   std::string prefix = {};  // only names that begin with it are for the module, without it
   bool strict = true;       // names that are missing or unexpected are an error

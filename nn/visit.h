@@ -35,6 +35,7 @@ class Buffer {
   /// The constant as it was given.
   const Tensor& exact() const { return exact_; }
 
+  /// Rounds the constant as given to `dtype`.
   void convert(DType dtype) {
     const bool follows = exact_.defined() && is_floating(exact_.dtype());
     value_ = follows ? exact_.to(dtype) : exact_;

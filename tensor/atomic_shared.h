@@ -12,6 +12,7 @@ namespace tessera {
 template <class T>
 class AtomicShared {
  public:
+  /// The current value.
   std::shared_ptr<T> load() const {
     const Lock lock(is_held_);
     return value_;

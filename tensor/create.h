@@ -40,28 +40,32 @@ class Nested {
 /// **Errors**: lists of different lengths at one level.
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 
-/// A copy of `values`, in row-major order. Errors: a count other than the shape's.
+/// A copy of `values`, in row-major order. **Errors**: a count other than the shape's.
 template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
 /// As from_span.
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
+/// As from_span.
 template <ElementType T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   return from_span(std::span<const T>(values), shape);
 }
+/// As from_span, with shape (count).
 template <ElementType T>
 Tensor from_vector(const std::vector<T>& values) {
   return from_vector(values, {std::ssize(values)});
 }
 
+/// A tensor whose elements are all `value`. **Shapes**: result `shape`.
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
+/// A tensor of zeros. **Shapes**: result `shape`.
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
+/// A tensor of ones. **Shapes**: result `shape`.
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
-// The same, of the shape of x and, unless another is named, of its dtype. x's gradient and layout
-// are not taken over. Errors: an undefined x. Source: torch, numpy, by the same names.
-
+/// The same with the shape of x and, by default, its dtype, but contiguous and without gradient.
+/// **Shapes**: any -> the same. **Errors**: an undefined x. **Source**: torch, numpy, by the same names.
 Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
@@ -70,7 +74,7 @@ Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
 /// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not
 /// finite.
 Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
-/// 0, 1, ... below stop, int64 by default.
+/// 0, 1, ... below stop, int64 by default. **Shapes**: (max(stop, 0)). **Errors**: none.
 Tensor arange(index_t stop, DType dtype = kInt64);
 
 /// `count` numbers from start to stop, both included, at equal distances; of one only start.

@@ -38,10 +38,12 @@ inline constexpr DType dtype_of = [] {
   }
 }();
 
+/// The dtype of a result that mixes two dtypes.
 constexpr DType promote(DType a, DType b) {
   return a < b ? b : a;
 }
 
+/// Whether elements are float32 or float64.
 constexpr bool is_floating(DType dtype) {
   return dtype >= kFloat32;
 }

@@ -1,4 +1,4 @@
-// Errors: a user's mistake throws std::invalid_argument with the text
+// **Errors**: a user's mistake throws std::invalid_argument with the text
 //   op: X must be RULE, got VALUE; cure
 // and a broken file throws std::runtime_error with the text
 //   FILE: PLACE: X must be RULE, got VALUE; cure

@@ -67,7 +67,7 @@ void add_in_place(Tensor total, const Tensor& part);
 class Recorder {
  public:
   /// Makes `y` a variable computed from the inputs, of which those without a slot are constants.
-  /// Errors: an input that another recording computed.
+  /// **Errors**: an input that another recording computed.
   virtual void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) = 0;
   /// Whether nothing is recorded that is still to be used.
   virtual bool empty() const = 0;
@@ -76,7 +76,7 @@ class Recorder {
   ~Recorder() = default;
 };
 
-/// Who records on this thread; null where nobody does, or recording is paused.
+/// The recorder of this thread; null if there is none or recording is paused.
 inline constinit thread_local Recorder* active_recorder = nullptr;
 
 /// Whether what is computed from `x` is recorded.
@@ -84,7 +84,7 @@ inline bool is_recorded(const Tensor& x) {
   return active_recorder != nullptr && x.requires_grad();
 }
 
-/// `y`, computed only from `x` by `op`; recorded if x is.
+/// `y`, computed only from `x` by `op`; recorded if x is. **Shapes**: any; the result is `y`.
 template <class F>
 Tensor recorded(const char* op, const Tensor& x, Tensor y, F backward) {
   if (is_recorded(x)) active_recorder->record(op, y, {x.grad_slot()}, std::move(backward));

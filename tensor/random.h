@@ -41,6 +41,7 @@ class Rng {
 
   explicit Rng(std::uint64_t seed = 0, std::uint64_t stream = 0) : state_{seed, stream, 0} {}
 
+  /// The next word.
   std::uint32_t next_u32();
   /// Two words, the first one low.
   std::uint64_t next_u64();
@@ -49,7 +50,9 @@ class Rng {
   /// Takes `count` whole blocks, from the next block boundary on; returns the first one's number.
   std::uint64_t take_blocks(index_t count);
 
+  /// The state, to save.
   const State& state() const { return state_; }
+  /// Continues from a saved state.
   void set_state(const State& state) { state_ = state; }
 
  private:
@@ -78,7 +81,7 @@ Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat
 /// random bits for the radius (which reaches 8.57) and 53 for the angle.
 Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
-/// rand and randn of the shape of x and, unless another is named, of its dtype.
+/// rand and randn with the shape of x and, by default, its dtype. **Shapes**: any -> the same.
 /// **Errors**: an undefined x; a dtype that is not floating.
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());

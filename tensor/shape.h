@@ -20,7 +20,7 @@ inline constexpr index_t kMaxRank = 8;
 
 /// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates
 /// nothing. Converts from `{2, 3}`, from a lone integer as in `mean(x, -1)`, and from std::vector.
-/// Errors: more than kMaxRank entries throw.
+/// **Errors**: more than kMaxRank entries throw.
 class Dims {
  public:
   Dims() = default;
@@ -37,17 +37,24 @@ class Dims {
   /// `rank` entries, each `value`.
   static Dims filled(index_t rank, index_t value);
 
+  /// The number of entries.
   index_t size() const { return rank_; }
+  /// Whether there are no entries.
   bool empty() const { return rank_ == 0; }
+  /// Entry i, from 0 to size() - 1; unchecked.
   index_t operator[](index_t i) const { return values_[static_cast<std::size_t>(i)]; }
   index_t& operator[](index_t i) { return values_[static_cast<std::size_t>(i)]; }
+  /// The last entry; unchecked.
   index_t back() const { return (*this)[rank_ - 1]; }
   index_t& back() { return (*this)[rank_ - 1]; }
   const index_t* begin() const { return values_.data(); }
   const index_t* end() const { return values_.data() + rank_; }
 
+  /// Adds an entry at the end. **Errors**: more than kMaxRank entries.
   void push_back(index_t value) { insert(rank_, value); }
+  /// Adds an entry before `position`. **Errors**: more than kMaxRank entries.
   void insert(index_t position, index_t value);
+  /// Removes the entry at `position`.
   void erase(index_t position);
 
   bool operator==(const Dims& other) const {
@@ -67,24 +74,24 @@ using Axes = Dims;
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
 /// The number of elements, 1 for the empty shape.
-/// Errors: a negative size, or a product (of the non-zero sizes) that overflows index_t.
+/// **Errors**: a negative size, or a product (of the non-zero sizes) that overflows index_t.
 index_t element_count(const char* op, const Shape& shape);
 
 /// The strides of a C-contiguous (row-major) tensor of this shape.
 Strides row_major_strides(const Shape& shape);
 
 /// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
-/// Errors: sizes that differ and are not 1.
+/// **Errors**: sizes that differ and are not 1.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 /// Whether `shape` stretches to `target` so, without a new size in `target`.
 bool broadcasts_to(const Shape& shape, const Shape& target);
 
 /// Turns a negative axis into the axis it counts from the end.
-/// Errors: an axis outside [-rank, rank).
+/// **Errors**: an axis outside [-rank, rank).
 index_t normalize_axis(const char* op, index_t axis, index_t rank);
 
 /// normalize_axis on each of `axes`, sorted; no axes at all means every axis.
-/// Errors: an axis out of range or named twice.
+/// **Errors**: an axis out of range or named twice.
 Axes normalize_axes(const char* op, const Axes& axes, index_t rank);
 
 /// The shape left when `axes` (normalized) are reduced: dropped, or kept with size 1.

@@ -39,10 +39,10 @@ index_t machine_memory();
 class Storage {
  public:
   Storage() = default;
-  /// Room for `bytes` bytes, contents undefined. Errors: std::bad_alloc.
+  /// Room for `bytes` bytes, contents undefined. **Errors**: std::bad_alloc.
   static Storage allocate(index_t bytes);
-  /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. What owns them
-  /// lives until the last handle goes.
+  /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. Their owner `data`
+  /// is kept until the last handle goes. **Errors**: std::bad_alloc.
   static Storage borrow(std::shared_ptr<void> data, index_t bytes);
 
   Storage(const Storage& other) noexcept;
@@ -50,14 +50,16 @@ class Storage {
   Storage& operator=(Storage other) noexcept;
   ~Storage();
 
-  // Errors: no block, which a default handle, and so an undefined tensor, has.
+  /// The first byte. **Errors**: no block, as in a default handle and so in an undefined tensor.
   std::byte* data() const;
+  /// The number of bump_version() calls. **Errors**: no block.
   std::uint64_t version() const;
   void bump_version() const;
 
-  /// Whether this is the only handle on its block, so that nobody sees what is written into it.
+  /// Whether this is the only handle on its block, so that no other reader sees a write.
   bool is_unique() const;
 
+  /// Whether there is a block.
   explicit operator bool() const { return block_ != nullptr; }
   /// Whether two handles share one block.
   bool operator==(const Storage& other) const { return block_ == other.block_; }
@@ -79,6 +81,7 @@ struct MemoryStats {
   index_t borrowed = 0;            // in borrowed blocks; not counted in the other numbers
 };
 
+/// The memory in use now and its history.
 MemoryStats memory_stats();
 
 /// Gives the waiting blocks back to the operating system.

@@ -23,26 +23,34 @@ namespace tessera {
 
 struct GradSlot;
 
+/// An array of up to kMaxRank axes: a handle on shared memory with shape, strides, offset and dtype.
 class Tensor {
  public:
-  /// No tensor at all: `defined()` is false. Stands for an absent optional part (a bias, a mask).
-  /// Whoever reads, views or writes its elements gets an error that says so.
+  /// No tensor at all: `defined()` is false. It represents an absent optional part (a bias, a mask).
+  /// Reading, viewing or writing its elements is an error.
   Tensor() = default;
 
   /// A new C-contiguous tensor with undefined contents.
-  /// Errors: a negative size, or more bytes than can be addressed; OutOfMemory (storage.h).
+  /// **Errors**: a negative size, or more bytes than can be addressed; OutOfMemory (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   /// The elements, row-major, at the beginning of `storage`, whose size is the caller's care.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
 
+  /// Whether there is a tensor.
   bool defined() const { return static_cast<bool>(storage_); }
+  /// The size of each axis.
   const Shape& shape() const { return shape_; }
+  /// For each axis, the distance in memory from one index to the next, in elements.
   const Strides& strides() const { return strides_; }
+  /// The position of the first element in the storage, in elements.
   index_t offset() const { return offset_; }
+  /// The type of the elements.
   DType dtype() const { return dtype_; }
+  /// The number of axes.
   index_t rank() const { return shape_.size(); }
+  /// The number of elements.
   index_t count() const { return count_; }
-  /// The size along `axis`, which may be negative. Errors: an axis out of range.
+  /// The size along `axis`, which may be negative. **Errors**: an axis out of range.
   index_t size(index_t axis) const;
   const Storage& storage() const { return storage_; }
 
@@ -53,7 +61,7 @@ class Tensor {
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis. Other elements are found by the strides.
-  /// Errors: T is not the dtype; the tensor requires a gradient and a tape records, which cannot
+  /// **Errors**: T is not the dtype; the tensor requires a gradient and a tape records, which cannot
   /// see what is done with the elements: detach() says that this is meant.
   template <ElementType T>
   const T* data() const {
@@ -68,40 +76,41 @@ class Tensor {
 
   // ---- reading ----
 
-  /// The one element of a tensor with one element, cast to T. Errors: any other count.
+  /// The one element of a tensor with one element, cast to T. **Errors**: any other count.
   template <ElementType T = double>
   T item() const;
-  /// The element at `index` (negative counts from the end), cast to T. Errors: index out of range.
+  /// The element at `index` (negative counts from the end), cast to T. **Errors**: index out of range.
   template <ElementType T = double>
   T item_at(const Dims& index) const;
-  /// All elements in row-major order. Errors: T is not the dtype.
+  /// All elements in row-major order. **Errors**: T is not the dtype.
   template <ElementType T>
   std::vector<T> to_vector() const;
 
   // ---- views: share storage, O(1) ----
 
+  /// The two axes exchanged. **Errors**: an axis out of range.
   Tensor transpose(index_t axis_a, index_t axis_b) const;
-  /// The last two axes exchanged. Errors: fewer than two axes.
+  /// The last two axes exchanged. **Errors**: fewer than two axes.
   Tensor t() const { return transpose(-2, -1); }
-  /// Axis i of the result is axis axes[i] of this tensor. Errors: not a permutation.
+  /// Axis i of the result is axis axes[i] of this tensor. **Errors**: not a permutation.
   Tensor permute(const Axes& axes) const;
   /// Elements start, start + step, ... before stop, by Python's rules: negative positions count
   /// from the end, positions past an end are clamped, a negative step walks backwards, an absent
-  /// bound means the end in the direction of the step. Errors: a step of 0.
+  /// bound means the end in the direction of the step. **Errors**: a step of 0.
   Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
                index_t step = 1) const;
-  /// Index `index` of `axis`, which disappears. Errors: index out of range.
+  /// Index `index` of `axis`, which disappears. **Errors**: index out of range.
   Tensor select(index_t axis, index_t index) const;
-  /// Broadcast to `shape` with stride 0; -1 keeps a size. Errors: sizes that do not broadcast.
+  /// Broadcast to `shape` with stride 0; -1 keeps a size. **Errors**: sizes that do not broadcast.
   Tensor expand(const Shape& shape) const;
-  /// Without `axis`, which must have size 1. Errors: another size.
+  /// Without `axis`, which must have size 1. **Errors**: another size.
   Tensor squeeze(index_t axis) const;
   /// Without any axis of size 1.
   Tensor squeeze() const;
   /// With a new axis of size 1 at `axis` (of the result).
   Tensor unsqueeze(index_t axis) const;
   /// The same elements in row-major order under another shape; one size may be -1. A view where the
-  /// strides allow it, a copy where not. Errors: another number of elements.
+  /// strides allow it, a copy where not. **Errors**: another number of elements.
   Tensor reshape(const Shape& shape) const;
   /// Axes first..last merged into one; a view or a copy, as reshape.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
@@ -109,7 +118,7 @@ class Tensor {
   Tensor unflatten(index_t axis, const Shape& sizes) const;
   /// At most `count` pieces of equal size along `axis` (the last may be smaller), as PyTorch's.
   std::vector<Tensor> chunk(index_t count, index_t axis = 0) const;
-  /// Pieces of the given sizes along `axis`. Errors: the sizes do not add up to the axis.
+  /// Pieces of the given sizes along `axis`. **Errors**: the sizes do not add up to the axis.
   std::vector<Tensor> split(const std::vector<index_t>& sizes, index_t axis = 0) const;
   /// Each index of `axis`, which disappears: select(axis, 0), select(axis, 1), ...
   std::vector<Tensor> unbind(index_t axis = 0) const;
@@ -117,24 +126,24 @@ class Tensor {
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
   /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
   /// matrix shares elements with itself, so it cannot be written into.
-  /// Errors: a negative size; a last axis that has not rows + columns - 1 elements.
+  /// **Errors**: a negative size; a last axis that has not rows + columns - 1 elements.
   Tensor toeplitz(index_t rows, index_t columns) const;
 
   // ---- copies ----
 
-  /// This tensor if it is contiguous, a contiguous copy otherwise.
+  /// This tensor if it is contiguous, a contiguous copy otherwise. **Errors**: an undefined tensor.
   Tensor contiguous() const;
-  /// A contiguous copy with its own storage.
+  /// A contiguous copy with its own storage. **Errors**: an undefined tensor.
   Tensor clone() const;
   /// This tensor if it has the dtype, a converted copy otherwise. Floating to int64 truncates; to
-  /// bool asks whether the value is not zero.
+  /// bool gives whether the value is not zero. **Errors**: an undefined tensor.
   Tensor to(DType dtype) const;
 
   // ---- gradients: see tensor/autograd/tape.h ----
 
   /// Makes this a variable whose gradient a tape's backward computes, or no longer one. Handles
   /// copied from this one from here on are the same variable; after a false, a true makes another.
-  /// Errors: a dtype that is not floating; a tensor that a tape's ops computed.
+  /// **Errors**: a dtype that is not floating; a tensor that a tape's ops computed.
   Tensor& set_requires_grad(bool wanted = true);
   /// Whether this is such a variable, or was computed from one while a tape recorded.
   bool requires_grad() const { return slot_ != nullptr; }
@@ -154,17 +163,17 @@ class Tensor {
   // records, it is an error.
 
   /// As data(), for writing; bumps the storage's version.
-  /// Errors: T is not the dtype; a broadcast view, whose elements share memory; see above.
+  /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; see above.
   template <ElementType T>
   T* mutable_data() {
     check_dtype("mutable_data", dtype_of<T>);
     prepare_write("mutable_data");
     return static_cast<T*>(untyped_mutable_data());
   }
-  /// Sets every element. Errors: a broadcast view.
+  /// Sets every element. **Errors**: a broadcast view.
   Tensor& fill(double value);
   /// Copies the elements of `source`, broadcast and cast, into this tensor; they may overlap.
-  /// Errors: shapes that do not broadcast to this one; a broadcast view.
+  /// **Errors**: shapes that do not broadcast to this one; a broadcast view.
   Tensor& copy_from(const Tensor& source);
 
  private:

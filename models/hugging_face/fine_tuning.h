@@ -17,6 +17,7 @@
 
 namespace tessera::models {
 
+/// The options of fine-tuning.
 struct FineTuningOptions {
   double lr = 1e-4;                    // of the highest layer
   std::optional<double> head_lr = {};  // of what reads the encoder's output; absent: lr

@@ -34,6 +34,7 @@ struct Rename {
   std::string to;
 };
 
+/// The name after the first rename that fits it.
 std::string renamed(const std::string& name, const std::vector<Rename>& renames);
 
 /// A folder with a config.json and weights, of a family that is known. Opening it reads the

@@ -24,11 +24,13 @@ struct Filling {
   double score;       // the probability among all tokens of the vocabulary
 };
 
+/// The fillings of one blank.
 struct Blank {
   text::Span bytes;               // of the mask, in the text given
   std::vector<Filling> fillings;  // the likeliest first
 };
 
+/// The options of MaskFiller.
 struct FillingOptions {
   index_t count = 5;  // of fillings for each blank
   TaskOptions task = {};
@@ -39,7 +41,7 @@ struct MaskFiller {
   TextReader reader;
   MaskedLm model;
 
-  /// The text of a blank: "[MASK]", "<mask>".
+  /// The text of a blank: "[MASK]", "<mask>". **Errors**: no mask token.
   std::string mask() const;
 
   /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a

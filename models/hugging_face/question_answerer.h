@@ -17,17 +17,20 @@
 
 namespace tessera::models {
 
+/// A question, and the text that may hold its answer.
 struct Question {
   std::string question;
   std::string context;
 };
 
+/// A part of the context that answers a question.
 struct Answer {
   std::string text;  // of the context; empty: there is no answer
   double score;
   text::Span bytes;  // of the context
 };
 
+/// The options of QuestionAnswerer.
 struct AnsweringOptions {
   index_t count = 1;         // of answers to each question
   index_t max_tokens = 15;   // of an answer

@@ -19,6 +19,7 @@
 
 namespace tessera::models {
 
+/// The options of save_folder().
 struct SaveOptions {
   bool overwrite = false;  // a folder that is there, if nothing in it but the new one's files
   bool rehearse = false;   // write all next to `to` and remove it again, to find errors early

@@ -33,6 +33,7 @@ struct SentenceSettings {
 /// str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned unchanged.
 std::string cleaned(std::string_view text, bool lower_case);
 
+/// The options of SentenceEncoder.
 struct SentenceOptions {
   std::optional<std::string> prompt = {};       // put in front of each text
   std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name

@@ -46,8 +46,9 @@ Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x);
 /// The similarity of two embeddings: larger is more similar.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
-/// **Shapes**: a (N, D), b (M, D) -> (N, M): the cosine of the angle, the dot product, or minus the
-/// distance |a - b|_2 or |a - b|_1. A zero vector has the cosine 0 to everything.
+/// The cosine of the angle, the dot product, or minus the distance |a - b|_2 or |a - b|_1. A zero vector
+/// has the cosine 0 to every vector.
+/// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: other shapes; widths that differ.
 Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
 
 }  // namespace tessera::models

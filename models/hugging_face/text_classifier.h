@@ -25,6 +25,7 @@ enum class Scoring {
   kSoftmax,  // exactly one class applies
 };
 
+/// The score of one class.
 struct ClassScore {
   std::string label;
   double score;

@@ -21,12 +21,14 @@ namespace tessera::inspect {
 /// Shrikumar et al., "Not Just a Black Box", 2016.
 Tensor saliency(const Score& score, const std::string& step = "embeddings.words");
 
+/// The options of integrated_gradients().
 struct IntegratedGradientsOptions {
   std::string step = "embeddings.words";
   Tensor baseline = {};  // broadcastable to the step, or from `record`; absent: zeros
   index_t points = 64;   // at which the gradient is computed
 };
 
+/// The result of integrated_gradients().
 struct Attribution {
   Tensor rows;          // what each token adds to the score
   double score = 0;     // at the input

@@ -7,6 +7,7 @@
 
 namespace tessera::inspect {
 
+/// The options of probe().
 struct ProbeOptions {
   double held_out = 0.25;      // fraction of the rows for testing
   double weight_decay = 1e-2;  // AdamW's
@@ -14,6 +15,7 @@ struct ProbeOptions {
   std::uint64_t seed = 0;      // of the split, the weights and the shuffle
 };
 
+/// The result of probe(): accuracies from 0 to 1.
 struct Probe {
   double accuracy = 0;   // on the rows held out
   double shuffled = 0;   // the same after learning shuffled labels: what the probe finds by chance

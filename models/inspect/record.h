@@ -23,6 +23,7 @@ double value_of(const Score& score);
 /// padded again: (B, T, D). A run of several batches gives a step once per batch.
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
 
+/// The layers of a model and the heads of each.
 struct HeadCounts {
   index_t layers;
   index_t heads;

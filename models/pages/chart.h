@@ -17,8 +17,10 @@
 
 namespace tessera::pages {
 
+/// The scale of an axis.
 enum class Scale { kLinear, kLog10 };
 
+/// An axis of a chart.
 struct Axis {
   std::string label = {};
   Scale scale = Scale::kLinear;
@@ -28,6 +30,7 @@ struct Axis {
   bool whole = false;               // of those, only at whole ones: a step, an epoch
 };
 
+/// A point of a series.
 struct ChartPoint {
   double x;
   double y;
@@ -38,12 +41,14 @@ struct ChartPoint {
 /// values ask for no room on the axes.
 enum class Mark { kLine, kDots, kLineAndDots, kGuide };
 
+/// Points that are drawn alike, with one entry in the legend.
 struct Series {
   std::string name = {};
   std::vector<ChartPoint> points = {};
   Mark mark = Mark::kLine;
 };
 
+/// A chart of one or several series over common axes.
 struct Chart {
   std::string title = {};
   std::string description = {};  // for those who do not see it; smallest and largest values follow

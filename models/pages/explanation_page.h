@@ -24,6 +24,7 @@ struct ExplainedText {
   Tensor patches = {};  // (layers, T): how much it falls with one vector of the baseline
 };
 
+/// The contents of an explanation page.
 struct Explanation {
   std::string title;
   std::string about;     // which model this is

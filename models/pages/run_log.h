@@ -62,6 +62,7 @@ struct RunSummary {
   std::optional<double> seconds;
   std::optional<double> tokens_per_second;
 };
+/// The summary of the steps of a log.
 RunSummary summary_of(std::span<const LoggedStep> steps);
 
 /// The time at each step since the first call's start. A log whose seconds begin again, because the

@@ -25,6 +25,7 @@ struct ClassCounts {
 /// Names and values, as the page shows them.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
+/// The contents of a training report.
 struct TrainingReport {
   std::string title = "training";  // the program
   std::string state = {};          // "finished", "epoch 2 of 8"
@@ -43,6 +44,7 @@ Page training_page(const TrainingReport& report);
 /// The log in such a page's HTML, if it is one of the same run.
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
 
+/// A run of a sweep and its log.
 struct NamedRun {
   std::string name;
   std::vector<LoggedStep> steps = {};

@@ -27,6 +27,7 @@ inline constexpr const char* kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char* kLogFile = "log.csv";
 inline constexpr const char* kReportFile = "report.html";
 
+/// The options of a run.
 struct RunOptions {
   std::filesystem::path folder = {};  // of the checkpoint; empty: nothing is saved
   std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
@@ -55,6 +56,7 @@ struct Ending {
   int signal = 0;         // that has stopped the run; 0: none
   std::string text = {};  // why it did not reach the last step, and how to continue; else empty
 
+  /// Whether a signal or a hook stopped the run before its end.
   bool is_stopped() const { return why == nn::RunEnd::kStopped; }
   /// What main() returns: 128 + the signal, as a shell reports a process that it has ended, else 0.
   int exit_code() const { return signal > 0 ? 128 + signal : 0; }

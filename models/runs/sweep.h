@@ -26,6 +26,7 @@
 
 namespace tessera::runs {
 
+/// The options of a sweep.
 struct SweepOptions {
   std::filesystem::path folder;      // of the folders of all runs, and of the sweep's files
   std::vector<SweepAxis> axes = {};  // the first setting is the one that others are compared with
@@ -38,6 +39,7 @@ struct SweepOptions {
   bool overwrite = false;    // begin anew
 };
 
+/// Functions that a sweep calls.
 struct SweepHooks {
   std::function<void(const SweepRun&)> begin = {};
   /// After the result is saved, with the number of runs that have one.

@@ -29,11 +29,13 @@ struct Example {
   std::vector<index_t> types = {};  // of each token, for pairs of texts; empty: all are 0
 };
 
+/// The number of tokens of each example.
 std::vector<index_t> lengths_of(std::span<const Example> examples);
 
 /// The example's class. **Errors**: its label is something else.
 index_t class_of(const Example& example);
 
+/// Examples of different lengths as tensors.
 struct Batch {
   Tensor ids;      // (B, T) int64
   Tensor lengths;  // (B) int64

@@ -10,7 +10,7 @@
 
 namespace tessera::text {
 
-/// The code points of a text, as UTF-8. Errors: bytes that are not UTF-8.
+/// The code points of a text, as UTF-8. **Errors**: bytes that are not UTF-8.
 std::vector<std::string> split_characters(std::string_view text);
 
 /// The code points of a text, by number. Decoding gives the text back.

@@ -19,6 +19,7 @@
 
 namespace tessera::text {
 
+/// One example of a file: a label and a text, or a pair of texts.
 struct LabelledText {
   std::string label;
   std::string text;
@@ -26,11 +27,11 @@ struct LabelledText {
 };
 
 /// One example per line: a label, a tab, the text. Further tabs belong to the text. Entry i comes
-/// from line i + 1. Errors: a line without a tab, label or text.
+/// from line i + 1. **Errors**: a line without a tab, label or text.
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
 /// One example per line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
-/// Errors: a line with fewer tabs, or more; without the label or a text.
+/// **Errors**: a line with fewer tabs, or more; without the label or a text.
 std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path);
 
 /// A sentence whose tokens, as the file cuts them, have a tag each.
@@ -42,14 +43,14 @@ struct TaggedText {
 };
 
 /// One token per line: the token, a tab, its tag. Empty lines separate sentences.
-/// Errors: a line without a tab, or with two; without the token or the tag.
+/// **Errors**: a line without a tab, or with two; without the token or the tag.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 
 /// The different labels of `examples`, sorted by their bytes: a label's place is its number.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
-/// The number of each example's label, or of each of its tags. Errors: a label that is not among
+/// The number of each example's label, or of each of its tags. **Errors**: a label that is not among
 /// `labels`; `file` is the name of the file that the examples came from.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
@@ -57,7 +58,7 @@ std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& e
                                                 const std::vector<std::string>& labels,
                                                 const std::string& file);
 
-/// Each example's label read as a number, a value to be predicted. Errors: a label that is no finite
+/// Each example's label read as a number, a value to be predicted. **Errors**: a label that is no finite
 /// number.
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file);
@@ -69,13 +70,13 @@ struct TextEncoder {
   bool feeds_types = false;  // whether tokens of pairs get their types
 };
 
-/// Encoded lines as examples without labels. Errors: a line without a token.
+/// Encoded lines as examples without labels. **Errors**: a line without a token.
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
                                       bool feeds_types = false);
-/// The texts of lines, or their pairs, as examples without labels. Errors: the same.
+/// The texts of lines, or their pairs, as examples without labels. **Errors**: the same.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
-/// The same with the number of each line's label. Errors: also those of label_numbers.
+/// The same with the number of each line's label. **Errors**: also those of label_numbers.
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
                                        const TextEncoder& encode, const std::string& file);

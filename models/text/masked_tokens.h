@@ -13,16 +13,18 @@
 namespace tessera::text {
 
 /// A long text as examples of at most `length` tokens: `cls`, if there is one, and the next tokens of
-/// the text, up to its end; the last may be shorter. Errors: a length that leaves no room.
+/// the text, up to its end; the last may be shorter. **Errors**: a length that leaves no room.
 std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length,
                                    std::optional<index_t> cls = {});
 
+/// The options of mask_tokens().
 struct MaskOptions {
   double chosen = 0.15;  // the chance of each token to be one that the model must predict
   double masked = 0.8;   // of these: replaced by the mask token,
   double random = 0.1;   // replaced by any token; the others stay as they are
 };
 
+/// A batch with hidden tokens, and the tokens to predict.
 struct MaskedTokens {
   Tensor ids;     // (B, T) int64, what the model sees
   Tensor labels;  // (B, T) int64, the token at each chosen place, kIgnored elsewhere

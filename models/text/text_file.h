@@ -12,10 +12,10 @@
 
 namespace tessera::text {
 
-/// A whole file, line ends as \n. Errors: no such file, an empty one, bytes that are not UTF-8.
+/// A whole file, line ends as \n. **Errors**: no such file, an empty one, bytes that are not UTF-8.
 std::string read_text(const std::filesystem::path& path);
 
-/// The lines of a file, without their ends. Errors: as read_text.
+/// The lines of a file, without their ends. **Errors**: as read_text.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
 
 /// read_text of bytes that came from elsewhere; errors call them `name`.

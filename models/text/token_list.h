@@ -21,6 +21,7 @@ class TokenList {
   TokenList(std::initializer_list<std::string_view> tokens);
   TokenList(const std::vector<std::string>& tokens);
 
+  /// The number of ids, free ones included.
   index_t size() const { return std::ssize(places_); }
   /// The token of a number below size(); valid until the list changes.
   std::string_view operator[](index_t id) const {
@@ -57,8 +58,10 @@ class NumberedTokens {
   /// With room for `more` tokens. If tokens are equal, `find` returns the first.
   explicit NumberedTokens(TokenList list, index_t more = 0);
 
+  /// The tokens by number; release() moves them out.
   const TokenList& list() const { return list_; }
   TokenList release() { return std::move(list_); }
+  /// The number of a token; nothing if it has none.
   std::optional<index_t> find(std::string_view token) const;
   /// Gives a free number its token. The number that the token had before becomes free.
   void set(index_t id, std::string_view token);

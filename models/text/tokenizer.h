@@ -57,6 +57,7 @@ struct Encoding {
 
 /// The places of the special tokens around a text and around a pair.
 struct Layout {
+  /// One special token, or one of the texts.
   struct Part {
     index_t text;  // 0 or 1; kNoText: the token `id`
     index_t type;
@@ -81,6 +82,7 @@ enum class Truncation {
 /// Which end of a text is cut off.
 enum class Side { kLeft, kRight };
 
+/// The options of encode and its variants.
 struct EncodeOptions {
   bool add_special = true;  // the tokens of the layout
   index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
@@ -107,6 +109,7 @@ struct TextPair {
   std::string second;
 };
 
+/// Turns texts into token ids and back. Its functions may be called from several threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -150,6 +153,7 @@ class Tokenizer {
   /// Writes to_text, whole or not at all. **Errors**: as write_file.
   void save(const std::filesystem::path& path) const;
 
+  /// Its vocabulary, special tokens, layout and settings, and the number of its ids.
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const SpecialTokens& special() const { return vocabulary_.special(); }
   const Layout& layout() const { return layout_; }

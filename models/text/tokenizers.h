@@ -39,6 +39,7 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 /// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
+/// The options of train_word_piece() and train_byte_pair().
 struct TokenizerTraining {
   index_t vocabulary_size = 30000;  // in tokens; 0: learning ends when all words are whole
   index_t min_count = 0;            // fewest occurrences of a pair that becomes a token

@@ -38,12 +38,14 @@ class Vocabulary {
   /// **Errors**: a token that occurs twice; a special token without a place in the list.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
+  /// The number of ids, free ones included.
   index_t size() const { return tokens_.list().size(); }
+  /// The ids of the special tokens.
   const SpecialTokens& special() const { return special_; }
 
   /// The token's number, nothing if it has none.
   std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
-  /// The token's number, or that of the unknown token. Errors: there is neither.
+  /// The token's number, or that of the unknown token. **Errors**: there is neither.
   index_t id(std::string_view token) const;
   /// Empty if the number is free. **Errors**: no such number.
   std::string_view token(index_t id) const;
@@ -57,6 +59,7 @@ class Vocabulary {
   SpecialTokens special_;
 };
 
+/// The options of TokenCounts::vocabulary().
 struct VocabularyOptions {
   index_t min_count = 1;  // rarer tokens are left out
   index_t max_size = 0;   // of the whole vocabulary, the special tokens included; 0: no limit
@@ -70,6 +73,7 @@ struct VocabularyOptions {
 /// was added first.
 class TokenCounts {
  public:
+  /// Counts one occurrence.
   void add(std::string_view token);
   /// **Errors**: options that are negative or leave no room.
   Vocabulary vocabulary(const VocabularyOptions& options) const;

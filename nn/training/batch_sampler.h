@@ -16,6 +16,7 @@
 
 namespace tessera::nn {
 
+/// The options of BatchSampler.
 struct BatchSamplerOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;
@@ -36,6 +37,7 @@ class BatchSampler {
  public:
   BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options = {});
 
+  /// The number of batches in an epoch; the last may be smaller.
   index_t batches_per_epoch() const { return batches_; }
   /// The next batch: numbers of examples. They stay until the next call. After an epoch's last batch
   /// comes the next epoch's first.
@@ -48,7 +50,7 @@ class BatchSampler {
   /// All there is to save in a checkpoint: the seed, the epoch as stream, and the position.
   const Rng::State& state() const { return state_; }
   /// Goes on from `state` as the sampler did whose state it was; the options' seed is forgotten.
-  /// Errors: a position that cannot be.
+  /// **Errors**: a position that cannot be.
   void set_state(const Rng::State& state);
 
  private:

@@ -78,14 +78,17 @@ struct Checkpoint {
   std::map<std::string, std::string> values = {};
   std::string file = {};  // where it came from, for errors; empty: from no file
 
+  /// Whether there is a value of this name.
   bool has(const std::string& name) const { return values.contains(name); }
 
+  /// Sets a value. Numbers are stored as text that reads as the same number.
   void set(const std::string& name, std::string_view text) { values[name] = text; }
   void set(const std::string& name, std::integral auto value) { values[name] = str_cat(+value); }
   void set(const std::string& name, double value);
 
+  /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// A whole number. Errors: one that T cannot hold.
+  /// A whole number. **Errors**: one that T cannot hold.
   template <std::integral T = index_t>
   T integer(const std::string& name) const {
     if (has(name) && text(name).starts_with('-')) {
@@ -101,7 +104,7 @@ struct Checkpoint {
   /// A whole number >= 0 for `op`, which refuses what is none.
   index_t count(const char* op, const std::string& name) const;
 
-  /// Adds a group: every tensor and value of `state` under "group.name". Errors: a name that is
+  /// Adds a group: every tensor and value of `state` under "group.name". **Errors**: a name that is
   /// taken (std::invalid_argument).
   Checkpoint& add(const std::string& group, const Checkpoint& state);
   Checkpoint& add(const std::string& group, const StateDict& state);

@@ -7,6 +7,7 @@
 
 namespace tessera::nn {
 
+/// The options of clip_grad_norm().
 struct ClipOptions {
   double scale = 1;  // of all gradients, before: 1 / n makes means of sums, in the same pass
   bool error_if_nonfinite = false;

@@ -9,6 +9,7 @@
 
 namespace tessera::nn {
 
+/// The options of EarlyStopping.
 struct EarlyStoppingOptions {
   index_t patience = 0;      // evaluations in a row that are no better; 0: any number
   bool keep_weights = true;  // of the best one

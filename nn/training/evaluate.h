@@ -55,6 +55,7 @@ class EvalScope {
   std::vector<bool*> training_;
 };
 
+/// The options of evaluate().
 struct EvaluationOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same

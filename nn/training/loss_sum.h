@@ -18,19 +18,19 @@ struct LossSum {
 /// The cross-entropy of scores and target classes as a LossSum: targets that are not ignored count,
 /// and are correct where theirs is the greatest score. `options.reduction` is not read.
 ///
-/// **Shapes**, **errors**: as cross_entropy; an error too is a weight of the classes.
+/// **Shapes**: as cross_entropy. **Errors**: as cross_entropy; a weight of the classes.
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options = {});
 
 /// The squared error of predictions and target values as a LossSum: each element counts, and none
-/// is correct or wrong. **Shapes**, **errors**: as mse_loss.
+/// is correct or wrong. **Shapes**, **Errors**: as mse_loss.
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 
 /// The contrastive loss as a LossSum: each query counts, and is correct where its own key is the
 /// nearest. The other keys are negatives, so a trainer must compute a batch in one shard.
 /// `options.reduction` is not read.
 ///
-/// **Shapes**, **errors**: as contrastive; symmetric is the mean of both directions, and `correct`
+/// **Shapes**, **Errors**: as contrastive; symmetric is the mean of both directions, and `correct`
 /// counts only the queries.
 /// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.
 LossSum summed_contrastive(const Tensor& queries, const Tensor& keys,

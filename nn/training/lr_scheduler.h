@@ -14,6 +14,7 @@ namespace tessera::nn {
 
 /// A learning rate's factor at each step: up from 0 over `warmup_steps`, then as `decay` says.
 struct Schedule {
+  /// The shape of the decay after the warmup.
   enum class Decay { kNone, kLinear, kCosine };
 
   Decay decay = Decay::kNone;
@@ -44,6 +45,7 @@ class LrScheduler {
  public:
   LrScheduler(Optimizer& optimizer, const Schedule& schedule);
 
+  /// Sets the rates of the next step.
   void step();
   /// The number of calls of `step`.
   index_t steps() const { return steps_; }

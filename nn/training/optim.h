@@ -34,6 +34,7 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
+/// The rule of Sgd.
 struct SgdRule final : Rule {
   using Options = SgdOptions;
   Options numbers;

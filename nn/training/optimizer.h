@@ -23,6 +23,7 @@ struct Stretch {
   index_t steps;              // earlier steps of this parameter
   double lr, weight_decay;    // of its group
 
+  /// The elements as T, which must be their type.
   template <class T>
   T* weights_as() const {
     return static_cast<T*>(weights);
@@ -76,6 +77,7 @@ struct Rule {
 /// The common part of all optimisers: everything except their rules.
 class Optimizer {
  public:
+  /// Parameters with a learning rate and a weight decay of their own.
   struct Group {
     Parameters parameters;
     double lr;

@@ -31,6 +31,7 @@ void add_to(Tensor& left, const Tensor& right);
 struct ShardNode {
   index_t level, index;
 
+  /// The first of the shards that the node covers.
   index_t first_shard() const { return index << level; }
   bool operator==(const ShardNode&) const = default;
 };
@@ -42,6 +43,7 @@ struct ShardNode {
 template <class T>
 class ShardTree {
  public:
+  /// The sum of the shards of a node.
   struct Part {
     ShardNode node;
     T sum;
@@ -49,6 +51,7 @@ class ShardTree {
 
   explicit ShardTree(index_t shards);
 
+  /// Adds the value of one shard.
   void add(index_t shard, T value) { add(ShardNode{0, shard}, std::move(value)); }
   /// The sum of all shards of a node, as another tree has made it.
   void add(ShardNode node, T sum);
@@ -69,7 +72,7 @@ class ShardTree {
 std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 
 /// The examples of one shard: the batch cut into `shards` stretches whose lengths differ by at most
-/// one. Where there are more shards than examples some are empty.
+/// one. With more shards than examples some are empty. **Errors**: no such shard.
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);
 
 inline constexpr index_t kMostShards = index_t{1} << 20;

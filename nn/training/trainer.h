@@ -38,6 +38,7 @@ struct BatchTrees;
 /// The measure by which evaluations are compared.
 enum class BestBy { kLoss, kAccuracy };
 
+/// The options of Trainer.
 struct TrainerOptions {
   index_t epochs = 10;
   index_t steps = 0;        // in all; 0: the number of steps in the epochs
@@ -61,6 +62,7 @@ struct TrainerOptions {
   Communicator* processes = nullptr;
 };
 
+/// The results of one step.
 struct StepReport {
   index_t step;   // from 1 on
   index_t epoch;  // from 0 on
@@ -70,12 +72,14 @@ struct StepReport {
   index_t length;        // of the batch's examples together
 };
 
+/// The results of one evaluation.
 struct EvaluationReport {
   index_t step;
   LossTotals totals;
   bool is_best;
 };
 
+/// The results of one epoch.
 struct EpochReport {
   index_t epoch;
   LossTotals totals;                           // of the epoch's steps
@@ -136,6 +140,7 @@ class Trainer {
   /// the same step.
   void stop() { stop_ = true; }
 
+  /// The steps so far and in all, the steps of an epoch, and the number of the current epoch, from 0.
   index_t step() const { return scheduler_.steps(); }
   index_t total_steps() const { return total_steps_; }
   index_t steps_per_epoch() const { return sampler_.batches_per_epoch(); }

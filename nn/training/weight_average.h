@@ -20,7 +20,9 @@ class WeightAverage {
  public:
   WeightAverage(Parameters parameters, double decay);
 
+  /// Takes the weights of now into the averages; call it after each step.
   void update();
+  /// The averages by the names of the parameters.
   const StateDict& averages() const { return averages_; }
 
   /// While one is in scope the parameters have the averages as values.

@@ -35,7 +35,7 @@ namespace tessera {
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,
                            const std::vector<Tensor>& inputs);
 
-/// The same for an f of one tensor.
+/// The same for an f of one tensor. **Shapes**: those of f.
 template <std::invocable<const Tensor&> F>
 Tensor gradient_checkpoint(F f, const Tensor& x) {
   const auto of_first = [f = std::move(f)](std::span<const Tensor> in) { return f(in[0]); };

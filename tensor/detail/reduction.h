@@ -16,7 +16,7 @@ Tensor merge_last(const Tensor& x, const Axes& axes);
 Tensor reduce_floating(kernels::ReduceOp op, const Tensor& x, const Axes& axes, bool keepdim);
 
 /// The sum of the floating `x` over whatever broadcasting `shape` to the shape of x repeats.
-/// Errors: a shape that does not broadcast to that of x.
+/// **Errors**: a shape that does not broadcast to that of x.
 Tensor sum_to_shape(const Tensor& x, const Shape& shape);
 
 }  // namespace tessera::detail

@@ -25,9 +25,10 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
+  /// The path, for errors, and the size in bytes.
   const std::string& name() const { return name_; }
   index_t size() const { return size_; }
-  /// Reads `bytes` bytes from `offset` on. Errors: they are not all there.
+  /// Reads `bytes` bytes from `offset` on. **Errors**: they are not all there.
   void read(index_t offset, void* to, index_t bytes) const;
   /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is read
   /// when it is first touched and copied when it is written to, so the file never changes. Null where
@@ -50,6 +51,7 @@ struct FileRegion {
   FileRegion(const InputFile& f, index_t first, index_t bytes, std::string label)
       : file(f), begin(first), size(bytes), name(std::move(label)) {}
 
+  /// As InputFile::read, from the start of the part.
   void read(index_t offset, void* to, index_t bytes) const;
 
   const InputFile& file;

@@ -58,8 +58,10 @@ struct JsonRange {
 /// **Errors** throughout: std::runtime_error that begins with the file's name and the place.
 class Json {
  public:
+  /// The type of a value. A number with a fraction or an exponent is kNumber, any other kInteger.
   enum class Kind : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kText, kList, kObject };
 
+  /// The type of this value.
   Kind kind() const;
   bool is_null() const { return kind() == Kind::kNull; }
   bool is_text() const { return kind() == Kind::kText; }
@@ -82,7 +84,7 @@ class Json {
   Json at(std::string_view key) const;
 
   /// The value of an object's key, of this type. If the key is absent or its value is null:
-  /// `otherwise`, or an error if there is no `otherwise`.
+  /// `otherwise`. **Errors**: no `otherwise`; a value of a different type or outside the range.
   bool boolean(std::string_view key, std::optional<bool> otherwise = {}) const;
   index_t integer(std::string_view key, JsonRange range = {},
                   std::optional<index_t> otherwise = {}) const;
@@ -92,10 +94,11 @@ class Json {
   /// The number of values in a list or an object. It takes time in proportion.
   index_t size() const;
 
-  class Items;
-  /// The values of a list or an object, in the file's order. `item(i)` walks over the values before
-  /// value i of a list: to read many values, use items().
+  class Items;  // for items()
+  /// The values of a list or an object, in the file's order. **Errors**: neither.
   Items items() const;
+  /// Value i of a list, in time proportional to i: to read many values, use items(). **Errors**: no list;
+  /// an index out of range.
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
   std::string_view key() const;
@@ -131,6 +134,7 @@ class Json {
 /// The values of a list or an object, for a `for` loop.
 class Json::Items {
  public:
+  /// An input iterator.
   class Iterator {
    public:
     const Json& operator*() const { return at_; }
@@ -204,6 +208,7 @@ class JsonText {
   /// Text that is JSON already.
   static JsonText written(std::string json);
 
+  /// The JSON text.
   const std::string& text() const& { return text_; }
   std::string text() && { return std::move(text_); }
 
@@ -220,6 +225,7 @@ class JsonText {
 /// A list or an object that grows; see JsonList and JsonObject.
 class JsonGroup {
  public:
+  /// The JSON text, closed.
   std::string text() const& { return JsonText(*this).text(); }
   std::string text() && { return JsonText(std::move(*this)).text(); }
 
@@ -241,6 +247,7 @@ class JsonGroup {
 class JsonList : public JsonGroup {
  public:
   explicit JsonList(const JsonLayout& layout = {}) : JsonGroup(layout, '[', ']') {}
+  /// Adds a value.
   JsonList& add(const JsonText& value);
 };
 /// The list of `value(item)` for each item.
@@ -261,6 +268,7 @@ class JsonObject : public JsonGroup {
   JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
+  /// Adds one member, or several.
   JsonObject& add(std::string_view key, const JsonText& value);
   JsonObject& add(const JsonMembers& members);
 };

@@ -28,7 +28,7 @@ Tensor load_npy(const std::filesystem::path& path);
 /// **Errors**: as load_npy.
 std::string npy_dtype(const std::filesystem::path& path);
 
-/// As load_npy, of a file within a file.
+/// As load_npy, for a part of a file.
 Tensor read_npy(const FileRegion& region);
 
 /// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: a program

@@ -62,6 +62,7 @@ class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
 
+  /// The path, for errors.
   const std::string& name() const;
   /// The shape of each tensor.
   const std::map<std::string, Shape>& shapes() const;

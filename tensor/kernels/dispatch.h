@@ -19,17 +19,17 @@ std::string current_isa();
 /// Whether products of int8 use the processor's dot products of bytes (VNNI; on Arm, sdot), which with
 /// VNNI take a third of the time: if the processor has them for the instruction set in use, unless the environment
 /// variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called. Results have the same
-/// bits either way. Errors: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0
+/// bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0
 /// nor 1: the first int8 product reports this error too.
 bool dot_products();
 
-/// Allows or forbids these instructions for later products; for tests and comparisons. Errors: a
+/// Allows or forbids these instructions for later products; for tests and comparisons. **Errors**: a
 /// TESSERA_DOT_PRODUCTS other than 0 and 1.
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
 /// thread runs an op. Frozen weights must be frozen again.
-/// Errors: a name that is not available.
+/// **Errors**: a name that is not available.
 void set_isa(const std::string& name);
 
 }  // namespace tessera

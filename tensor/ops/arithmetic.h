@@ -8,9 +8,9 @@ namespace tessera {
 
 // The operations on two operands, each a tensor or a number.
 //
-// Shapes: any two that broadcast. Dtypes: the two are promoted (dtype.h, operand.h). int64 wraps
+// **Shapes**: any two that broadcast (for neg: any). Dtypes: the two are promoted (dtype.h, operand.h). int64 wraps
 // around at 2^64. Of bool tensors the sum is "or", the product "and", and the rest says below.
-// Errors: shapes that do not broadcast. Source: numpy, torch, by the same names.
+// **Errors**: shapes that do not broadcast. **Source**: numpy, torch, by the same names.
 
 /// a + b.
 Tensor add(const Operand& a, const Operand& b);
@@ -30,7 +30,7 @@ Tensor maximum(const Operand& a, const Operand& b);
 /// The smaller of a and b; NaN where either is NaN. Of equals, each gets half of the gradient.
 Tensor minimum(const Operand& a, const Operand& b);
 
-/// -x. **Errors**: a bool tensor; see logical_not.
+/// -x. **Shapes**: any -> the same. **Errors**: a bool tensor; see logical_not.
 Tensor neg(const Tensor& x);
 
 /// base to the power of the exponent, element by element.
@@ -38,25 +38,30 @@ Tensor neg(const Tensor& x);
 /// 1 where the base is 1 or the exponent 0, NaN or not; NaN where a negative base has an exponent
 /// that is not whole. Integers to integral powers are int64, all else is floating; bools count as
 /// int64. The gradient with regard to the exponent, y log(base), is 0 where the base is 0 and the
-/// exponent is not negative. How exact it is stands in tensor/kernels/power.h.
+/// exponent is not negative. tensor/kernels/power.h states the largest error.
 /// A tensor to a number: powers of 1/2 are square roots, of -0 they are -0 and of -inf NaN, where
 /// pow(x, tensor) has 0 and inf. Others are the C library's, and may differ from pow(x, tensor) in
 /// the last bit.
 /// **Errors**: an integer base with a negative integral exponent.
 Tensor pow(const Operand& base, const Operand& exponent);
 
+/// As add.
 inline Tensor operator+(const Operand& a, const Operand& b) {
   return add(a, b);
 }
+/// As sub.
 inline Tensor operator-(const Operand& a, const Operand& b) {
   return sub(a, b);
 }
+/// As mul.
 inline Tensor operator*(const Operand& a, const Operand& b) {
   return mul(a, b);
 }
+/// As div.
 inline Tensor operator/(const Operand& a, const Operand& b) {
   return div(a, b);
 }
+/// As neg. **Shapes**: any.
 inline Tensor operator-(const Tensor& x) {
   return neg(x);
 }

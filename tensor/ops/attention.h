@@ -21,6 +21,7 @@ struct AttentionRequest {
   bool averaged = false;  // the mean over the chosen heads
 };
 
+/// The options of attention().
 struct AttentionOptions {
   std::optional<double> scale = {};              // 1 / sqrt(d) if absent
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
@@ -28,6 +29,7 @@ struct AttentionOptions {
   PackedRows packed = {};                        // q, k and v are (1, H, N, d)
 };
 
+/// The result of attention().
 struct AttentionResult {
   Tensor output;   // (..., Tq, dv)
   Tensor weights;  // (..., Tq, Tk) if requested, else undefined

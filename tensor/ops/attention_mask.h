@@ -20,22 +20,27 @@ class AttentionMask {
  public:
   AttentionMask() = default;
 
+  /// Whether causal_mask() is a part.
   bool causal() const { return causal_; }
+  /// The window of window_mask(), if it is a part.
   std::optional<index_t> window() const { return window_; }
+  /// (B) int64, from length_mask(); undefined if it is no part.
   const Tensor& lengths() const { return lengths_; }
+  /// Bool, from keep_mask(); undefined if it is no part.
   const Tensor& keep() const { return keep_; }
+  /// Floating, from additive_mask(); undefined if it is no part.
   const Tensor& bias() const { return bias_; }
 
   /// All its tensors, in one fixed order; undefined where a part is absent. So a backward can keep
   /// and replace them without knowing the parts.
   std::vector<Tensor> tensors() const;
   /// The same mask with these tensors, in the order of `tensors`, in place of its own.
-  /// Errors: another number of tensors.
+  /// **Errors**: another number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
   /// Both masks apply: a key is used where both let it, so the smaller window and the smaller
   /// lengths stay, and additive masks add up.
-  /// Errors: parts whose shapes do not broadcast.
+  /// **Errors**: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
   friend AttentionMask causal_mask();

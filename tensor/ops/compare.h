@@ -8,32 +8,45 @@ namespace tessera {
 
 // Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is unequal
 // to everything and neither less nor greater. There is no operator==, because it could as well mean
-// array_equal. Source: torch, by the same names.
+// array_equal. **Source**: torch, by the same names.
 
+/// a == b, element by element.
 Tensor eq(const Operand& a, const Operand& b);
+/// a != b, element by element.
 Tensor ne(const Operand& a, const Operand& b);
+/// a < b, element by element.
 Tensor lt(const Operand& a, const Operand& b);
+/// a <= b, element by element.
 Tensor le(const Operand& a, const Operand& b);
+/// a > b, element by element.
 Tensor gt(const Operand& a, const Operand& b);
+/// a >= b, element by element.
 Tensor ge(const Operand& a, const Operand& b);
 
+/// As lt.
 inline Tensor operator<(const Operand& a, const Operand& b) {
   return lt(a, b);
 }
+/// As le.
 inline Tensor operator<=(const Operand& a, const Operand& b) {
   return le(a, b);
 }
+/// As gt.
 inline Tensor operator>(const Operand& a, const Operand& b) {
   return gt(a, b);
 }
+/// As ge.
 inline Tensor operator>=(const Operand& a, const Operand& b) {
   return ge(a, b);
 }
 
-// Logic: of any dtype, where not zero (NaN too) means true. Bool tensors that broadcast.
+// Logic on tensors of any dtype: elements that are not zero, NaN too, count as true. The results are bool.
 
+/// Whether x is false. **Shapes**: any -> the same.
 Tensor logical_not(const Tensor& x);
+/// Whether both are true. **Shapes**: any two that broadcast.
 Tensor logical_and(const Tensor& a, const Tensor& b);
+/// Whether at least one is true. **Shapes**: any two that broadcast.
 Tensor logical_or(const Tensor& a, const Tensor& b);
 
 /// Whether any, or each, element along `axes` (none named: all) is true.
@@ -42,10 +55,11 @@ Tensor logical_or(const Tensor& a, const Tensor& b);
 Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
+/// Whether an element is NaN. **Shapes**: any -> the same, as for the next two.
 Tensor isnan(const Tensor& x);
-/// Infinite, of either sign.
+/// Whether an element is infinite, of either sign. **Shapes**: any -> the same.
 Tensor isinf(const Tensor& x);
-/// Neither NaN nor infinite.
+/// Whether an element is neither NaN nor infinite. **Shapes**: any -> the same.
 Tensor isfinite(const Tensor& x);
 
 /// |a - b| <= atol + rtol |b|, computed in double precision, the difference of two integers exactly.
@@ -54,7 +68,7 @@ Tensor isfinite(const Tensor& x);
 /// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
-/// Whether every pair is close. Errors: shapes that do not broadcast. **Source**: numpy.allclose.
+/// Whether every pair is close. **Errors**: shapes that do not broadcast. **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 /// Whether the shapes are equal and every pair of elements is. **Source**: numpy.array_equal.

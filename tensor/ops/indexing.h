@@ -42,7 +42,8 @@ Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
 
 /// Where x is not zero (NaN is not), in row-major order: one row of indices for each such element.
 ///
-/// **Shapes**: (...) -> (elements, rank of x), int64. **Source**: torch.nonzero; numpy.argwhere.
+/// **Shapes**: (...) -> (elements, rank of x), int64. **Errors**: an undefined tensor.
+/// **Source**: torch.nonzero; numpy.argwhere.
 Tensor nonzero(const Tensor& x);
 
 /// The elements of x where `mask`, in row-major order.
@@ -58,7 +59,8 @@ Tensor masked_select(const Tensor& x, const Tensor& mask);
 /// **Source**: numpy.tril, torch.tril.
 Tensor tril(const Tensor& x, index_t diagonal = 0);
 
-/// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. As tril otherwise.
+/// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. **Shapes**,
+/// **Errors**: as tril.
 Tensor triu(const Tensor& x, index_t diagonal = 0);
 
 /// x, with each element of `source` added to the element that `index` names: for axis 1,

@@ -18,7 +18,8 @@ namespace tessera {
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 
-/// The same over as many axes as weight has, or else bias, or else over the last.
+/// The same over as many axes as weight has, or else bias, or else over the last. **Shapes**: x -> the
+/// same.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 

@@ -20,6 +20,7 @@ enum class Reduction {
   kNone,  // one loss for each
 };
 
+/// The options of cross_entropy().
 struct CrossEntropyOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
   index_t ignore_index = -100;  // the target of rows that do not count
@@ -45,6 +46,7 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 
+/// The options of nll_loss().
 struct NllOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
   index_t ignore_index = -100;  // the target of rows that do not count
@@ -71,6 +73,7 @@ enum class KlReduction {
   kNone,
 };
 
+/// The options of kl_div().
 struct KlDivOptions {
   bool log_target = false;  // whether the target holds log-probabilities too
   KlReduction reduction = KlReduction::kMean;
@@ -89,6 +92,7 @@ struct KlDivOptions {
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
 
+/// The options of binary_cross_entropy_with_logits().
 struct BceOptions {
   Tensor weight = {};      // of the losses
   Tensor pos_weight = {};  // p, of the positive targets
@@ -114,6 +118,7 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& 
 /// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
 
+/// The options of smooth_l1_loss().
 struct SmoothL1Options {
   double beta = 1;  // where the parabola ends; 0: the absolute error
   Reduction reduction = Reduction::kMean;

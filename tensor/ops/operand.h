@@ -28,7 +28,9 @@ class Scalar {
     }
   }
 
+  /// The value as a double.
   double value() const { return real_; }
+  /// Whether the number is an integer or a bool.
   bool is_integral() const { return kind_ != kFloat32; }
   /// The value of an integral scalar, exactly.
   index_t integer() const { return integer_; }
@@ -63,6 +65,7 @@ class Operand {
   const Tensor* tensor() const { return tensor_; }
   /// The number; 0 for a tensor.
   const Scalar& number() const { return number_; }
+  /// The dtype of the tensor or of the number.
   DType dtype() const { return tensor_ != nullptr ? tensor_->dtype() : number_.dtype(); }
   /// The tensor, or the number as a tensor of shape ().
   Tensor to(DType dtype) const {

@@ -40,7 +40,7 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
-/// As repeat, except that missing repeats are 1, in front of the others.
+/// As repeat, except that missing repeats are 1, in front of the others. **Shapes**: as repeat.
 /// **Source**: numpy.tile, torch.tile.
 Tensor tile(const Tensor& x, const Dims& repeats);
 

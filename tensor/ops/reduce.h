@@ -1,12 +1,12 @@
 // Reductions: one value from the elements along some axes.
 //
-// Axes: any set, negative or not; none named means all. Shapes: the reduced axes disappear, or stay
-// with size 1 where `keepdim` is set. Errors: an axis out of range or named twice.
+// Axes: any set, negative or not; none named means all. **Shapes**: the reduced axes disappear, or stay
+// with size 1 where `keepdim` is set. **Errors**: an axis out of range or named twice.
 //
 // The reduced elements are taken in row-major order of their indices, whatever the strides, and
 // summed in one fixed order: sixteen partial sums and one tree for each block of 65536, then the
 // blocks likewise. So neither layout nor threads nor vector width changes a bit.
-// Source: torch, by the same names.
+// **Source**: torch, by the same names.
 #pragma once
 
 #include "tensor/tensor.h"

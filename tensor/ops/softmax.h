@@ -19,7 +19,7 @@ namespace tessera {
 Tensor softmax(const Tensor& x, const Axes& axes = {-1});
 
 /// log(softmax(x)), computed as x - logsumexp(x): finite where softmax rounds to 0.
-/// Shapes and errors as softmax.
+/// **Shapes**, **Errors**: as softmax.
 Tensor log_softmax(const Tensor& x, const Axes& axes = {-1});
 
 /// log of the sum of exp(x) over `axes`, without overflow; -inf where there are no elements or all

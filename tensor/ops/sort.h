@@ -3,7 +3,7 @@
 // NaN counts as the greatest, whatever its sign, and equal to itself; 0 and -0 are equal. Equal
 // elements keep the order of their indices, ascending or descending, so each result is one and no
 // other. Indices have no gradient; values have that of `gather`.
-// Errors: an axis out of range; a scalar, which has none. Source: torch, by the same names.
+// **Errors**: an axis out of range; a scalar, which has none. **Source**: torch, by the same names.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -1,9 +1,9 @@
 // Functions of one number, element by element.
 //
-// Shapes: any, which the result has too. Integers and bools are converted to float32 first, but
+// **Shapes**: any -> the same. Integers and bools are converted to float32 first, but
 // stay int64 in abs, square, sign, floor, ceil, round, relu and clamp, where bool counts as int64.
-// NaN gives NaN. How exact each is stands in tensor/kernels/math.h and trigonometry.h.
-// Source: numpy, torch, by the same names.
+// NaN gives NaN. tensor/kernels/math.h and trigonometry.h state their largest errors.
+// **Source**: numpy, torch, by the same names.
 #pragma once
 
 #include <optional>
@@ -13,6 +13,7 @@
 
 namespace tessera {
 
+/// e^x.
 Tensor exp(const Tensor& x);
 /// exp(x) - 1, exact for x near 0 too.
 Tensor expm1(const Tensor& x);
@@ -20,15 +21,19 @@ Tensor expm1(const Tensor& x);
 Tensor log(const Tensor& x);
 /// log(1 + x), exact for x near 0 too.
 Tensor log1p(const Tensor& x);
+/// The square root; NaN below 0.
 Tensor sqrt(const Tensor& x);
 /// 1 / sqrt(x).
 Tensor rsqrt(const Tensor& x);
-/// The sine and the cosine of an angle in radians, of any size; NaN of infinities.
+/// The sine of an angle in radians, of any size; NaN of infinities.
 Tensor sin(const Tensor& x);
+/// The cosine of an angle in radians, of any size; NaN of infinities.
 Tensor cos(const Tensor& x);
+/// The hyperbolic tangent.
 Tensor tanh(const Tensor& x);
 /// 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 Tensor erf(const Tensor& x);
+/// |x|. Its gradient at 0 is 0.
 Tensor abs(const Tensor& x);
 /// x x.
 Tensor square(const Tensor& x);
@@ -36,10 +41,11 @@ Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 /// -1, 0 or 1. Its gradient is 0.
 Tensor sign(const Tensor& x);
-/// The nearest whole number below, above, or on either side; halves are rounded to the even one.
-/// The gradients are 0.
+/// The nearest whole number that is not above x. Its gradient is 0.
 Tensor floor(const Tensor& x);
+/// The nearest whole number that is not below x. Its gradient is 0.
 Tensor ceil(const Tensor& x);
+/// The nearest whole number; halves become the even one. Its gradient is 0.
 Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
@@ -67,7 +73,7 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar>
 /// **Source**: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv 1606.08415.
 Tensor gelu(const Tensor& x);
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, the approximation of gelu that torch calls
-/// approximate="tanh"; Hugging Face's "gelu_new" and "gelu_pytorch_tanh". Source: as gelu.
+/// approximate="tanh"; Hugging Face's "gelu_new" and "gelu_pytorch_tanh". **Source**: as gelu.
 Tensor gelu_tanh(const Tensor& x);
 
 }  // namespace tessera

@@ -82,14 +82,20 @@ class Weight {
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 
+  /// Whether there is a weight, frozen or not.
   bool defined() const { return is_frozen() || dense().elements.defined(); }
+  /// (out, in).
   const Shape& shape() const;
+  /// The size along `axis`, which may be negative. **Errors**: an axis out of range.
   index_t size(index_t axis) const;
+  /// The number of axes.
   index_t rank() const { return shape().size(); }
+  /// The number of elements.
   index_t count() const;
+  /// The dtype of the elements; of a frozen weight, that before freezing.
   DType dtype() const;
 
-  // The elements. Errors: the weight is frozen.
+  // The elements. **Errors**: the weight is frozen.
   Tensor& operator*();
   const Tensor& operator*() const;
   Tensor* operator->() { return &**this; }
@@ -99,11 +105,12 @@ class Weight {
   /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
   /// begins at row `begin` (a panel has 4 to 32 rows). Otherwise the product reads the elements; a
   /// frozen weight makes them, or new panels in int8, for each product. The weight must outlive
-  /// the view.
+  /// the view. **Errors**: rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
 
+  /// Whether readers of rows use the weight too.
   bool is_table() const { return use_ == Use::kTable; }
   /// Takes the elements or panels of `other`, for the same products.
   void take_form(const Weight& other) { form_ = other.form_; }
@@ -161,6 +168,7 @@ struct WeightView {
   WeightView(const Tensor& tensor);
   WeightView(const Weight& whole);
 
+  /// As Weight's functions of these names.
   bool defined() const { return elements.defined() || weight != nullptr; }
   bool is_frozen_or_rounded() const { return weight != nullptr && weight->is_frozen_or_rounded(); }
   index_t size(index_t axis) const;
