@@ -6,7 +6,7 @@
 // The cases come out the same each time. Only --train makes the tokenizers anew: the library breaks
 // ties by chance when it trains.
 //
-// README.md tells what the files hold.
+// README.md describes the files.
 'use strict';
 
 const fs = require("fs");

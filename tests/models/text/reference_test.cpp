@@ -1,5 +1,5 @@
 // Tokenizers against what Hugging Face's tokenizers library makes of the same texts:
-// tests/golden/tokenizers/README.md tells what the files hold.
+// tests/golden/tokenizers/README.md describes the files.
 #include <filesystem>
 
 #include "models/text/tokenizers.h"
