@@ -16,8 +16,8 @@ struct Run {
   std::vector<results::Bandwidth> bandwidths;
 };
 
-/// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`, the fields as in README.md. What is not
-/// known or not finite is left out.
+/// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. `samples_s` of a case are the times of its
+/// calls, or the medians of 64 groups of them. What is not known or not finite is left out.
 std::string to_json(const Run& run);
 
 }  // namespace tessera::bench
