@@ -107,17 +107,19 @@ Matrix break_it(const models::TokenClassifier& model) {
     const nn::Hook off("**.heads", [](const nn::Step& step) { return step.without_head(0, 1); });
     report("without the head", model);
   }
+  Matrix without_positions;
   {
-    Tensor attended;
-    const nn::Hook keep("**.self_attn", [&](const nn::Step& step) { attended = step.value; });
-    const nn::Hook off("**.sum1", [&](const nn::Step&) { return attended; });
-    report("without residual", model);
+    const nn::Hook off("embeddings", [](const nn::Step& step) {
+      return step.value - sinusoidal_positions(kLength, 64);
+    });
+    report("without positions", model);
+    without_positions = attention_map(model);
   }
-  const nn::Hook off("embeddings", [](const nn::Step& step) {
-    return step.value - sinusoidal_positions(kLength, 64);
-  });
-  report("without positions", model);
-  return attention_map(model);
+  Tensor attended;
+  const nn::Hook keep("**.self_attn", [&](const nn::Step& step) { attended = step.value; });
+  const nn::Hook off("**.sum1", [&](const nn::Step&) { return attended; });
+  report("without residual", model);
+  return without_positions;
 }
 
 void draw(const std::string& folder, const std::vector<Matrix>& maps) {
@@ -143,8 +145,9 @@ int main(int argc, char** argv) {
     std::printf("\nStep 2: Five times through 4000 words of 12 random letters\n");
     train(model);
     const Matrix after = attention_map(model);
-    std::printf("\nStep 3: Its attention for \"%s\", a row a place, @ for all of the weight\n%s\n",
-                kShown.c_str(), terminal_picture(after, 0, 1).c_str());
+    std::printf(
+        "\nStep 3: Its attention for \"%s\", one row per place, @ for all of the weight\n%s\n",
+        kShown.c_str(), terminal_picture(after, 0, 1).c_str());
     const Matrix lost = break_it(model);
     if (argc > 1) draw(argv[1], {before, after, lost});
   });

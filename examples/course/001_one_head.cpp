@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     show("values x W_V", v);
     one_row(q, k);
     const Tensor scores = matmul(q, k.t());
-    show("All scores, Q K^T: a row a query, a column a key", scores);
+    show("All scores, Q K^T: one row per query, one column per key", scores);
     const Tensor scaled = scores / std::sqrt(3.0);
     show("Step 4: Divided by the square root of d", scaled);
     const Tensor weights = softmax(scaled);

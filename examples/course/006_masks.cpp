@@ -111,7 +111,9 @@ Matrix map_of(const Rule& rule) {
 }
 
 void show_maps() {
-  std::printf("Step 1: Who sees whom: a row a query, a column a key, @ where it may look\n");
+  std::printf(
+      "Step 1: Who sees whom: one row per query, one column per key, @ if the query sees the "
+      "key\n");
   std::string titles;
   for (const Rule& rule : rules()) titles += rule.name + std::string(21 - rule.name.size(), ' ');
   std::vector<std::string> lines(kTokens);
@@ -197,7 +199,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 void same_bits_with_padding() {
-  std::printf("Step 5: The same sequence alone and padded\n");
+  std::printf("Step 5: The same sequence without and with padding\n");
   const double a = 0.1;
   const double b = 0.2;
   const double c = 0.3;
@@ -205,19 +207,28 @@ void same_bits_with_padding() {
   std::printf("((0.1 + 0.2) + 0.3) + 0 = %.17g\n", ((a + b) + c) + 0);
 
   Rng rng(6);
+  const auto report = [](const char* what, index_t padding, bool is_same) {
+    std::printf("%s and %lld of padding: %s\n", what, static_cast<long long>(padding),
+                is_same ? "the same bits as without" : "OTHER BITS");
+  };
+  const Tensor rows = randn({1, 4, 16}, kFloat32, rng);
+  const Tensor attended = attention(rows, rows, rows).output;
+  for (const index_t padding : {1, 2, 60, 1000}) {
+    const Tensor keys = concat({rows, full({1, padding, 16}, std::nan(""))}, 1);
+    report("attention, 4 keys", padding,
+           same_bits(attention(rows, keys, keys, length_mask({4})).output, attended));
+  }
   const models::Encoder encoder(
       {.layers = models::repeat_layer(
            {.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0}, 2)},
       rng);
-  const Tensor alone = randn({1, 4, 16}, kFloat32, rng);
-  const Tensor expected = encoder(alone);
+  const Tensor tokens = randn({1, 4, 16}, kFloat32, rng);
+  const Tensor expected = encoder(tokens);
   for (const index_t padding : {1, 2, 60, 1000}) {
     const Tensor garbage = full({1, padding, 16}, std::nan(""));
-    const Tensor padded = encoder(concat({alone, garbage}, 1), length_mask({4}));
-    std::printf("an encoder of two layers, 4 tokens and %lld of padding: %s\n",
-                static_cast<long long>(padding),
-                same_bits(padded.slice(1, 0, 4).contiguous(), expected) ? "the same bits as without"
-                                                                        : "OTHER BITS");
+    const Tensor padded = encoder(concat({tokens, garbage}, 1), length_mask({4}));
+    report("an encoder of two layers, 4 tokens", padding,
+           same_bits(padded.slice(1, 0, 4).contiguous(), expected));
   }
   std::printf("\n");
 }

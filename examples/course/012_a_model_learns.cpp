@@ -198,25 +198,27 @@ double hundredths(double value) {
 }
 
 void draw(const std::string& folder, const Curves& curves, double base) {
-  pages::Series loss = {.name = "loss"}, twin = {.name = "same digit to the first"},
-                other = {.name = "different digit to the first"};
+  pages::Series loss = {.name = "loss"}, twin = {.name = "same digit"},
+                other = {.name = "different digit"};
   for (std::size_t epoch = 0; epoch <= 6; ++epoch) {
     const auto x = static_cast<double>(epoch);
     if (epoch > 0)
       loss.points.push_back({x, hundredths(curves.losses[epoch - 1]), epoch == 2 ? "loss" : ""});
     twin.points.push_back(
-        {x, hundredths(curves.attention[epoch].twin), epoch == 4 ? twin.name : ""});
+        {x, hundredths(curves.attention[epoch].twin), epoch == 5 ? twin.name : ""});
     other.points.push_back(
-        {x, hundredths(curves.attention[epoch].other), epoch == 1 ? other.name : ""});
+        {x, hundredths(curves.attention[epoch].other), epoch == 4 ? other.name : ""});
   }
   const pages::Series guide = {.name = "base rate",
                                .points = {{0, base, ""}, {5, base, "base rate"}, {6, base, ""}},
                                .mark = pages::Mark::kGuide};
-  examples::write_picture(folder, "012_learning.svg",
-                          pages::chart_svg({.title = "Loss and attention while a model learns",
-                                            .x = {.label = "epoch", .whole = true},
-                                            .y = {.low = 0, .high = 0.8},
-                                            .series = {loss, twin, other, guide}}));
+  examples::write_picture(
+      folder, "012_learning.svg",
+      pages::chart_svg(
+          {.title = "Loss and attention while a model learns",
+           .x = {.label = "epoch", .whole = true},
+           .y = {.label = "loss, and weight on the first place", .low = 0, .high = 0.8},
+           .series = {loss, twin, other, guide}}));
 }
 
 }  // namespace
