@@ -1,7 +1,10 @@
 // A weight's panels: made, handed to the kernels, and read back. Private to the ops.
 //
-// A format of panels is a class in a file of its own, as bfloat16_panels.cpp, and a case in
-// make_panels.
+// To add a format: a value of WeightFormat; a class derived from WeightPanels in its own file, such
+// as bfloat16_panels.cpp; its case in make_panels; a kernel that reads the panels. If only some
+// weights can have the format, add the rule to fitting_format. If a product by the panels and a
+// product by their values() differ in bits, as in int8, override part(). Modules, nn::freeze and the
+// ops of products need no change.
 #pragma once
 
 #include <memory>
