@@ -16,6 +16,7 @@ struct Block {
   std::string kind;    // what stands behind the ```: "cpp", "cpp declarations", "sh", "text", ...
   std::string before;  // what an HTML comment right above it, <!-- before: ... -->, puts in front
   std::string text;
+  bool is_printed = false;  // <!-- printed --> right above it: exactly the output of the code above
 
   std::string place() const { return file + ":" + std::to_string(line); }
 };
@@ -60,7 +61,8 @@ inline std::vector<Block> blocks_of(const std::filesystem::path& root, const std
     const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
     if (line.compare(first, 3, "```") == 0) {
       if (!is_inside) {
-        blocks.push_back({page, number, line.substr(first + 3), take_before(read), {}});
+        const bool is_printed = read.ends_with("<!-- printed -->\n");
+        blocks.push_back({page, number, line.substr(first + 3), take_before(read), {}, is_printed});
         margin = first;
       }
       is_inside = !is_inside;
@@ -70,7 +72,7 @@ inline std::vector<Block> blocks_of(const std::filesystem::path& root, const std
     } else {
       const bool after_blank = read.empty() || read.ends_with("\n\n");
       if (first >= 4 && first < line.size() && after_blank) {
-        blocks.push_back({page, number, "indented", {}, line + '\n'});
+        blocks.push_back({page, number, "indented", {}, line + '\n', false});
       }
       read += line + '\n';
     }
