@@ -258,7 +258,7 @@ void a_linear_layer() {
   const Matrix b = {{0.1, 0, -0.1}};
   std::printf("Step 1: A linear layer, y = x W^T + b\n");
   show("y", linear(kX, w, b));
-  show("dy: what the loss says of each number of y, given", kDy);
+  show("dy: the gradient of each number of y, given", kDy);
   const LinearGradients hand = linear_backward(kX, w, kDy);
 
   const Tensor x = variable(kX);
@@ -314,7 +314,7 @@ void an_attention() {
   const Matrix d_o = {{1, 0.5}, {-1, 0}, {0, 2}};
   std::printf("Step 4: Attention, O = softmax(Q K^T / sqrt(d)) V\n");
   show("P, the weights", attention_weights(q, k));
-  show("dP = dO V^T: what the loss says of each weight", product(d_o, transposed(v)));
+  show("dP = dO V^T: the gradient of each weight", product(d_o, transposed(v)));
   const AttentionGradients hand = attention_backward(q, k, v, d_o);
 
   const Tensor tq = variable(q);

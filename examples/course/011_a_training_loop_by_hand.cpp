@@ -335,7 +335,7 @@ void mistakes(const Points& points) {
           learned = w;
         }));
   const std::vector<double>& hidden = learned.w1.values();
-  std::printf("In the last row the %td hidden numbers have learned %zu kind of w1.\n",
+  std::printf("With equal starts the %td hidden numbers have learned %zu different w1.\n",
               std::ssize(hidden), std::set(hidden.begin(), hidden.end()).size());
 }
 

@@ -18,7 +18,7 @@ struct Running {
   std::vector<double> out;                                    // O = sum of exp(s - m) V, width d
 };
 
-/// 014.1. Adds a tile of keys to `running`: their scores, and their values, a row a key. If m rises
+/// 014.1. Adds a tile of keys to `running`: their scores, and their values, one row per key. If m rises
 /// to m', all older terms are multiplied by exp(m - m').
 ///
 /// **Shapes**: scores (keys), values (keys, d).

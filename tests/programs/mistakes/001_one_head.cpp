@@ -3,7 +3,9 @@
 // width: the products are divided by d
 // undivided: the products are not divided
 // columns: each column adds up to 1
+// keys_root: the root is of the number of keys
 // all: all weights together add up to 1
+// running: the sum goes on from the row before
 // keys: the weights mix keys
 // exchanged: queries and keys are exchanged
 #include "examples/course/exercises/001_one_head.h"
@@ -30,7 +32,10 @@ Matrix product(const Matrix& a, const Matrix& b) {
 
 Matrix scaled_scores(const Matrix& q, const Matrix& k) {
   const auto d = static_cast<double>(q.columns());
-  const double divisor = planted("width") ? d : planted("undivided") ? 1 : std::sqrt(d);
+  const double divisor = planted("width")       ? d
+                         : planted("undivided") ? 1
+                         : planted("keys_root") ? std::sqrt(static_cast<double>(k.rows()))
+                                                : std::sqrt(d);
   Matrix scores(q.rows(), k.rows());
   for (index_t i = 0; i < scores.rows(); ++i) {
     for (index_t j = 0; j < scores.columns(); ++j) {
@@ -47,7 +52,9 @@ Matrix weights_of(const Matrix& scores) {
       double sum = 0;
       for (index_t r = 0; r < scores.rows(); ++r) {
         for (index_t c = 0; c < scores.columns(); ++c) {
-          const bool is_added = planted("all") || (planted("columns") ? c == j : r == i);
+          const bool is_added =
+              planted("all") ||
+              (planted("columns") ? c == j : r == i || (planted("running") && r < i));
           if (is_added) sum += std::exp(scores(r, c));
         }
       }

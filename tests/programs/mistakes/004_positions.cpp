@@ -8,6 +8,8 @@
 // from_one: row 0 is at position 0
 // sign: far keys must get less
 // head: heads are counted from 0
+// whole: all pairs turn alike
+// whole_slope: 8 (head + 1) / heads of whole numbers
 // signed: the distance is |i - j|
 #include "examples/course/exercises/004_positions.h"
 
@@ -21,6 +23,7 @@ namespace tessera::exercises {
 namespace {
 
 double frequency(index_t k, index_t width) {
+  if (planted("whole")) return std::pow(10000.0, static_cast<double>(-2 * k / width));
   return std::pow(10000.0, -2 * static_cast<double>(k) / static_cast<double>(width));
 }
 
@@ -59,8 +62,9 @@ Matrix turned_interleaved(const Matrix& x) {
 }
 
 Matrix alibi(index_t tokens, index_t head, index_t heads) {
-  const double slope = std::pow(2.0, -8 * static_cast<double>(planted("head") ? head : head + 1) /
-                                         static_cast<double>(heads));
+  const double exponent =
+      -8 * static_cast<double>(planted("head") ? head : head + 1) / static_cast<double>(heads);
+  const double slope = std::pow(2.0, planted("whole_slope") ? std::trunc(exponent) : exponent);
   Matrix bias(tokens, tokens);
   for (index_t i = 0; i < tokens; ++i) {
     for (index_t j = 0; j < tokens; ++j) {

@@ -6,6 +6,7 @@
 // classes: all classes count alike
 // total: this is the sum of the losses
 // zero: 0 times log 0 is NaN
+// whole: the shares are quotients of whole numbers
 #include "examples/course/exercises/012_a_model_learns.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ double base_rate(const std::vector<index_t>& counts) {
   if (planted("largest")) return -std::log(largest / total);
   double loss = 0;
   for (const index_t count : counts) {
-    const double share = static_cast<double>(count) / total;
+    const double exact = static_cast<double>(count) / total;
+    const double share = planted("whole") ? std::floor(exact) : exact;
     const double part = planted("base_2") ? std::log2(share) : std::log(share);
     if (count > 0 || planted("zero")) loss -= (planted("classes") ? 1 / classes : share) * part;
   }

@@ -3,6 +3,7 @@
 // scalar: a multiply-add computes loop.numbers products
 // flops: a multiply-add is one instruction, though two operations
 // unit: GHz are cycles per nanosecond
+// nanoseconds: cycles / GHz are nanoseconds
 // sum: ports work at the same time
 // wait: a sum waits `latency` cycles
 // alone: while a sum waits, the other chains start
@@ -28,7 +29,10 @@ double predicted_ms(const Loop& loop, const Core& core, double products) {
   const double cycles =
       planted("sum") ? multiply + load + store + wait : std::max({multiply, load, store, wait});
   return products * (planted("flops") ? 2 : 1) / (planted("scalar") ? 1 : loop.numbers) * cycles /
-         core.ghz * (planted("unit") ? 1e-3 : 1e-6);
+         core.ghz *
+         (planted("unit")          ? 1e-3
+          : planted("nanoseconds") ? 1
+                                   : 1e-6);
 }
 
 template <int kBytes, int kRows>

@@ -7,6 +7,7 @@
 // largest: m must rise to the largest score
 // plain: weights are exp(s - m), not exp(s)
 // fall: m must not fall
+// per_key: the factor is applied once per key
 // scale: scores must be divided by sqrt(d)
 // last: the last tile, which has fewer keys, is missing
 // divide: O must be divided by l
@@ -34,6 +35,10 @@ void take_tile(Running& running, const std::vector<double>& scores, const Matrix
   for (index_t j = 0; j < values.rows(); ++j) {
     const double s = scores[static_cast<std::size_t>(j)];
     const double weight = std::exp(planted("plain") ? s : s - largest);
+    if (planted("per_key") && j > 0) {
+      running.sum *= factor;
+      for (double& o : running.out) o *= factor;
+    }
     running.sum += weight;
     for (index_t c = 0; c < values.columns(); ++c) {
       running.out[static_cast<std::size_t>(c)] += weight * values(j, c);

@@ -19,7 +19,9 @@ void scores_are_divided_by_the_root() {
   const Matrix k = {{1, 5, 5, 2}, {0, 1, 1, 4}};
   expect_close("scaled_scores of width 4", scaled_scores(q, k), {{3, 4}},
                {{{{1.5, 2}}, "the products are divided by d = 4; divide by its root"},
-                {{{6, 8}}, "the products are not divided by the root of d"}});
+                {{{6, 8}}, "the products are not divided by the root of d"},
+                {{{6 / std::sqrt(2), 8 / std::sqrt(2)}},
+                 "the root is of the number of keys; take that of the width, q.columns()"}});
   Rng rng(1);
   const Tensor a = randn({2, 5}, kFloat64, rng);
   const Tensor b = randn({3, 5}, kFloat64, rng);
@@ -34,7 +36,9 @@ void rows_add_up_to_1() {
                {{{{1 / 3., 0.5}, {2 / 3., 0.5}},
                  "each column adds up to 1; a query divides its own row, so each row must"},
                 {{{1 / 7., 2 / 7.}, {2 / 7., 2 / 7.}},
-                 "all weights together add up to 1; each row must, by itself"}});
+                 "all weights together add up to 1; each row must, by itself"},
+                {{{1 / 3., 2 / 3.}, {2 / 7., 2 / 7.}},
+                 "the sum goes on from the row before; begin each row with 0"}});
   Rng rng(2);
   const Tensor scores = randn({3, 4}, kFloat64, rng);
   expect_close("weights_of random scores", weights_of(to_matrix(scores)),

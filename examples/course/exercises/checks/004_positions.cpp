@@ -23,6 +23,17 @@ Matrix exchanged(Matrix row) {
   return row;
 }
 
+/// The row if the frequency of every pair is 1.
+Matrix moved_alike(Matrix row, index_t distance) {
+  const double sine = std::sin(distance), cosine = std::cos(distance);
+  for (index_t j = 0; j < row.columns(); j += 2) {
+    const double a = row(0, j), b = row(0, j + 1);
+    row(0, j) = a * cosine + b * sine;
+    row(0, j + 1) = b * cosine - a * sine;
+  }
+  return row;
+}
+
 void the_row_moves() {
   const Tensor table = sinusoidal_positions(60, 8, kFloat64);
   const auto row = [&](index_t position) {
@@ -36,7 +47,9 @@ void the_row_moves() {
       expect_close(str_cat("the row of position ", position, ", moved by ", distance),
                    moved(row(position), distance), row(position + distance),
                    {{row(std::max<index_t>(position - distance, 0)),
-                     "the pairs turn backwards: b is added to the angle a, not subtracted"}});
+                     "the pairs turn backwards: b is added to the angle a, not subtracted"},
+                    {moved_alike(row(position), distance),
+                     "all pairs turn alike: 2k / D of whole numbers loses its fraction"}});
     }
   }
 }
@@ -67,6 +80,9 @@ void distances_are_subtracted() {
                {{{{0, 0.5}, {0.5, 0}}, "far keys must get less: the bias is negative"},
                 {{{0, -1}, {-1, 0}}, "heads are counted from 0: the exponent has head + 1"},
                 {{{0, 0.5}, {-0.5, 0}}, "the distance is |i - j|, never negative"}});
+  expect_close("alibi(2, 0, 16)", alibi(2, 0, 16), {{0, -std::sqrt(0.5)}, {-std::sqrt(0.5), 0}},
+               {{{{0, -1}, {-1, 0}}, "8 (head + 1) / heads of whole numbers loses its fraction"}},
+               1e-6);
   const Tensor biases = nn::Alibi(4)(7, 7);
   for (index_t head = 0; head < 4; ++head) {
     expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4),

@@ -33,6 +33,7 @@ void the_rate_is_an_entropy() {
        {2 - 0.75 * std::log2(3.0), "this is the logarithm to base 2"},
        {2 * log2 - log3, "this is -log of the largest share; add over all classes"},
        {(2 * log2 - log3 + 2 * log2) / 2, "all classes count alike; weight -log p_c by p_c"},
+       {NAN, "the shares are quotients of whole numbers, which are 0; convert to double first"},
        {40 * (2 * log2 - 0.75 * log3),
         "this is the sum of the losses; divide it by the number of answers"}});
   expect_close("base_rate with a class without answers", base_rate({0, 5, 5}), log2,

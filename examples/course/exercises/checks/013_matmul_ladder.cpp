@@ -28,6 +28,7 @@ void time_is_the_slowest_port() {
         {{wanted * loop.numbers, "a multiply-add computes loop.numbers products"},
          {wanted * 2, "a multiply-add is one instruction, though two operations"},
          {wanted * 1e3, "GHz are cycles per nanosecond: the result must be in milliseconds"},
+         {wanted * 1e6, "cycles / GHz are nanoseconds: the result must be in milliseconds"},
          {others * scale, "ports work at the same time: the largest counts, not the sum"},
          {no_wait * scale, "a sum waits `latency` cycles for its last addition"},
          {std::max(no_wait, core.latency) * scale,
@@ -132,6 +133,7 @@ void print_times() {
                 predicted_ms(shapes[step], core, 1.0 * kSize * kSize * kSize),
                 best_ms([&] { ladder.steps[step].run(p); }));
   }
+  std::printf("  (the prediction has no time for B to arrive; step 2 waits for it)\n");
   std::printf("  step 3 by your multiply_tile:      %7.2f ms\n", best_ms([&] { tiles.run(p); }));
 }
 

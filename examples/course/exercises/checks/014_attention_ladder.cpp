@@ -39,6 +39,8 @@ void a_tile_is_added() {
        {{{high, 6, 4, 2}}, "the factor is exp(m - m'), below 1, not exp(m' - m)"},
        {{{low, 9, 1, 8}}, "m must rise to the largest score so far"},
        {{{high, 9, 1, 8}}, "weights are exp(s - m), not exp(s)"},
+       {{{high, 1.3125, 0.0625, 1.25}},
+        "the factor is applied once per key; apply it once per tile"},
        {{{high, 2, 0, 2}}, "the older terms are lost"}});
   expect_close("take_tile of score log 4, then twice 0: m, l, O", both(high, low),
                {{high, 1.5, 1, 0.5}},
