@@ -103,6 +103,8 @@ Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
   return ones(x.shape(), dtype.value_or(x.dtype()));
 }
 
+namespace detail {
+
 Tensor arange(double start, double stop, double step, DType dtype) {
   require(step != 0, "arange", "step must not be 0");
   require(std::isfinite(start) && std::isfinite(stop) && std::isfinite(step), "arange",
@@ -118,9 +120,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   return values.to(dtype);
 }
 
-Tensor arange(index_t stop, DType dtype) {
-  return arange(0, static_cast<double>(stop), 1, dtype);
-}
+}  // namespace detail
 
 Tensor linspace(double start, double stop, index_t count, DType dtype) {
   require(count >= 0, "linspace", "count must be at least 0, got ", count);

@@ -1,9 +1,11 @@
 // Making tensors: from numbers written in the code, from vectors, and by rule.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -70,12 +72,34 @@ Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {})
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
 
-/// start, start + step, ... below stop (above it for a negative step).
-/// **Shapes**: (ceil((stop - start) / step)). **Errors**: a step of 0, or bounds that are not
-/// finite.
-Tensor arange(double start, double stop, double step = 1, DType dtype = kInt64);
-/// 0, 1, ... below stop, int64 by default. **Shapes**: (max(stop, 0)). **Errors**: none.
-Tensor arange(index_t stop, DType dtype = kInt64);
+namespace detail {
+
+Tensor arange(double start, double stop, double step, DType dtype);
+
+/// As in PyTorch: int64 if all numbers are integers, else float32.
+template <class... Numbers>
+inline constexpr DType range_dtype = (std::integral<Numbers> && ...) ? kInt64 : kFloat32;
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+}  // namespace detail
+
+/// start, start + step, ... below stop (above it for a negative step); by default int64 if all three
+/// are integers, else float32.
+/// **Shapes**: (max(ceil((stop - start) / step), 0)). **Errors**: a step of 0; numbers that are not
+/// finite; more than 1e15 values.
+/// **Source**: torch.arange.
+template <detail::Number A, detail::Number B, detail::Number C = int>
+Tensor arange(A start, B stop, C step = 1, DType dtype = detail::range_dtype<A, B, C>) {
+  return detail::arange(static_cast<double>(start), static_cast<double>(stop),
+                        static_cast<double>(step), dtype);
+}
+/// As arange(0, stop).
+template <detail::Number A>
+Tensor arange(A stop, DType dtype = detail::range_dtype<A>) {
+  return detail::arange(0, static_cast<double>(stop), 1, dtype);
+}
 
 /// `count` numbers from start to stop, both included, at equal distances; of one only start.
 ///

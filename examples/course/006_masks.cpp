@@ -174,7 +174,7 @@ void nothing_of_the_value() {
   }
   std::printf("Step 3: Padding whose values are NaN\n");
   show("By the formula: 0 * NaN is NaN", sum);
-  show("By the library, which never reads it",
+  show("By the library: as if it were not there",
        attend(length_mask({4}), values).output.select(1, 1));
 }
 

@@ -146,6 +146,9 @@ TEST(ArangeTest, StopsBeforeStop) {
   EXPECT_EQ(arange(1, 10, 4).to_vector<index_t>(), (std::vector<index_t>{1, 5, 9}));
   EXPECT_EQ(arange(1, 9, 4).to_vector<index_t>(), (std::vector<index_t>{1, 5}));
   EXPECT_EQ(arange(5, 0, -2).to_vector<index_t>(), (std::vector<index_t>{5, 3, 1}));
+  EXPECT_EQ(arange(0, 1, 0.5).dtype(), kFloat32);
+  EXPECT_EQ(arange(0.0, 1.0, 0.25).to_vector<float>(), (std::vector<float>{0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(arange(2.5).to_vector<float>(), (std::vector<float>{0, 1, 2}));
   EXPECT_EQ(arange(0, 1, 0.25, kFloat64).to_vector<double>(),
             (std::vector<double>{0, 0.25, 0.5, 0.75}));
   EXPECT_EQ(arange(2, 1).shape(), Shape({0}));
