@@ -29,7 +29,7 @@ DType Nested::dtype() const {
   return result;
 }
 
-/// Appends the leaves, as doubles or, where `floats` is null, as integers.
+/// Appends the leaves, as doubles or, if `floats` is null, as integers.
 void Nested::write(double*& floats, index_t*& ints) const {
   for (const Nested& part : parts_) part.write(floats, ints);
   if (is_list_) return;
@@ -43,7 +43,7 @@ void Nested::write(double*& floats, index_t*& ints) const {
 
 Tensor tensor(const Nested& values, std::optional<DType> dtype) {
   const DType natural = values.dtype();
-  // Integers pass through int64 and the rest through float64, so that no value is rounded on its
+  // Integers pass through int64 and all others through float64, so that no value is rounded on the
   // way.
   Tensor result = Tensor::empty(values.shape(), natural == kInt64 ? kInt64 : kFloat64);
   double* floats = natural == kInt64 ? nullptr : result.mutable_data<double>();

@@ -67,7 +67,8 @@ Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
 /// The same with the shape of x and, by default, its dtype, but contiguous and without gradient.
-/// **Shapes**: any -> the same. **Errors**: an undefined x. **Source**: torch, numpy, by the same names.
+/// **Shapes**: any -> the same. **Errors**: an undefined x. **Source**: torch, numpy, by the same
+/// names.
 Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
@@ -101,9 +102,10 @@ Tensor arange(A stop, DType dtype = detail::range_dtype<A>) {
   return detail::arange(0, static_cast<double>(stop), 1, dtype);
 }
 
-/// `count` numbers from start to stop, both included, at equal distances; of one only start.
+/// `count` numbers from start to stop, both included, at equal distances; if count is 1, only
+/// start.
 ///
-/// The first half is counted from start and the second from stop, so that both are met exactly.
+/// The first half is counted from start and the second from stop, so that both are exact.
 /// For int64 the numbers are rounded towards 0.
 /// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not
 /// finite.

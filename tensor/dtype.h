@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// The element types, in promotion order: where two mix, the later one wins, so int64 with float32
-/// gives float32, as in PyTorch.
+/// The element types, in promotion order: if two mix, the later one is the result, so int64 with
+/// float32 gives float32, as in PyTorch.
 enum class DType : std::uint8_t { kBool, kInt64, kFloat32, kFloat64 };
 
 inline constexpr DType kBool = DType::kBool;
@@ -18,8 +18,8 @@ inline constexpr DType kInt64 = DType::kInt64;
 inline constexpr DType kFloat32 = DType::kFloat32;
 inline constexpr DType kFloat64 = DType::kFloat64;
 
-/// The C++ types of elements. Everything that names one is constrained by this, so that
-/// `x.item<int>()` is refused where it is written and not by the linker.
+/// The C++ types of elements. All templates over element types have this constraint, so that
+/// `x.item<int>()` fails to compile instead of to link.
 template <class T>
 concept ElementType = std::is_same_v<T, bool> || std::is_same_v<T, index_t> ||
     std::is_same_v<T, float> || std::is_same_v<T, double>;
@@ -38,7 +38,7 @@ inline constexpr DType dtype_of = [] {
   }
 }();
 
-/// The dtype of a result that mixes two dtypes.
+/// The dtype of a result computed from two dtypes.
 constexpr DType promote(DType a, DType b) {
   return a < b ? b : a;
 }
@@ -57,7 +57,7 @@ constexpr DType floating(DType dtype) {
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// Calls `body(T{})` with the C++ type of `dtype` and returns what it returns.
+/// Calls `body(T{})` with the C++ type of `dtype` and returns its result.
 template <class Body>
 constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   switch (dtype) {
@@ -73,8 +73,7 @@ constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   __builtin_unreachable();
 }
 
-/// Calls `body(T{})` with the C++ type of floating(dtype): the one way from a dtype to code for
-/// float and double.
+/// Calls `body(T{})` with the C++ type of floating(dtype): selects float or double code by a dtype.
 template <class Body>
 constexpr decltype(auto) visit_floating(DType dtype, Body&& body) {
   switch (dtype) {

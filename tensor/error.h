@@ -23,8 +23,8 @@ std::string escaped(std::string_view text, std::size_t most = std::string_view::
 /// `text` in quotes, escaped, and cut after 80 bytes: 'encoder.w'.
 std::string printable(std::string_view text);
 
-/// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Whatever the
-/// program's locale, numbers look as in C: files are written with it too.
+/// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Numbers look as
+/// in the C locale, because files are written with this function too.
 template <class... Parts>
 std::string str_cat(const Parts&... parts) {
   std::ostringstream out;
@@ -39,7 +39,7 @@ template <class... Parts>
   throw std::invalid_argument(str_cat(op, ": ", parts...));
 }
 
-/// Throws std::invalid_argument with the text `op: parts...` unless `condition` holds.
+/// Throws std::invalid_argument with the text `op: parts...` if `condition` is false.
 /// The parts are formatted only on failure.
 template <class... Parts>
 void require(bool condition, const char* op, const Parts&... parts) {
@@ -58,8 +58,8 @@ void require_enum(const char* op, const char* what, Enum value, Enum last) {
   if (value < Enum{} || value > last) fail_enum(op, what, value);
 }
 
-/// Throws std::runtime_error with the text `file: parts...`, where `file` is escaped; the parts begin
-/// with the place.
+/// Throws std::runtime_error with the text `file: parts...`, where `file` is escaped; the parts
+/// begin with the place.
 template <class... Parts>
 [[noreturn]] void fail_file(const std::string& file, const Parts&... parts) {
   throw std::runtime_error(str_cat(escaped(file), ": ", parts...));

@@ -13,7 +13,7 @@ namespace tessera {
 
 namespace {
 
-constexpr double kSeconds = 0.02;  // of each measurement, at least
+constexpr double kSeconds = 0.02;  // the minimum of each measurement
 
 double product_flops() {
   constexpr index_t n = 1024;
@@ -41,7 +41,7 @@ double copied_bytes() {
       work(begin, static_cast<std::size_t>(end - begin));
     });
   };
-  // Each thread touches its part first: the part is then in memory that is near to the thread.
+  // Each thread writes to its part first, so that the part is in memory near the thread.
   in_parts([&](index_t begin, std::size_t size) { std::memset(from.get() + begin, 1, size); });
   const double seconds = detail::best_seconds(kSeconds, [&] {
     in_parts([&](index_t begin, std::size_t size) {

@@ -1,17 +1,17 @@
-// How fast this machine is, as the measure of what a program reaches.
+// The speed of this machine, to compare programs with.
 #pragma once
 
 namespace tessera {
 
-/// Per second and thread, while thread_count() threads work.
+/// Per second and thread, with thread_count() threads at work.
 struct MachineSpeed {
   double flops = 0;  // floating-point operations
   double bytes = 0;  // read from and written to memory
 };
 
 /// Measures the best of several products of 1024 x 1024 float32 matrices, with packed weights, and
-/// the best of several copies of 64 MiB from memory to memory. Takes 0.1 s with AVX2 or AVX-512, a second
-/// with the baseline kernels, and 140 MiB of memory.
+/// the best of several copies of 64 MiB from memory to memory. Takes 0.1 s with AVX2 or AVX-512, a
+/// second with the baseline kernels, and 140 MiB of memory.
 /// **Errors**: std::bad_alloc.
 MachineSpeed measure_machine();
 

@@ -1,4 +1,4 @@
-// The part of a model that computes: hooks and profiles name steps and ops by it.
+// The part of a model that is computing, by which hooks and profiles name steps and ops.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// Names the part of a model that computes while it is in scope: "self_attn", or number `i` of
+/// While in scope, names the part of a model that is computing: "self_attn", or number `i` of
 /// "layers".
 class ModulePath {
  public:

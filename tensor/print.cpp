@@ -11,7 +11,7 @@ namespace tessera {
 
 namespace {
 
-/// Which indices of an axis are shown: the first `leading`, then, if any are left out, "...", then
+/// The indices of an axis that are shown: the first `leading`, then "..." if any are omitted, then
 /// the last `trailing`.
 struct Shown {
   Shown(index_t axis_size, bool elide, index_t edge_items)
@@ -68,7 +68,7 @@ std::vector<std::string> shown_words(const Tensor& tensor, bool elide,
   });
 }
 
-/// Lays words out in brackets and lines.
+/// Arranges words in brackets and lines.
 class Layout {
  public:
   Layout(const Tensor& tensor, const PrintOptions& options, std::string_view separator)
@@ -78,8 +78,8 @@ class Layout {
         separator_(separator),
         words_(shown_words(tensor, elide_, options)) {}
 
-  /// The text from `axis` on. Lines after the first begin with `indent`; `width` characters fit
-  /// on a line before the brackets that close the axes outside.
+  /// The text from `axis` on. Lines after the first begin with `indent`; `width` is the space on a
+  /// line before the closing brackets of the outer axes.
   std::string run(index_t axis, const std::string& indent, index_t width) {
     if (axis == shape_.size()) return words_[next_++];
     const Shown shown(shape_[axis], elide_, edge_items_);
@@ -92,7 +92,7 @@ class Layout {
  private:
   static void rstrip(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
 
-  /// The last axis: words, wrapped where the next one does not fit.
+  /// The last axis: words, with a line break where the next one does not fit.
   std::string row(const Shown& shown, const std::string& indent, index_t width) {
     std::string done;
     std::string line = indent;
@@ -115,7 +115,8 @@ class Layout {
     return (done + line).substr(indent.size());
   }
 
-  /// Another axis: parts below each other, with one blank line more for each axis in between.
+  /// Any other axis: parts one below the other, with an additional blank line for each axis in
+  /// between.
   std::string block(index_t axis, const Shown& shown, const std::string& indent, index_t width) {
     std::string between(separator_);
     rstrip(between);
@@ -171,7 +172,7 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "undefined";
   check(tensor, "repr", options);
-  // NumPy leaves out the dtypes that Python's own numbers have.
+  // NumPy omits the dtypes of Python's own numbers.
   const bool implied = tensor.dtype() != kFloat32 && tensor.count() > 0;
   const std::string head = "array(";
   const std::string indent(head.size(), ' ');

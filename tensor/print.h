@@ -1,4 +1,4 @@
-// Tensors as text, to the letter as NumPy prints arrays (checked against NumPy 1.24).
+// Tensors as text, exactly as NumPy prints arrays (checked against NumPy 1.24).
 //
 //   Tensor x = tensor({{1.0, 2.5}, {3.0, 4.0}}, kFloat64);
 //   std::cout << x;     // [[1.  2.5]
@@ -14,19 +14,19 @@
 
 namespace tessera {
 
-/// How to print, with the names, meanings and defaults of numpy.set_printoptions.
+/// Print options, with the names, meanings and defaults of numpy.set_printoptions.
 struct PrintOptions {
   int precision = 8;         // at most this many digits after the point
   index_t threshold = 1000;  // a tensor with more elements is shown by its corners only
-  index_t edge_items = 3;    // so many from each end of an axis that is cut
+  index_t edge_items = 3;    // shown at each end of a shortened axis
   int line_width = 75;       // characters
-  bool suppress = false;     // no exponents for the sake of small numbers
+  bool suppress = false;     // no exponents because of small numbers
 };
 
 /// The elements in nested brackets, as NumPy's `str(array)`.
 ///
-/// Each number has the fewest digits that tell it from its neighbours in its dtype, cut (by correct
-/// rounding) after `precision` digits, and all are padded to one width. All numbers of a tensor get
+/// Each number has the fewest digits that identify it in its dtype, correctly rounded to at most
+/// `precision` digits after the point, and all are padded to one width. All numbers of a tensor get
 /// an exponent if the largest is >= 1e8, or, unless `suppress`, if the smallest one that is not
 /// zero is < 1e-4 or less than a thousandth of the largest. A tensor of shape () prints as a plain
 /// number with all its digits. A default-constructed tensor prints as "undefined".
@@ -35,8 +35,8 @@ struct PrintOptions {
 /// **Source**: the behaviour of numpy.array2string.
 std::string to_string(const Tensor& tensor, const PrintOptions& options = {});
 
-/// As to_string, in the form that is Python source and that NumPy's repr gives.
-/// For one: `array([1., 2.], dtype=float32)`.
+/// As to_string, in the form of Python source, as NumPy's repr gives it: `array([1., 2.],
+/// dtype=float32)`.
 std::string repr(const Tensor& tensor, const PrintOptions& options = {});
 
 /// Prints to_string(tensor).

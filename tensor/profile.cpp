@@ -62,7 +62,7 @@ std::uint32_t ProfileLog::node_of(SpanKind kind, const char* name, index_t step_
                       .parent = current,
                       .module = is_op ? module : made,
                       .outer = module};
-  // Scopes are around modules, not parts of their paths.
+  // Scopes contain modules, but are not part of the modules' paths.
   while (node.outer != 0 && nodes[node.outer].kind == SpanKind::kScope) {
     node.outer = nodes[node.outer].outer;
   }

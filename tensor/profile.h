@@ -1,4 +1,4 @@
-// A profile: where the time of a program goes, by module and by op.
+// A profile: the time of a program by module and by op.
 //
 //   Profile profile;
 //   model.encode(texts);
@@ -25,7 +25,7 @@ namespace detail {
 struct ProfileLog;
 }
 
-/// How a profile groups calls into rows.
+/// The grouping of calls into rows.
 enum class ProfileBy {
   kModule,    // a module: "layers.3.self_attn"
   kOp,        // an op in a module
@@ -38,19 +38,19 @@ struct ProfileRow {
   std::string op;            // empty: the module's own time outside ops
   bool is_backward = false;  // a part of a backward pass
   index_t calls = 0;
-  double total = 0;        // with the steps inside
-  double self = 0;         // without them
+  double total = 0;        // including inner steps
+  double self = 0;         // without inner steps
   double flops = 0;        // of `total`; products and attention
   double bytes = 0;        // of `total`: inputs and outputs of ops
   double thread_time = 0;  // `total` times the threads that each call may use
-  double wait = 0;         // of threads for the slowest thread of their parallel region, in `self`
+  double wait = 0;         // part of `self`: waiting for the slowest thread of a parallel region
 };
 
-/// Measures what all threads compute, from construction to stop(). Threads other than the one that
-/// makes and stops it must not compute while it starts or stops. A trace holds the first million
-/// spans that end in each thread; rows and tables count all.
+/// Measures the work of all threads, from construction to stop(). Threads other than the one that
+/// makes and stops the profile must not compute while it starts or stops. A trace holds the first
+/// million spans that end in each thread; rows and tables include all.
 ///
-/// **Errors**: a second profile while one measures.
+/// **Errors**: a second profile while one is active.
 class Profile {
  public:
   Profile();
@@ -63,14 +63,14 @@ class Profile {
 
   /// Wall-clock seconds.
   double wall();
-  /// The fraction of wall() that the steps of this thread explain: the sum of their self times.
+  /// The fraction of wall() that this thread's steps account for: the sum of their self times.
   double explained();
   /// In descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
   /// The speed of 100 % in "% of peak" and "% of bandwidth": measured once, by the first call, with
   /// thread_count() threads.
   const MachineSpeed& machine();
-  /// A heading, then rows() as texts; the last line sums up the rows below 0.1 % of wall().
+  /// A heading, then rows() as text; the last line sums up the rows below 0.1 % of wall().
   std::vector<std::vector<std::string>> cells(ProfileBy by);
   /// wall(), explained(), thread_count() and the number of threads that have steps, in one line.
   std::string summary();
@@ -84,8 +84,9 @@ class Profile {
   friend detail::ProfileLog;
 
   std::uint32_t number_;
-  index_t begin_, end_ = 0;                                // in nanoseconds; 0: it measures
-  std::vector<std::unique_ptr<detail::ProfileLog>> logs_;  // the first: of the thread that made it
+  index_t begin_, end_ = 0;                                // in nanoseconds; 0: not yet ended
+  std::vector<std::unique_ptr<detail::ProfileLog>> logs_;  // the first: of the thread that made
+                                                           // this
   std::optional<MachineSpeed> machine_;
 };
 

@@ -1,4 +1,4 @@
-// What a profile says: rows, tables and a trace.
+// The reports of a profile: rows, tables and a trace.
 #include <algorithm>
 #include <iomanip>
 #include <locale>
@@ -46,7 +46,7 @@ std::string module_path_of(const ProfileLog& log, std::uint32_t module, bool is_
   return outer.empty() ? part_of(node, is_merged) : outer + '.' + part_of(node, is_merged);
 }
 
-/// What rows are merged by: the module, the op and the pass.
+/// The key of a row: the module, the op and the pass.
 using RowKey = std::tuple<std::string, std::string, bool>;
 
 RowKey row_key(const ProfileLog& log, std::uint32_t i, ProfileBy by) {
@@ -56,15 +56,15 @@ RowKey row_key(const ProfileLog& log, std::uint32_t i, ProfileBy by) {
           node.is_backward};
 }
 
-/// The self time, flops and bytes of each node; of the last two with those of the steps inside.
+/// The self time, flops and bytes of each node; flops and bytes include inner steps.
 struct NodeSums {
   explicit NodeSums(const std::vector<ProfileNode>& nodes)
       : self(nodes.size()), flops(nodes.size()), bytes(nodes.size()) {
-    for (std::size_t i = nodes.size(); --i > 0;) {  // a step comes after the one around it
+    for (std::size_t i = nodes.size(); --i > 0;) {  // a step comes after the one that contains it
       const ProfileNode& node = nodes[i];
       self[i] += node.time;
       flops[i] += node.flops;
-      // An op of uncounted work moves at least its arguments.
+      // An op whose work was not counted moves at least its arguments.
       bytes[i] = node.bytes > 0 ? bytes[i] + node.bytes : std::max(bytes[i], node.arguments);
       self[node.parent] -= node.time;
       flops[node.parent] += flops[i];
@@ -86,7 +86,7 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
     std::tie(row.module, row.op, row.is_backward) = keys[i];
     row.self += seconds_of(sums.self[i]);
     row.wait += seconds_of(node.wait);
-    // A step inside another one of the same row is in its sums already.
+    // If a step is inside another one of the same row, that one's sums already include it.
     std::uint32_t outer = node.parent;
     while (outer != 0 && keys[outer] != keys[i]) outer = log.nodes[outer].parent;
     if (outer != 0) continue;
@@ -124,7 +124,7 @@ const char* category_of(const ProfileNode& node) {
   return node.is_backward ? "backward" : "forward";
 }
 
-/// An event without its times, and open: the same for all calls of a node.
+/// An event without its times, and not closed: the same text for all calls of a node.
 std::string event_of(const ProfileLog& log, const ProfileNode& node, std::size_t thread) {
   const char* const pass = node.is_backward ? "backward" : "forward";
   std::string text =

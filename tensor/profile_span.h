@@ -1,5 +1,5 @@
-// What profiles measure: spans of time that threads open and close, and the work done in them. While
-// no profile (profile.h) measures, each costs one relaxed load.
+// The measurements of profiles: spans of time that threads open and close, and the work done in
+// them. If no profile (profile.h) is active, each costs one relaxed load.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@ namespace tessera {
 
 namespace detail {
 
-/// The number of the profile that measures; 0: none.
+/// The number of the active profile; 0: none.
 inline constinit std::atomic<std::uint32_t> active_profile = 0;
 
 inline bool is_profiling() {
   return active_profile.load(std::memory_order_relaxed) != 0;
 }
 
-/// A step of one thread's profile, which a tape keeps to find it again in the backward pass.
+/// A step of one thread's profile. A tape stores it to find the step again in the backward pass.
 struct ProfiledStep {
   std::uint32_t log = 0;  // the number of the thread's log; 0: no step
   std::uint32_t node = 0;
@@ -51,7 +51,7 @@ class Span {
 ProfiledStep current_step();
 
 void add_work(double flops, double bytes) noexcept;
-/// Adds bytes of an op's inputs or outputs. They are what the op moves, unless add_work counts it.
+/// Adds bytes of an op's inputs or outputs. They count as its traffic unless add_work counts it.
 void add_arguments(double bytes) noexcept;
 
 }  // namespace detail

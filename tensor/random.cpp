@@ -1,4 +1,4 @@
-// Compiled with -ffp-contract=off: a fused multiply-add here and not there would change bits.
+// Compiled with -ffp-contract=off: fused multiply-adds in only some builds would change bits.
 #include "tensor/random.h"
 
 #include <algorithm>
@@ -97,17 +97,17 @@ Tensor fill_blocks(const Shape& shape, Rng& rng, index_t cost, const Body& body)
   return result;
 }
 
-/// In [0, 1), from the high 24 bits.
+/// A number in [0, 1), from the high 24 bits.
 double unit(std::uint32_t word) {
   return (word >> 8) * 0x1p-24;
 }
 
-/// In [0, 1), from the high 53 bits.
+/// A number in [0, 1), from the high 53 bits.
 double unit(std::uint32_t low, std::uint32_t high) {
   return static_cast<double>(join(low, high) >> 11) * 0x1p-53;
 }
 
-/// scale * u + low, kept below `high`, which rounding could reach.
+/// scale * u + low, kept below `high`, to which it may round.
 template <class T>
 struct Affine {
   Affine(double low_bound, double high_bound)
@@ -254,7 +254,7 @@ Tensor randn_like(const Tensor& x, std::optional<DType> dtype, Rng& rng) {
 
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {
   require(low < high, "randint", "low must be below high, got ", low, " and ", high);
-  // Unsigned, because the width and the sum may pass the end of int64 on their way.
+  // Unsigned, because the width and the intermediate sum may exceed int64.
   const auto base = static_cast<std::uint64_t>(low);
   const std::uint64_t range = static_cast<std::uint64_t>(high) - base;
   const auto value = [=](std::uint32_t a, std::uint32_t b) {

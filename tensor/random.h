@@ -3,12 +3,11 @@
 //   manual_seed(7);
 //   Tensor w = randn({512, 512});                  // from the thread's default generator
 //   Rng rng(7);
-//   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from a generator of one's own
+//   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from the generator rng
 //
-// Element i of a draw depends on the generator's state at the call and on i, and on nothing else:
-// not on threads, and not on the compiler or the C library, because the few functions needed (log,
-// sine, cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same
-// everywhere.
+// Element i of a draw depends only on i and on the generator's state at the call: not on threads,
+// and not on the compiler or the C library, because the few functions needed (log, sine, cosine)
+// are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every machine.
 #pragma once
 
 #include <array>
@@ -27,11 +26,11 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 /// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), section 3.3.
 PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
-/// A stream of 32-bit words, a value of three numbers: word n is word n % 4 of the Philox block
-/// number n / 4 of (seed, stream). Generators that differ in seed or stream give unrelated words.
+/// A stream of 32-bit words, defined by three numbers: word n is word n % 4 of the Philox block
+/// number n / 4 of (seed, stream). Generators with a different seed or stream give unrelated words.
 class Rng {
  public:
-  /// All there is to save in a checkpoint.
+  /// The complete state, for checkpoints.
   struct State {
     std::uint64_t seed = 0;
     std::uint64_t stream = 0;
@@ -43,9 +42,9 @@ class Rng {
 
   /// The next word.
   std::uint32_t next_u32();
-  /// Two words, the first one low.
+  /// Two words, the first one as the low half.
   std::uint64_t next_u64();
-  /// Block number `index` of the whole stream, wherever the generator stands.
+  /// Block number `index` of the whole stream; does not depend on the generator's position.
   PhiloxBlock block(std::uint64_t index) const;
   /// Takes `count` whole blocks, from the next block boundary on; returns the first one's number.
   std::uint64_t take_blocks(index_t count);
@@ -63,7 +62,7 @@ class Rng {
 /// starts as Rng(0) in every thread, so that a program gives the same numbers each time it runs.
 Rng& default_rng();
 
-/// Starts the calling thread's default generator anew from `seed`.
+/// Restarts the calling thread's default generator from `seed`.
 void manual_seed(std::uint64_t seed);
 
 /// Uniform in [0, 1): a whole multiple of 2^-24 (float32) or 2^-53 (float64).

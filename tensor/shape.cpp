@@ -41,8 +41,8 @@ std::ostream& operator<<(std::ostream& out, const Dims& dims) {
 }
 
 index_t element_count(const char* op, const Shape& shape) {
-  // A zero anywhere makes the count zero, but the other sizes must multiply without overflow all
-  // the same: strides are products of them.
+  // A zero makes the count zero, but the other sizes must still multiply without overflow, because
+  // strides are products of them.
   index_t count = 1;
   bool has_zero = false;
   for (index_t size : shape) {

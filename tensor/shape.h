@@ -1,5 +1,5 @@
-// Shapes and strides: short lists of index_t that live inside the tensor handle, and the arithmetic
-// on them (broadcasting, axis rules, overflow checks).
+// Shapes and strides: short lists of index_t stored inside the tensor handle, and the arithmetic on
+// them (broadcasting, axis rules, overflow checks).
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,16 @@ namespace tessera {
 /// The largest number of axes a tensor can have.
 inline constexpr index_t kMaxRank = 8;
 
-/// A list of at most kMaxRank sizes, strides or axes, held in place: making a view allocates
-/// nothing. Converts from `{2, 3}`, from a lone integer as in `mean(x, -1)`, and from std::vector.
+/// A list of at most kMaxRank sizes, strides or axes, stored in place: making a view does not
+/// allocate. Converts from `{2, 3}`, from a single integer as in `mean(x, -1)`, and from
+/// std::vector.
 /// **Errors**: more than kMaxRank entries throw.
 class Dims {
  public:
   Dims() = default;
   Dims(index_t only) : rank_(1), values_{only} {}
-  /// A flag is no axis, nor is a fraction: `mean(x, true)`, which forgets the axes before `keepdim`,
-  /// and `softmax(x, 1.9)` do not compile.
+  /// Flags and fractions are not axes: `mean(x, true)`, which omits the axes before `keepdim`, and
+  /// `softmax(x, 1.9)` do not compile.
   template <class T>
   requires std::same_as<T, bool> || std::floating_point<T> Dims(T)
   = delete;
@@ -83,18 +84,18 @@ Strides row_major_strides(const Shape& shape);
 /// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
 /// **Errors**: sizes that differ and are not 1.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
-/// Whether `shape` stretches to `target` so, without a new size in `target`.
+/// Whether `shape` broadcasts to `target` without changing the sizes in `target`.
 bool broadcasts_to(const Shape& shape, const Shape& target);
 
 /// Turns a negative axis into the axis it counts from the end.
 /// **Errors**: an axis outside [-rank, rank).
 index_t normalize_axis(const char* op, index_t axis, index_t rank);
 
-/// normalize_axis on each of `axes`, sorted; no axes at all means every axis.
+/// normalize_axis on each of `axes`, sorted; an empty list means every axis.
 /// **Errors**: an axis out of range or named twice.
 Axes normalize_axes(const char* op, const Axes& axes, index_t rank);
 
-/// The shape left when `axes` (normalized) are reduced: dropped, or kept with size 1.
+/// The shape after a reduction of `axes` (normalized): dropped, or kept with size 1.
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keepdim);
 
 }  // namespace tessera

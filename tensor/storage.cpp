@@ -1,6 +1,6 @@
 #include "tensor/storage.h"
 
-#ifndef __EMSCRIPTEN__  // a browser does not say how much memory there is
+#ifndef __EMSCRIPTEN__  // a browser does not report its memory
 #include <sys/sysinfo.h>
 #endif
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// AddressSanitizer sees an overrun only where blocks have their exact size and are really freed.
+// AddressSanitizer detects overruns only if blocks have their exact size and are really freed.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kRecycle = false;
 #elif defined(__has_feature)
@@ -37,13 +37,13 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
-/// The pool's blocks are this header, one alignment unit long, and the elements behind it.
+/// A block of the pool is this header, one alignment unit long, followed by the elements.
 struct alignas(kAlignment) Storage::Block {
   std::atomic<index_t> references{1};
   std::atomic<std::uint64_t> version{0};
   std::byte* data = nullptr;
   std::size_t bytes = 0;       // of the whole block, header included
-  std::size_t size_class = 0;  // which free list it returns to
+  std::size_t size_class = 0;  // the free list that it returns to
   Block* next = nullptr;       // in the free list
   bool is_borrowed = false;
 };
@@ -53,13 +53,13 @@ namespace {
 using Block = Storage::Block;
 static_assert(sizeof(Block) == kAlignment);
 
-/// Versions never start again at one that was seen at an address, which may serve many blocks.
+/// Versions never repeat at an address, although it may serve several blocks.
 std::uint64_t first_version() {
   static std::atomic<std::uint64_t> blocks = 0;
   return ++blocks << 32;
 }
 
-/// Its memory belongs to somebody else.
+/// A block whose memory has another owner.
 struct BorrowedBlock : Block {
   BorrowedBlock(std::shared_ptr<void> memory, index_t size)
       : owner(std::move(memory)), count(size) {
@@ -120,7 +120,7 @@ class Pool {
     in_use_ -= block->bytes;
     if (!kRecycle) return free_block(block);
     make_room(block->bytes);
-    // The next owner starts at a version that nobody has seen of this block.
+    // The next owner starts at a version that no reader has seen.
     block->version.fetch_add(1, std::memory_order_relaxed);
     block->next = std::exchange(free_[block->size_class], block);
     cached_ += block->bytes;
@@ -138,8 +138,9 @@ class Pool {
   }
 
  private:
-  /// A waiting block of this class, or of one that is less than twice as large. Small blocks come
-  /// of their own class alone: they would fill the large ones' lists, and hold little memory.
+  /// A waiting block of this class, or of one less than twice as large. Small blocks come only from
+  /// their own class: otherwise they would fill the lists of large ones, and they hold little
+  /// memory.
   Block* take_waiting(SizeClass wanted) {
     constexpr std::size_t kLarge = std::size_t{1} << 16;
     constexpr std::size_t kClassesPerTwo = 4;
@@ -150,14 +151,14 @@ class Pool {
     return nullptr;
   }
 
-  /// Keeps the process below twice the most that tensors ever held at once, `bytes` more included.
-  /// Waiting blocks make room, not the newcomer: it is of a size that is in demand.
+  /// Keeps the memory of the process below twice the peak of tensors, including the new `bytes`. To
+  /// make room, the waiting blocks are freed; the new block is of a size in demand.
   void make_room(std::size_t bytes) {
     const std::size_t most = std::max(peak_, in_use_ + bytes);
     if (in_use_ + cached_ + bytes > 2 * most) free_all();
   }
 
-  /// Fresh memory; where the system has none left, the waiting blocks go first.
+  /// Allocates fresh memory; if the system has none left, frees the waiting blocks first.
   void* request(std::size_t bytes) {
     constexpr std::align_val_t kAlign{kAlignment};
     if (void* memory = ::operator new(bytes, kAlign, std::nothrow)) return memory;
@@ -185,7 +186,7 @@ class Pool {
   index_t system_allocations_ = 0;
 };
 
-/// Never destroyed: a tensor of static lifetime may outlive every other static object.
+/// Never destroyed: a static tensor may outlive every other static object.
 Pool& pool() {
   static Pool& instance = *new Pool;
   return instance;

@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-/// Thrown where the system has no memory for a tensor; says which one, and how many bytes it needs.
+/// Thrown if the system has no memory for a tensor; names the tensor and the bytes that it needs.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string text) : text_(std::move(text)) {}
@@ -30,19 +30,19 @@ index_t machine_memory();
 /// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
 /// a fresh block of 100 MB costs more in page faults than a softmax over it.
 ///
-/// Every writer bumps the version; code that caches something derived from the contents (packed
-/// weights) remembers the version it saw.
+/// Every writer bumps the version; code that caches data derived from the contents (packed weights)
+/// stores the version that it read.
 ///
-/// The memory of a borrowed block is not the allocator's, but for example that of a mapped file.
+/// The memory of a borrowed block is not from the allocator: for example, it is a mapped file.
 ///
-/// Handles may be copied and dropped on any thread. The contents are not initialised.
+/// Handles may be copied and destroyed on any thread. The contents are not initialised.
 class Storage {
  public:
   Storage() = default;
   /// Room for `bytes` bytes, contents undefined. **Errors**: std::bad_alloc.
   static Storage allocate(index_t bytes);
-  /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. Their owner `data`
-  /// is kept until the last handle goes. **Errors**: std::bad_alloc.
+  /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. The owner
+  /// `data` is kept until the last handle is destroyed. **Errors**: std::bad_alloc.
   static Storage borrow(std::shared_ptr<void> data, index_t bytes);
 
   Storage(const Storage& other) noexcept;
@@ -56,7 +56,7 @@ class Storage {
   std::uint64_t version() const;
   void bump_version() const;
 
-  /// Whether this is the only handle on its block, so that no other reader sees a write.
+  /// Whether this is the only handle on its block, so that a write has no other reader.
   bool is_unique() const;
 
   /// Whether there is a block.
@@ -72,12 +72,13 @@ class Storage {
   Block* block_ = nullptr;
 };
 
-/// The memory of the allocator, in bytes: blocks in use by tensors, and blocks waiting to be reused.
+/// The memory of the allocator, in bytes: blocks in use by tensors, and blocks waiting to be
+/// reused.
 struct MemoryStats {
   index_t in_use = 0;
   index_t cached = 0;
-  index_t system_allocations = 0;  // requests that no free block could serve, since the start
-  index_t peak = 0;                // the most that was ever in use at once
+  index_t system_allocations = 0;  // requests that no free block could serve
+  index_t peak = 0;                // the largest `in_use` so far
   index_t borrowed = 0;            // in borrowed blocks; not counted in the other numbers
 };
 

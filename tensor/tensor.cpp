@@ -61,7 +61,7 @@ bool Tensor::is_broadcast() const {
   if (is_contiguous()) return false;
   for (index_t i = 0; i < rank(); ++i) {
     if (shape_[i] <= 1) continue;
-    // A step along this axis must lead beyond all that shorter steps reach.
+    // A step along this axis must exceed the reach of all shorter steps.
     index_t reach = 0;
     for (index_t j = 0; j < rank(); ++j) {
       const index_t step = std::abs(strides_[j]);
@@ -100,8 +100,8 @@ void Tensor::prepare_write(const char* op) {
 
 namespace {
 
-/// The whole conversion rule of to(): C++'s, except that bool asks for "not zero" and that what
-/// int64 cannot hold becomes its smallest value, which x86 gives, rather than undefined behaviour.
+/// The complete conversion rule of to(): C++'s, except that bool means "not zero" and that values
+/// beyond int64 become its smallest value, as on x86, instead of undefined behaviour.
 template <class To, class From>
 To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -132,7 +132,7 @@ void convert_elements(const Shape& shape, const From* from, const Strides& from_
   });
 }
 
-/// On all threads: fresh memory costs more in page faults than in copying.
+/// Copies on all threads: page faults of fresh memory cost more than the copy.
 void copy_bytes(const void* from, void* to, index_t bytes) {
   constexpr index_t kPiece = index_t{64} << 10;
   constexpr index_t kCost = 8192;
@@ -206,7 +206,7 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   Tensor result = empty(shape_, dtype);
   result.copy_from(detach());
-  if (!is_floating(dtype)) return result;  // whole numbers do not change with x: no gradient
+  if (!is_floating(dtype)) return result;  // the result is constant in x: no gradient
   return recorded("to", *this, result, [](const Tensor& dy, Gradients& dx) { dx.add(0, dy); });
 }
 
@@ -251,7 +251,7 @@ Tensor& Tensor::copy_from(const Tensor& source) {
   source.check_unrecorded("copy_from");
   prepare_write("copy_from");
   Tensor from = source.expand(shape_);
-  // What is read must not have been written: views of one storage may overlap.
+  // The source must not change while it is read: views of one storage may overlap.
   if (source.storage_ == storage_) from = source.clone().expand(shape_);
   if (from.dtype_ == dtype_ && from.is_contiguous() && is_contiguous()) {
     copy_bytes(from.untyped_data(), untyped_mutable_data(), count_ * item_size(dtype_));

@@ -4,9 +4,9 @@
 //   Tensor t = x.transpose(0, 1);                  // a view: shares x's storage
 //   float v = t.item_at<float>({0, 1});            // 3
 //
-// Copying a Tensor copies the handle, never the elements; clone() copies those. Every view is O(1).
-// Ops (tensor/ops) are free functions that take any strides and return new tensors; nothing but
-// fill, copy_from and mutable_data writes into existing ones.
+// Copying a Tensor copies the handle, not the elements; clone() copies the elements. Every view is
+// O(1). Ops (tensor/ops) are free functions that take any strides and return new tensors; only
+// fill, copy_from and mutable_data write into existing tensors.
 #pragma once
 
 #include <memory>
@@ -23,17 +23,18 @@ namespace tessera {
 
 struct GradSlot;
 
-/// An array of up to kMaxRank axes: a handle on shared memory with shape, strides, offset and dtype.
+/// An array of up to kMaxRank axes: a handle on shared memory with shape, strides, offset and
+/// dtype.
 class Tensor {
  public:
-  /// No tensor at all: `defined()` is false. It represents an absent optional part (a bias, a mask).
-  /// Reading, viewing or writing its elements is an error.
+  /// An undefined tensor: `defined()` is false. It represents an absent optional part (a bias, a
+  /// mask). Reading, viewing or writing its elements is an error.
   Tensor() = default;
 
   /// A new C-contiguous tensor with undefined contents.
   /// **Errors**: a negative size, or more bytes than can be addressed; OutOfMemory (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
-  /// The elements, row-major, at the beginning of `storage`, whose size is the caller's care.
+  /// The elements, row-major, at the beginning of `storage`, which must be large enough.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
 
   /// Whether there is a tensor.
@@ -54,15 +55,15 @@ class Tensor {
   index_t size(index_t axis) const;
   const Storage& storage() const { return storage_; }
 
-  /// Whether the elements lie in memory in row-major order without gaps.
+  /// Whether the elements are in memory in row-major order without gaps.
   bool is_contiguous() const;
-  /// Whether two index tuples can name one element: an axis of size > 1 has stride 0, or
-  /// toeplitz made axes that meet.
+  /// Whether two index tuples can name one element: an axis of size > 1 has stride 0, or it is a
+  /// view by toeplitz.
   bool is_broadcast() const;
 
-  /// The element at index 0 of every axis. Other elements are found by the strides.
-  /// **Errors**: T is not the dtype; the tensor requires a gradient and a tape records, which cannot
-  /// see what is done with the elements: detach() says that this is meant.
+  /// The element at index 0 of every axis; the strides lead to the others. **Errors**: T is not the
+  /// dtype; the tensor requires a gradient and a tape records, because the tape cannot see how the
+  /// elements are used: call detach() if intended.
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
@@ -76,10 +77,11 @@ class Tensor {
 
   // ---- reading ----
 
-  /// The one element of a tensor with one element, cast to T. **Errors**: any other count.
+  /// The one element of a tensor with one element, cast to T. **Errors**: a different count.
   template <ElementType T = double>
   T item() const;
-  /// The element at `index` (negative counts from the end), cast to T. **Errors**: index out of range.
+  /// The element at `index` (negative counts from the end), cast to T. **Errors**: index out of
+  /// range.
   template <ElementType T = double>
   T item_at(const Dims& index) const;
   /// All elements in row-major order. **Errors**: T is not the dtype.
@@ -95,7 +97,7 @@ class Tensor {
   /// Axis i of the result is axis axes[i] of this tensor. **Errors**: not a permutation.
   Tensor permute(const Axes& axes) const;
   /// Elements start, start + step, ... before stop, by Python's rules: negative positions count
-  /// from the end, positions past an end are clamped, a negative step walks backwards, an absent
+  /// from the end, positions past an end are clamped, a negative step goes backwards, an absent
   /// bound means the end in the direction of the step. **Errors**: a step of 0.
   Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
                index_t step = 1) const;
@@ -103,14 +105,14 @@ class Tensor {
   Tensor select(index_t axis, index_t index) const;
   /// Broadcast to `shape` with stride 0; -1 keeps a size. **Errors**: sizes that do not broadcast.
   Tensor expand(const Shape& shape) const;
-  /// Without `axis`, which must have size 1. **Errors**: another size.
+  /// Without `axis`, which must have size 1. **Errors**: a different size.
   Tensor squeeze(index_t axis) const;
   /// Without any axis of size 1.
   Tensor squeeze() const;
   /// With a new axis of size 1 at `axis` (of the result).
   Tensor unsqueeze(index_t axis) const;
-  /// The same elements in row-major order under another shape; one size may be -1. A view where the
-  /// strides allow it, a copy where not. **Errors**: another number of elements.
+  /// The same elements in row-major order with a different shape; one size may be -1. A view if the
+  /// strides allow it, otherwise a copy. **Errors**: a different number of elements.
   Tensor reshape(const Shape& shape) const;
   /// Axes first..last merged into one; a view or a copy, as reshape.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
@@ -125,7 +127,7 @@ class Tensor {
   /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
   /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
-  /// matrix shares elements with itself, so it cannot be written into.
+  /// elements of the matrix share memory, so they cannot be written to.
   /// **Errors**: a negative size; a last axis that has not rows + columns - 1 elements.
   Tensor toeplitz(index_t rows, index_t columns) const;
 
@@ -141,15 +143,15 @@ class Tensor {
 
   // ---- gradients: see tensor/autograd/tape.h ----
 
-  /// Makes this a variable whose gradient a tape's backward computes, or no longer one. Handles
-  /// copied from this one from here on are the same variable; after a false, a true makes another.
+  /// Makes this tensor a variable whose gradient a tape's backward computes, or ends this. Handles
+  /// copied from now on are the same variable; after `false`, a new call makes a new variable.
   /// **Errors**: a dtype that is not floating; a tensor that a tape's ops computed.
   Tensor& set_requires_grad(bool wanted = true);
   /// Whether this is such a variable, or was computed from one while a tape recorded.
   bool requires_grad() const { return slot_ != nullptr; }
-  /// The gradient that has gathered so far, of this tensor's shape; undefined where there is none.
+  /// The sum of gradients so far, of this tensor's shape; undefined if there is none.
   Tensor grad() const;
-  /// Forgets the gradient; the next backward starts from nothing.
+  /// Resets the gradient; grad() is undefined until the next backward.
   void zero_grad();
   /// The same elements, with no gradient and no history.
   Tensor detach() const;
@@ -159,8 +161,8 @@ class Tensor {
 
   // ---- writing: for initialisers, optimisers and loaders ----
   //
-  // No tape sees a write. Into what a tape has recorded, or from what requires a gradient while one
-  // records, it is an error.
+  // A tape does not record a write. While a tape records, it is an error to write to a tensor that
+  // it has recorded, or from one that requires a gradient.
 
   /// As data(), for writing; bumps the storage's version.
   /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; see above.
@@ -172,7 +174,7 @@ class Tensor {
   }
   /// Sets every element. **Errors**: a broadcast view.
   Tensor& fill(double value);
-  /// Copies the elements of `source`, broadcast and cast, into this tensor; they may overlap.
+  /// Copies the elements of `source`, broadcast and cast, into this tensor; the two may overlap.
   /// **Errors**: shapes that do not broadcast to this one; a broadcast view.
   Tensor& copy_from(const Tensor& source);
 

@@ -1,4 +1,4 @@
-// Which Tessera these headers are. The build reads its version from here.
+// The version of Tessera. The build reads its version from here.
 #pragma once
 
 namespace tessera {

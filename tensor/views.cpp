@@ -1,7 +1,8 @@
-// The views of tensor.h: every one is arithmetic on shape, strides and offset.
+// The views of tensor.h: each is arithmetic on shape, strides and offset.
 //
 // Their gradients are views too. A view that only reorders passes on the gradient reordered back; a
-// view of a part adds it to the same part of the gradient of the whole, made by the same view.
+// view of a part adds its gradient to the same part of the whole gradient, selected by the same
+// view.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, index_t offset) 
   result.shape_ = shape;
   result.strides_ = strides;
   result.count_ = element_count("view", shape);
-  result.offset_ = result.count_ > 0 ? offset : 0;  // nothing to point at: stay inside the storage
+  result.offset_ = result.count_ > 0 ? offset : 0;  // no element: stay inside the storage
   return result;
 }
 
@@ -78,7 +79,7 @@ Tensor Tensor::slice(index_t axis, std::optional<index_t> start, std::optional<i
   const index_t first = clamp(start, step > 0 ? low : high);
   const index_t last = clamp(stop, step > 0 ? high : low);
   const index_t distance = step > 0 ? last - first : first - last;
-  // Not (distance + stride - 1) / stride: a step near the limits of int64 must not overflow.
+  // Not (distance + stride - 1) / stride, because a step near the limits of int64 would overflow.
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step)
                                         : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   const index_t count =
@@ -185,8 +186,8 @@ Shape resolve_shape(const char* op, const Shape& wanted, const Shape& from, inde
 
 }  // namespace
 
-/// The strides under which the same memory reads as `shape`, if there are any: each new axis of
-/// size over 1 must be cut from a single run of axes that are contiguous with each other.
+/// The strides with which the same memory reads as `shape`, if they exist: each new axis of size
+/// over 1 must be part of a single run of axes that are contiguous with each other.
 std::optional<Strides> Tensor::strides_as(const Shape& shape) const {
   Strides result = row_major_strides(shape);
   if (count_ == 0) return result;

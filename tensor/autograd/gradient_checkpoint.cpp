@@ -11,13 +11,12 @@ namespace {
 
 constexpr const char* kCheckpointOp = "gradient_checkpoint";
 
-/// A variable that is no leaf. A tape of f's own sees a leaf in its place, and writes the gradients
-/// of real leaves where they belong.
+/// Whether x is a variable but not a leaf. f's own tape gets a leaf in place of such an input.
 bool is_computed(const Tensor& x) {
   return x.requires_grad() && x.grad_slot()->recording != 0;
 }
 
-/// The thread's generator goes back to `state` while one of these is in scope.
+/// Sets the thread's generator to `state` while in scope.
 class Rewound {
  public:
   explicit Rewound(const Rng::State& state) : now_(default_rng().state()) {
@@ -31,15 +30,15 @@ class Rewound {
   Rng::State now_;
 };
 
-/// The backward: f once more.
+/// The backward pass: runs f again.
 struct Recomputation {
   std::function<Tensor(std::span<const Tensor>)> f;
   std::vector<Tensor> inputs;
-  std::vector<Saved> saved;  // the same, to see whether they have changed
+  std::vector<Saved> saved;  // the inputs again, to detect writes to them
   Rng::State rng;
 
-  /// f's arguments: inputs that are the same variable are one leaf, in which their gradients meet
-  /// in the order that they have without.
+  /// f's arguments. Inputs that are the same variable become one leaf, so their gradients add up in
+  /// the same order as without a checkpoint.
   std::vector<Tensor> arguments() const {
     std::vector<Tensor> result = inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -65,7 +64,8 @@ struct Recomputation {
     for (const Saved& x : saved) x.get();
     const Rewound rewound(rng);
     const std::vector<Tensor> leaves = arguments();
-    // What has gathered so far goes first, so that the sums have the order they have without.
+    // The gradient so far comes first, so that the order of the sum is the same as without a
+    // checkpoint.
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (is_first(dx, i)) leaves[i].grad_slot()->gradient = dx.take(i);
     }
@@ -79,13 +79,13 @@ struct Recomputation {
   }
 
  private:
-  /// Whether the gradient of input i is wanted, and no earlier input is the same variable.
+  /// Whether input i needs a gradient and no earlier input is the same variable.
   bool is_first(const Gradients& dx, std::size_t i) const {
     return dx.wanted(i) && first_of(i) == i;
   }
 };
 
-/// The leaves that f reads itself: they are no arguments that stand for inputs.
+/// The leaves that f reads itself, without the leaves made for inputs.
 GradSlots leaves_of(const Tape& watch, const std::vector<Tensor>& arguments,
                     const std::vector<Tensor>& inputs) {
   GradSlots leaves = watch.leaves();
@@ -98,7 +98,7 @@ GradSlots leaves_of(const Tape& watch, const std::vector<Tensor>& arguments,
   return leaves;
 }
 
-/// A leaf that f hands back as it is: the input in whose place it stood, or the leaf itself.
+/// If f returns a leaf unchanged: the input that the leaf replaces, or the leaf itself.
 Tensor original_of(const Tensor& y, const std::vector<Tensor>& arguments,
                    const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -116,10 +116,11 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
   Tensor y;
   GradSlots leaves;
   {
-    // Recorded and forgotten: it tells whether y requires a gradient, be it for what only f knows.
+    // This tape only finds out whether y requires a gradient, also through variables that f
+    // captures.
     const Tape watch;
     const std::vector<Tensor> arguments = recomputation.arguments();
-    y = f(arguments);  // f itself: its copy in `recomputation` would keep what f caches
+    y = f(arguments);  // not the copy in `recomputation`, which would keep what f caches
     if (!y.requires_grad()) return y;
     if (y.grad_slot()->recording == 0) return original_of(y, arguments, inputs);
     require(watch.has_recorded(y), kCheckpointOp,
@@ -133,7 +134,7 @@ Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor>)>&
     slots.push_back(is_computed(x) ? x.grad_slot() : nullptr);
     recomputation.saved.emplace_back(kCheckpointOp, x);
   }
-  // The backward adds to these itself; listed here, they count as complete only after it.
+  // The backward itself adds to these leaves; listed here, they are complete only after it.
   slots.insert(slots.end(), leaves.begin(), leaves.end());
   active_recorder->record(kCheckpointOp, y, std::move(slots), std::move(recomputation));
   return y;

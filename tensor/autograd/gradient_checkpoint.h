@@ -4,9 +4,9 @@
 //   Tensor y = gradient_checkpoint([&](const Tensor& x) { return block(x); }, x);
 //   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
 //
-// Nothing that `block` computes on its way is kept for the backward: the tape gets one entry, which
-// holds x and computes the rest again. (PyTorch's word for it; the checkpoints of nn/training/checkpoint.h
-// are files.)
+// The intermediate results of `block` are not kept for the backward: the tape gets one entry, which
+// holds x and runs `block` again. (The name is PyTorch's; the checkpoints of
+// nn/training/checkpoint.h are files.)
 #pragma once
 
 #include <concepts>
@@ -19,17 +19,17 @@
 
 namespace tessera {
 
-/// f(inputs), recorded as one op, whose backward computes f again under a tape of its own. Values,
-/// gradients and random numbers have the bits that they have without.
+/// f(inputs), recorded as one op, whose backward runs f again under its own tape. Values, gradients
+/// and random numbers have the same bits as without a checkpoint.
 ///
-/// f gets its inputs as arguments, and may read leaves (parameters) that it holds itself. Pass them
-/// as further inputs too, even if f does not look at them: then a write to them before the backward
-/// is an error. f is copied, and must do the same each time: a module that it reads must be a copy
-/// in f, or not change until the backward. Random numbers must come from default_rng(). Where
-/// no tape records, it is f(inputs).
+/// f gets its inputs as arguments, and may read leaves (parameters) that it captures. Pass these
+/// leaves as inputs too, even if f ignores the arguments: then a write to a leaf before the
+/// backward is an error. f is copied, and must do the same in each run: capture a copy of any
+/// module that may change before the backward. Random numbers must come from default_rng(). If no
+/// tape records, the result is f(inputs).
 ///
-/// **Errors**: a variable computed under this tape that f reads or returns and did not get as an
-/// input; in backward, an input that was written to since.
+/// **Errors**: f reads or returns a variable that was computed under this tape and is not an input;
+/// in backward, an input that was written to since.
 /// **Source**: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016;
 /// torch.utils.checkpoint.checkpoint.
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,

@@ -1,4 +1,4 @@
-// How gradients gather in their slots: see tensor/gradient.h.
+// The sums of gradients in their slots: see tensor/gradient.h.
 #include <utility>
 
 #include "tensor/detail/loop.h"
@@ -48,11 +48,11 @@ void add_in_place(Tensor total, const Tensor& part) {
 void Gradients::add(std::size_t i, Tensor gradient) {
   if (!wanted(i)) return;
   GradSlot& slot = *slots_[i];
-  // From here on no other handle of the caller's counts, where it passed a temporary.
+  // From here on, `gradient` is the only handle if the caller passed a temporary.
   if (gradient.dtype() != slot.dtype) gradient = gradient.to(slot.dtype);
   if (!(gradient.shape() == slot.shape)) gradient = detail::sum_to_shape(gradient, slot.shape);
   if (!slot.gradient.defined()) {
-    const bool is_leaf = slot.recording == 0;  // whose gradient users and optimisers may change
+    const bool is_leaf = slot.recording == 0;  // users and optimisers may change its gradient
     slot.gradient = is_leaf && !is_own(gradient) ? gradient.clone() : std::move(gradient);
   } else if (is_own(slot.gradient)) {
     write_sum_of(slot.gradient, slot.gradient, gradient);

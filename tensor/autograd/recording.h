@@ -1,14 +1,14 @@
-// How an op reports itself to the tape. Forward and backward are together:
+// The interface by which an op reports itself to the tape. Forward and backward are together:
 //
 //   Tensor exp(const Tensor& x) {
 //     Recording op("exp", {&x});
-//     const Tensor y = ...;                     // whatever the forward calls is not recorded
-//     return op.finish(y, [&] {                 // only where x requires a gradient:
+//     const Tensor y = ...;                     // ops called here are not recorded
+//     return op.finish(y, [&] {                 // only if x requires a gradient:
 //       return [y = op.save(y)](const Tensor& dy, Gradients& dx) { dx.add(0, dy * y); };
 //     });
 //   }
 //
-// An op made of other ops needs nothing: those record themselves.
+// An op composed of other ops needs no Recording: the other ops record themselves.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,15 @@ namespace tessera {
 
 namespace detail {
 
-/// Counts the bytes of the elements of `x`, each once, as read or written by this thread's innermost open step.
+/// Counts the bytes of the elements of `x`, each once, as traffic of this thread's innermost open
+/// step.
 void count_elements(const Tensor& x);
 
 }  // namespace detail
 
-/// A tensor that a backward reads again: the elements that the op has seen, or an error.
+/// A tensor that a backward reads again. It is an error if its elements changed since the op ran.
 ///
-/// Every tensor that a closure keeps and that others may hold too, is kept as one of these.
+/// A closure must keep each tensor that others may also hold as a Saved.
 class Saved {
  public:
   Saved() = default;  // an undefined tensor
@@ -47,11 +48,11 @@ class Saved {
   std::uint64_t version_ = 0;
 };
 
-/// One op, from its first line to `finish`: recording is paused in between, so that what the op is
-/// made of leaves no trace. Costs one check where no tape is active, and one where no profile is.
+/// One op, from its first line to `finish`. Recording is paused in between, so the ops that it is
+/// composed of are not recorded. Costs one check if no tape is active, and one if no profile is.
 class Recording {
  public:
-  /// `inputs` may be null or undefined; their gradients are asked for by their places here.
+  /// `inputs` may be null or undefined; gradients refer to inputs by their position here.
   Recording(const char* op, std::initializer_list<const Tensor*> inputs);
   Recording(const char* op, std::span<const Tensor> inputs);
   ~Recording() {
@@ -60,9 +61,9 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Whether an input requires a gradient: then the op keeps what its backward reads.
+  /// Whether an input requires a gradient: only then the op saves tensors for its backward.
   explicit operator bool() const { return recorder_ != nullptr; }
-  /// Whether input i does.
+  /// Whether input i requires a gradient.
   bool wanted(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
 
   /// `x` for the backward to read.
@@ -83,15 +84,15 @@ class Recording {
  private:
   detail::Span span_;
   const char* op_;
-  Recorder* recorder_ = nullptr;  // null where no input requires a gradient
+  Recorder* recorder_ = nullptr;  // null if no input requires a gradient
   GradSlots slots_;
 };
 
 /// Whether a tape records and an input requires a gradient.
 bool wants_gradient(std::initializer_list<const Tensor*> inputs);
 
-/// For an op without a backward: throws where a gradient is wanted, because one that silently stays
-/// away is worse.
+/// For an op without a backward: throws if a gradient is needed, because a silently missing
+/// gradient is worse.
 /// **Errors**: a tape records and an input requires a gradient.
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs);
 

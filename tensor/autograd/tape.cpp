@@ -20,7 +20,7 @@ std::uint64_t next_recording() {
 
 thread_local detail::TapeScope* newest_scope = nullptr;
 
-/// Counts what a backward reads and writes besides what it has saved. A gradient that is passed on
+/// Counts what a backward reads and writes, except for saved tensors. A gradient that is passed on
 /// is not moved.
 void count_gradients(const Tensor& dy, const GradSlots& slots) {
   detail::count_elements(dy);
@@ -46,7 +46,7 @@ TapeScope::~TapeScope() {
     active_recorder = before_;
     return;
   }
-  // Too early: the next newer one must not restore what this one leaves behind.
+  // This scope ends too early: the next newer one must not restore its recorder.
   for (TapeScope* newer = newest_scope; newer != nullptr; newer = newer->older_) {
     newer->has_outlived_ = true;
     if (newer->older_ != this) continue;
@@ -61,7 +61,7 @@ TapeScope::~TapeScope() {
 Tape::Tape() : recording_(next_recording()), scope_(this) {}
 
 Tape::~Tape() {
-  // Last to first, as backward: an entry may hold the last handle on what an earlier one made.
+  // From last to first, as in backward: an entry may hold the last handle on an earlier result.
   while (!entries_.empty()) entries_.pop_back();
 }
 
@@ -132,7 +132,7 @@ void Tape::run_backward(const LeafHook& on_complete) {
   }
 }
 
-/// The backward of the last entry, which is freed.
+/// Runs the backward of the last entry and frees the entry.
 void Tape::run_last() {
   const Entry entry = std::move(entries_.back());
   entries_.pop_back();

@@ -1,13 +1,14 @@
-// The tape: what was computed, in order, so that gradients can be computed in the reverse order.
+// The tape: the computed ops in order, so that gradients can be computed in the reverse order.
 //
 //   Tensor w = randn({3}).set_requires_grad();
 //   Tape tape;                          // records from here on, on this thread
 //   Tensor loss = sum(square(x * w));
 //   tape.backward(loss);                // w.grad() is 2 x^2 w
 //
-// Ops record where a tape is active on their thread and an input is a variable: a tensor whose
+// Ops record if a tape is active on their thread and an input is a variable: a tensor whose
 // set_requires_grad was called, or that was computed from one. Without a tape nothing is recorded:
-// inference is the default, and a view or a result made then is a constant under a later tape.
+// inference is the default, and a view or a result made without a tape is a constant under a later
+// tape.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +27,22 @@ using LeafHook = std::function<void(GradSlot& leaf)>;
 
 namespace detail {
 
-/// The scope of a tape or of a pause. Those of a thread form a stack, and the newest sets the active
-/// recorder.
+/// The scope of a tape or of a pause. The scopes of a thread form a stack, and the newest sets the
+/// active recorder.
 class TapeScope {
  public:
-  /// Makes `recorder` the active one; null: nothing is recorded.
+  /// Makes `recorder` the active one; if it is null, nothing is recorded.
   explicit TapeScope(Recorder* recorder);
   ~TapeScope();
   TapeScope(const TapeScope&) = delete;
   TapeScope& operator=(const TapeScope&) = delete;
 
-  /// Whether an older one has ended, though this one has not.
+  /// Whether an older scope has ended before this one.
   bool has_outlived() const { return has_outlived_; }
 
  private:
   Recorder* recorder_;
-  Recorder* before_;  // the active one before this
+  Recorder* before_;  // the active recorder before this scope
   TapeScope* older_;
   bool has_outlived_ = false;
 };
@@ -49,10 +50,10 @@ class TapeScope {
 }  // namespace detail
 
 /// Records the ops of its thread from construction to destruction. A tape made while another
-/// records takes over until it ends; the variables of one are not for the other. Tapes and pauses
-/// end in the reverse order of their creation, as scopes do, on the thread that made them. If a
-/// tape ends too early, the tapes made after it can no longer record or run backward. Several
-/// threads may record at once, but not gather gradients in the same leaves.
+/// records takes over until it ends; variables of one tape must not be used under the other. Tapes
+/// and pauses must end in the reverse order of their creation, as scopes do, on the thread that
+/// made them. If a tape ends too early, the tapes made after it can no longer record or run
+/// backward. Several threads may record at once, but must not add gradients to the same leaves.
 class Tape final : private Recorder {
  public:
   Tape();
@@ -60,21 +61,20 @@ class Tape final : private Recorder {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Adds the gradient of `loss` to grad() of every leaf that it was computed from, leaves being
-  /// the tensors of which set_requires_grad was called; several calls add up until zero_grad().
+  /// Adds the gradient of `loss` to grad() of every leaf that it was computed from; leaves are the
+  /// tensors whose set_requires_grad was called. Several calls add up until zero_grad().
   ///
-  /// What was recorded so far is used up and freed, entry by entry; the tape then records anew. So
-  /// there is no retain_graph, no gradient of a gradient, and grad() of what is no leaf stays
-  /// undefined.
-  /// `seed` is the gradient of loss itself, of its shape; 1 if undefined.
-  /// `on_complete` is called once for each leaf that a recorded op has as input, as soon as no op
-  /// that is still to come adds to its gradient: so the last layers' leaves come first. It is called
-  /// where the gradient stays undefined too, records nothing, and may take the gradient out.
+  /// The recorded entries are used up and freed one by one; the tape then records anew. So there is
+  /// no retain_graph and no gradient of a gradient, and grad() of a variable that is not a leaf
+  /// stays undefined. `seed` is the gradient of loss itself, with the same shape; 1 if undefined.
+  /// `on_complete` is called once for each leaf that a recorded op has as input, as soon as no
+  /// remaining op adds to its gradient; so the leaves of the last layers come first. It is also
+  /// called if the gradient stays undefined, records nothing, and may take the gradient out.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
-  /// recorded, or whose recording an earlier backward has used up; a tensor that a gradient is
-  /// computed from and that was written to after its op had read it; an older tape that was destroyed
-  /// before this one; those of the hook. After an
-  /// error in the middle the tape is empty, and only some leaves have received their gradients.
+  /// recorded, or whose recording an earlier backward has used up; a tensor that was written to
+  /// after an op had read it for its gradient; an older tape that was destroyed before this one;
+  /// the errors of the hook. After an error in the middle the tape is empty, and only some leaves
+  /// have received their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
 
   /// Whether `x` was computed under this tape, since its last backward.
@@ -91,13 +91,14 @@ class Tape final : private Recorder {
  private:
   struct Entry {
     const char* op;
-    detail::ProfiledStep step;  // in which it ran
+    detail::ProfiledStep step;  // in which the op ran
     std::shared_ptr<GradSlot> output;
     GradSlots inputs;
     Backward backward;
   };
 
-  /// A leaf, and the first op that has it as input: the last whose backward adds to its gradient.
+  /// A leaf, and the first op that has the leaf as input: its backward is the last to add to the
+  /// gradient.
   struct FirstUse {
     std::size_t entry;
     std::shared_ptr<GradSlot> leaf;
@@ -112,7 +113,7 @@ class Tape final : private Recorder {
   void run_last();
 
   std::vector<Entry> entries_;
-  std::uint64_t recording_;  // a number of which no other tape, and no earlier backward, had
+  std::uint64_t recording_;  // a number that no other tape, and no earlier backward, had
   detail::TapeScope scope_;
 };
 

@@ -1,4 +1,4 @@
-// The time of work that is repeated until its shortest run is known. Private to the library and bench/.
+// The time of repeated work: its shortest run. Private to the library and bench/.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace tessera::detail {
 
-/// The shortest of at least three runs, in at least `seconds`.
+/// The time of the shortest run, of at least three that take at least `seconds` together.
 template <class Run>
 double best_seconds(double seconds, const Run& run) {
   using Clock = std::chrono::steady_clock;

@@ -1,4 +1,4 @@
-// Hashes of untrusted texts, into tables of our own.
+// Hashes of untrusted texts for hash tables.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,15 @@
 
 namespace tessera {
 
-/// A hash function with a key of its own, so that no file can hold a thousand texts of which one
-/// knows that they fall on the same place of a table. Places in tables depend on it, results must
-/// not.
+/// A hash function with a secret random key, so that no file can contain many texts that are known
+/// to collide. Positions in hash tables depend on the key; results must not.
 ///
-/// Each block of eight bytes is multiplied by a secret number to 128 bits, of which both halves
-/// count: no difference of two texts goes through that with certainty.
-/// **Source**: Wang Yi, "wyhash", 2019, of which this is only the principle.
+/// Each block of eight bytes is multiplied by a secret number to 128 bits, and both halves are
+/// used: no difference between two texts is certain to cancel.
+/// **Source**: Wang Yi, "wyhash", 2019; only the principle is used.
 class KeyedHash {
  public:
-  /// With the key of this process, drawn once.
+  /// Uses the key of this process, drawn once.
   KeyedHash() {
     static const Key drawn = draw();
     key_ = drawn;

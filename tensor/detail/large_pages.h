@@ -1,5 +1,5 @@
-// Memory in large pages, for large arrays that are soon written to: small pages take longer to come than
-// the writing takes. Private to the library.
+// Memory in large pages, for large arrays that are soon written to: page faults of small pages take
+// longer than the writes. Private to the library.
 #pragma once
 
 #include <cstddef>

@@ -74,9 +74,9 @@ std::array<index_t, N> element_offsets(const LoopPlan<N>& plan, index_t element)
   return offsets;
 }
 
-/// Calls `body(offsets, length)` on pieces of rows that cover every element once, in parallel where
-/// that pays; one element costs about `cost` elementary operations. Within a piece operand i steps
-/// by plan.strides[i].back().
+/// Calls `body(offsets, length)` on pieces of rows that cover every element once, in parallel if it
+/// pays; one element costs about `cost` elementary operations. Within a piece operand i steps by
+/// plan.strides[i].back().
 template <std::size_t N, class Body>
 void for_each_row(const LoopPlan<N>& plan, index_t cost, const Body& body) {
   const index_t length = plan.row_length();

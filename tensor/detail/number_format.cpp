@@ -22,7 +22,7 @@ struct Digits {
   int fraction_length() const { return std::max(0, static_cast<int>(digits.size()) - point); }
 };
 
-/// Reads what to_chars wrote with an exponent: [-]d[.ddd]e(+|-)dd.
+/// Reads the output of to_chars with an exponent: [-]d[.ddd]e(+|-)dd.
 Digits parse_scientific(std::string_view text) {
   Digits result{text.front() == '-', {}, 0};
   if (result.negative) text.remove_prefix(1);
@@ -37,7 +37,7 @@ Digits parse_scientific(std::string_view text) {
   return result;
 }
 
-/// The shortest digits that are read back as the same T.
+/// The shortest digits that read back as the same T.
 template <class T>
 Digits shortest(T value) {
   std::array<char, 64> buffer;
@@ -46,8 +46,8 @@ Digits shortest(T value) {
   return parse_scientific({buffer.data(), end.ptr});
 }
 
-/// The value with exactly `count` >= 1 digits: rounded correctly, and those beyond the shortest are
-/// the exact value's, so that 0.1f with nine digits is 1.00000001e-01.
+/// The value with exactly `count` >= 1 digits, correctly rounded. Digits beyond the shortest are
+/// those of the exact value: 0.1f with nine digits is 1.00000001e-01.
 template <class T>
 Digits exactly(T value, int count) {
   Digits number = shortest(value);
@@ -61,7 +61,8 @@ Digits exactly(T value, int count) {
   if (std::ssize(number.digits) > count || read_back == value) {
     return parse_scientific({buffer.data(), end.ptr});
   }
-  // Below a power of two the neighbour is twice as near, and the nearest decimal can be its.
+  // Below a power of two the next number is twice as near, and the nearest decimal may read as that
+  // number.
   number.digits.resize(static_cast<std::size_t>(count), '0');
   return number;
 }
@@ -89,7 +90,7 @@ Parts fixed_parts(double value, int places) {
   return parts;
 }
 
-/// The shortest digits, with zeros up to the point where they end before it.
+/// The shortest digits, with zeros up to the point if they end before it.
 Parts shortest_parts(const Digits& number) {
   const auto point = static_cast<std::size_t>(std::max(number.point, 0));
   std::string digits(static_cast<std::size_t>(std::max(-number.point, 0)), '0');
@@ -149,7 +150,7 @@ bool wants_exponent(const std::vector<T>& values, bool suppress) {
   return !suppress && (static_cast<double>(smallest) < 0.0001 || largest / smallest > T{1000});
 }
 
-/// All with the same count of digits: the most that any of them needs.
+/// All with the same number of digits: the most that any of them needs.
 template <class T>
 std::vector<Parts> all_scientific(const std::vector<T>& values, int precision) {
   int count = 1;

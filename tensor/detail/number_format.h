@@ -1,4 +1,4 @@
-// Numbers as NumPy writes them: the words that print.h lays out.
+// Numbers as NumPy writes them, for print.h.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace tessera {
 /// Right-aligned to one width.
 std::vector<std::string> format_integers(const std::vector<index_t>& values);
 
-/// Padded so that the points stand below each other; all with an exponent or none. The rules are
-/// to_string's (print.h). T is float or double.
+/// Padded so that the points are aligned; all with an exponent, or all without. The rules are those
+/// of to_string (print.h). T is float or double.
 template <class T>
 std::vector<std::string> format_floats(const std::vector<T>& values, int precision, bool suppress);
 
-/// One number with as many digits as tell it from its neighbours, as Python writes it: "0.1",
-/// "1e-05", "1e+16", "nan". T is float or double.
+/// One number with the fewest digits that identify it, as Python writes it: "0.1", "1e-05",
+/// "1e+16", "nan". T is float or double.
 template <class T>
 std::string format_scalar(T value);
 

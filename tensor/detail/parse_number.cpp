@@ -27,7 +27,7 @@ template <class T>
 ParsedNumber parse_characters(std::string_view text, T& value) {
   if (text.empty() || text.find_first_of(" \t\n\v\f\r+xX") == 0 ||
       text.find_first_of("xX") != text.npos) {
-    return ParsedNumber(std::errc::invalid_argument);  // which the C library takes
+    return ParsedNumber(std::errc::invalid_argument);  // the C library accepts these
   }
   static const locale_t kC = newlocale(LC_ALL_MASK, "C", nullptr);
   const std::string copy(text);

@@ -1,4 +1,4 @@
-// Numbers in text, whatever the program's locale.
+// Numbers in text, independent of the program's locale.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// What a text holds: a number, one that the type cannot hold, or something else.
+/// The kind of a text: a number, one that the type cannot hold, or something else.
 class ParsedNumber {
  public:
   explicit ParsedNumber(std::errc error) : error_(error) {}

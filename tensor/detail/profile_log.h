@@ -1,5 +1,6 @@
-// What a profile keeps for each thread: a tree of the steps that were open inside each other. A step
-// that is called again from the same step is the same node, so time per node is all that tables need.
+// The data of a profile for each thread: a tree of the steps that were open inside each other. A
+// step that is opened again in the same step is the same node, so time per node is all that tables
+// need.
 #pragma once
 
 #include <string>
@@ -14,15 +15,15 @@ struct ProfileNode {
   SpanKind kind = SpanKind::kScope;
   bool is_backward = false;
   const char* name = "";
-  index_t number = -1;       // of a module; -1: it has none
-  std::uint32_t parent = 0;  // the step in which it was opened
-  std::uint32_t module = 0;  // the module or scope that it counts for: itself, if it is one
+  index_t number = -1;       // of a module; -1: none
+  std::uint32_t parent = 0;  // the step that contains this one
+  std::uint32_t module = 0;  // the enclosing module or scope, which may be this step itself
   std::uint32_t outer = 0;   // of a module or scope: the module around it
   std::uint32_t first_child = 0, next_sibling = 0;  // 0: none
 
   index_t calls = 0;
   index_t time = 0;         // in nanoseconds
-  index_t thread_time = 0;  // times the threads that each call may use
+  index_t thread_time = 0;  // the sum of time x the threads that each call may use
   index_t wait = 0;
   double flops = 0, bytes = 0;
   double arguments = 0;  // bytes of inputs and outputs
@@ -35,7 +36,7 @@ struct ProfileEvent {
   index_t begin, time;
 };
 
-/// Written only by its own thread. Node 0 is the thread: all outermost steps are in it.
+/// Written only by its own thread. Node 0 is the thread itself: it contains all outermost steps.
 struct ProfileLog {
   static constexpr std::size_t kMostEvents = 1'000'000;
 
@@ -51,12 +52,12 @@ struct ProfileLog {
   /// Ends the current step.
   void close(index_t end);
 
-  std::uint32_t number;  // no other log of this process has it
-  std::string path;      // the modules that were open when it began
+  std::uint32_t number;  // unique in this process
+  std::string path;      // the modules that were open when the log began
   std::uint32_t current = 0;
   std::vector<ProfileNode> nodes;
   LargePages<ProfileEvent> events = large_pages<ProfileEvent>(kMostEvents);
-  std::size_t event_count = 0;  // a step comes after the steps inside
+  std::size_t event_count = 0;  // in the order in which steps end: inner steps come first
 };
 
 index_t profile_time();

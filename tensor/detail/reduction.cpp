@@ -29,8 +29,8 @@ void reduce_last(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tens
   const Strides strides = reduced_shape(x.strides(), {x.rank() - 1}, false);
   const auto plan = plan_loop<2>(kept, {row_major_strides(kept), strides});
   const index_t next = plan.strides[1].back();
-  // Where neighbours in memory belong to different results, whole vectors of results are computed
-  // at a time.
+  // If neighbours in memory belong to different results, whole vectors of results are computed at
+  // once.
   const bool by_columns = next == 1 && step != 1;
   const T* const in = x.data<T>();
   for_each_row(plan, n, [&](const std::array<index_t, 2>& offsets, index_t count) {
@@ -44,8 +44,8 @@ void reduce_last(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tens
   });
 }
 
-/// reduce_last with long rows cut into blocks. The kernels come from outside: to ask for them
-/// throws where TESSERA_ISA is wrong, which no body of a parallel loop may.
+/// reduce_last with long rows cut into blocks. The kernels are passed in because looking them up
+/// throws if TESSERA_ISA is wrong, and a body of a parallel loop must not throw.
 template <class T>
 void reduce_blocks(const kernels::FloatKernels<T>& kernel, ReduceOp op, const Tensor& x, T* out) {
   const index_t n = x.size(-1);

@@ -23,7 +23,7 @@ std::string system_message(int error) {
   return std::generic_category().message(error);
 }
 
-/// Closes when it goes.
+/// Closes the file in its destructor.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -137,7 +137,7 @@ void remove_stale_files(const std::filesystem::path& folder) {
   }
 }
 
-/// A new file next to `target`, which is removed unless it took the target's place.
+/// A new file next to `target`; its destructor removes the file unless it replaced the target.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target) : target_(target) { create(); }
@@ -156,20 +156,21 @@ class TemporaryFile {
     }
   }
 
-  /// The file stays open, and locked, until it has its new name; fsync reports what close could.
+  /// The file stays open, and locked, until it has its new name; fsync reports the errors of close.
   void take_the_place() {
     check(::fsync(file_->descriptor()) == 0, "cannot write to disk");
     check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
     path_.clear();
-    // The new name should survive a power cut too. Some file systems have no such call for folders.
+    // The new name should survive a power cut too. Some file systems do not support fsync of
+    // folders.
     const Descriptor folder(::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC));
     if (folder.get() < 0 || ::fsync(folder.get()) == 0) return;
     check(errno == EINVAL || errno == ENOTSUP, "written, but cannot write its folder to disk");
   }
 
  private:
-  /// Opens a file that did not exist and locks it, so that nobody takes it for a stale one. Between
-  /// the two steps somebody may have done so; then another is made.
+  /// Creates a new file and locks it, so that no other process removes it as stale. If that happens
+  /// between the two steps, creates another.
   void create() {
     static std::atomic<unsigned> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -197,10 +198,11 @@ class TemporaryFile {
   std::optional<detail::LockedFile> file_;
 };
 
-/// A device or a pipe must not be replaced: who may write beside /dev/null could take it from all.
+/// A device or a pipe must not be replaced: a user who may write to /dev would break /dev/null for
+/// all.
 void check_target(const std::filesystem::path& target) {
   struct stat status {};
-  if (::stat(target.c_str(), &status) != 0) return;  // there is none yet
+  if (::stat(target.c_str(), &status) != 0) return;  // no such file yet
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
     fail_file(target.string(), "must be a regular file to be replaced");
   }

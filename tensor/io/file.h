@@ -1,5 +1,5 @@
-// Files as the loaders and savers of this library use them: read by position and checked, written
-// whole or not at all.
+// Files as the loaders and savers of this library use them: read by position, with checks, and
+// written completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace tessera {
 
-/// A regular file, open for reading, whose size was taken once.
-/// **Errors**: everything throws std::runtime_error with the file's name.
+/// A regular file, open for reading; its size is determined once.
+/// **Errors**: all members throw std::runtime_error with the file's name.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -28,15 +28,15 @@ class InputFile {
   /// The path, for errors, and the size in bytes.
   const std::string& name() const { return name_; }
   index_t size() const { return size_; }
-  /// Reads `bytes` bytes from `offset` on. **Errors**: they are not all there.
+  /// Reads `bytes` bytes from `offset` on. **Errors**: the file ends before.
   void read(index_t offset, void* to, index_t bytes) const;
-  /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is read
-  /// when it is first touched and copied when it is written to, so the file never changes. Null where
-  /// the system cannot map them; then they can still be read.
+  /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is
+  /// read when it is first accessed and copied when it is written to, so the file never changes.
+  /// Null if the system cannot map them; then use read.
   ///
-  /// Another file that takes this one's name, as by write_file, changes nothing. A write into
-  /// this file itself changes the pages that were not written to here; a process that shortens it
-  /// makes the access to what is gone end the process, by SIGBUS.
+  /// If another file takes this one's name, as write_file does, nothing changes here. A write into
+  /// this file itself changes the pages that were not written to here; if a process shortens the
+  /// file, access to the missing part ends the process with SIGBUS.
   std::shared_ptr<std::byte> map(index_t offset, index_t bytes) const;
 
  private:
@@ -45,7 +45,7 @@ class InputFile {
   index_t size_ = 0;
 };
 
-/// A part of a file that is read as if it were a file of its own, and how errors name it.
+/// A part of a file that is read like a whole file, and its name in errors.
 struct FileRegion {
   FileRegion(const InputFile& whole) : file(whole), size(whole.size()), name(whole.name()) {}
   FileRegion(const InputFile& f, index_t first, index_t bytes, std::string label)
@@ -60,29 +60,30 @@ struct FileRegion {
   std::string name;
 };
 
-/// Throws if `file` is what a download often leaves in place of a file of data: a Git LFS pointer or
-/// an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
+/// Throws if `file` is what an incomplete download often leaves instead of the data: a Git LFS
+/// pointer or an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
 void refuse_stand_in(const InputFile& file);
 
-/// Writes `parts`, one after the other, as the file `path`: under another name in the same folder
-/// first, which takes the file's place when all is on disk. Whatever goes wrong, and if the process
-/// is killed at any moment, `path` holds the old contents or the new ones. What a killed writer
-/// left behind (`.tessera-*.tmp`) goes with the next file written to that folder; writers that are
-/// still at work, in this process or another, lose nothing.
-/// **Errors**: std::runtime_error with the file's name; what is there is a device or a pipe.
+/// Writes `parts`, one after the other, as the file `path`: first under another name in the same
+/// folder; this file replaces `path` when all is on disk. After any error, or if the process is
+/// killed at any moment, `path` holds either the old contents or the new ones. Files left behind by
+/// a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of active
+/// writers, in this process or another, are kept.
+/// **Errors**: std::runtime_error with the file's name; `path` is a device or a pipe.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
 inline void write_file(const std::filesystem::path& path,
                        std::initializer_list<std::span<const std::byte>> parts) {
   write_file(path, std::span(parts.begin(), parts.size()));
 }
-/// The same for a file of text.
+/// The same for a text file.
 inline void write_text(const std::filesystem::path& path, std::string_view text) {
   write_file(path, {std::as_bytes(std::span(text))});
 }
 
-/// Throws the errors that write_file has before it writes: makes its temporary file and removes the file
-/// again. For programs that write after long work. Also an error: `path` is a folder.
+/// Throws the errors that write_file has before it writes: makes its temporary file and removes it
+/// again. For programs that write after long work. **Errors**: as write_file; also `path` is a
+/// folder.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace tessera

@@ -11,18 +11,18 @@ namespace tessera {
 
 namespace {
 
-/// Whether a number is written as an integer; -0 is none, for its sign would be lost.
+/// Whether a number is written as an integer, except -0, because its sign would be lost.
 bool is_integer(std::string_view written) {
   return written.find_first_of(".eE") == std::string_view::npos && written != "-0";
 }
 
 double number_of(std::string_view written) {
-  double value = 0;  // stays where a number is too small to be told from 0
+  double value = 0;  // not changed if a number underflows
   parse_number(written, value);
   return value;
 }
 
-/// Nothing for an integer that does not fit.
+/// nullopt for an integer that does not fit.
 std::optional<index_t> integer_of(std::string_view written) {
   index_t value = 0;
   return parse_number(written, value) ? std::optional(value) : std::nullopt;
@@ -183,7 +183,7 @@ std::string_view Json::key() const {
   return node().keyed != 0 ? document_->text(node_ - 1) : std::string_view();
 }
 
-/// The way to a value from the top, which no node remembers: only errors ask for it.
+/// The path to a value from the top. Nodes do not store it, because only errors need it.
 std::string Json::path() const {
   std::string path;
   for (Json around(document_, 0); around.node_ != node_;) {

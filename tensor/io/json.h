@@ -91,14 +91,14 @@ class Json {
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object. It takes time in proportion.
+  /// The number of values in a list or an object. Takes time proportional to it.
   index_t size() const;
 
   class Items;  // for items()
-  /// The values of a list or an object, in the file's order. **Errors**: neither.
+  /// The values of a list or an object, in the file's order. **Errors**: the value is neither.
   Items items() const;
-  /// Value i of a list, in time proportional to i: to read many values, use items(). **Errors**: no list;
-  /// an index out of range.
+  /// Value i of a list, in time proportional to i: to read many values, use items().
+  /// **Errors**: the value is not a list; an index out of range.
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
   std::string_view key() const;
@@ -163,8 +163,8 @@ class Json::Items {
 ///
 /// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
 /// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
-/// Parsing does not recurse, whatever the depth. The document keeps `text`, so move it in to avoid
-/// a copy.
+/// Parsing does not recurse, at any depth. The document keeps `text`, so move it in to avoid a
+/// copy.
 /// **Source**: RFC 8259.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 

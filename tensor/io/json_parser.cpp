@@ -1,4 +1,4 @@
-// Text to a JSON document: nlohmann's parser, and what is kept of its events.
+// Text to a JSON document: nlohmann's parser, and the document built from its events.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -13,20 +13,20 @@
 
 namespace tessera {
 
-/// Keeps what a parser, which knows no recursion, tells of the document's own bytes: each value
-/// there where the parser has read already, since no value is longer than what stands for it. The
-/// functions that return bool are the events, under the library's names.
+/// Stores the events of a non-recursive parser in the document's own bytes: each value overwrites
+/// text that the parser has already read, since no value is longer than its text. The functions
+/// that return bool are the events, under the library's names.
 struct Json::Builder : nlohmann::json::json_sax_t {
   Document& document;
   const JsonLimits& limits;
-  std::size_t kept = 0;                  // bytes of the document that are values now
+  std::size_t kept = 0;                  // bytes of the document that hold values now
   std::vector<std::uint32_t> open = {};  // the lists and objects around the next value
-  bool keyed = false;                    // a key came, and its value is next
+  bool keyed = false;                    // a key was read, and its value is next
 
   Builder(Document& into, const JsonLimits& most) : document(into), limits(most) { reserve(); }
 
-  /// Room for all values, at once: growing would take it twice. There are fewer than one in two
-  /// bytes, and what is not touched takes no memory.
+  /// Reserves room for all values at once: growing would take twice the memory. There are fewer
+  /// values than half the bytes, and pages that are not written to take no memory.
   void reserve() {
     const auto seen = std::count_if(document.bytes.begin(), document.bytes.end(), [](char c) {
       return c == ',' || c == ':' || c == '[' || c == '{';
@@ -39,7 +39,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
     std::copy(text.begin(), text.end(), document.bytes.data() + kept);
     kept += text.size();
   }
-  /// A node at the next byte that is kept.
+  /// A node at the end of the bytes kept so far.
   Node& add() {
     if (std::ssize(document.nodes) >= limits.values) {
       fail_file(document.file, "must have at most ", limits.values, " values");
@@ -102,7 +102,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
     const std::uint32_t stop = document.nodes[object].size;
     for (std::uint32_t key = object + 1; key < stop; key = document.after(key + 1)) ++count;
     if (count < 2) return;
-    std::vector<std::uint32_t> places(std::bit_ceil(2 * count));  // 0: free; the top is no key
+    std::vector<std::uint32_t> places(std::bit_ceil(2 * count));  // 0: free; the top is not a key
     const KeyedHash hash;
     for (std::uint32_t key = object + 1; key < stop; key = document.after(key + 1)) {
       const std::string_view own = document.text(key);
@@ -119,7 +119,7 @@ struct Json::Builder : nlohmann::json::json_sax_t {
 
 namespace {
 
-/// A parser holds a text several times over while it reads it, so one that is long is refused.
+/// A parser holds several copies of a text while it reads it, so long texts are refused.
 void refuse_long_texts(std::string_view json, const std::string& file) {
   constexpr std::size_t kLongest = std::size_t{4} << 20;
   bool quoted = false;
@@ -149,7 +149,7 @@ Json parse_json(std::string text, const std::string& file, const JsonLimits& lim
   if (std::ssize(text) > most) {
     fail_file(file, "must have at most ", most, " bytes, got ", text.size());
   }
-  const std::size_t zero = text.find('\0');  // which a parser may take for the end
+  const std::size_t zero = text.find('\0');  // a parser may treat it as the end
   if (zero != std::string::npos) fail_file(file, "byte ", zero, ": must not be a zero byte");
   refuse_long_texts(text, file);
   auto document = std::make_shared<Json::Document>();

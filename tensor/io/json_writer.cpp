@@ -26,7 +26,7 @@ std::string quoted(std::string_view text, const char* op = "json") {
   }
 }
 
-/// What is no integer in the file becomes none: some readers tell 1.0 from 1.
+/// A number that is not an integer in the file stays so: some readers distinguish 1.0 from 1.
 std::string number_text(double value) {
   const std::string digits = digits_of(value);
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;

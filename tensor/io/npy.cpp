@@ -30,7 +30,7 @@ constexpr std::array kNpyFormats = {
     element_format<std::uint32_t, index_t>("u4", "uint32"),
 };
 
-/// What `descr` says: how the elements are stored, and whether in the other byte order.
+/// The meaning of `descr`: how the elements are stored, and whether their bytes are swapped.
 struct NpyLayout {
   const ElementFormat& format;
   bool swap;
@@ -54,7 +54,7 @@ NpyLayout parse_descr(const std::string& descr, const std::string& file) {
             printable(descr));
 }
 
-/// The text of the header and where the elements begin.
+/// The text of the header, and the offset of the elements.
 struct Preamble {
   std::string header;
   index_t end;

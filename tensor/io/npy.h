@@ -17,11 +17,11 @@ namespace tessera {
 
 /// The array in a .npy file, in row-major order.
 ///
-/// bool, float32 and float64 stay what they are; float16 becomes float32, and every integer type
-/// but uint64 becomes int64. Both byte orders and Fortran's order of elements are understood.
+/// bool, float32 and float64 keep their dtype; float16 becomes float32, and every integer type
+/// except uint64 becomes int64. Both byte orders and Fortran order are supported.
 /// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that
-/// is not exactly as the format says; another dtype (objects, complex, text, uint64); more or fewer
-/// bytes than the shape needs. Memory is taken only after these checks.
+/// is not exactly as the format says; an unsupported dtype (objects, complex, text, uint64); more
+/// or fewer bytes than the shape needs. Memory is allocated only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 
 /// The dtype in which a .npy file stores its elements: "int32", which load_npy makes int64.
@@ -33,7 +33,7 @@ Tensor read_npy(const FileRegion& region);
 
 /// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: a program
 /// that reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
-/// **Errors**: an undefined tensor; std::runtime_error where the file cannot be written.
+/// **Errors**: an undefined tensor; std::runtime_error if the file cannot be written.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 /// The arrays in a .npz file as numpy.savez writes it, by name (without the ".npy" of the entry).

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kFull16 = 0xffff;  // "see the zip64 record"
 constexpr std::uint64_t kFull32 = 0xffffffff;
 
-/// Bytes of the archive and where in it they stand.
+/// Bytes of the archive and their position in it.
 class Record {
  public:
   Record(const InputFile& file, std::uint64_t offset, std::uint64_t size, const char* what)
@@ -48,7 +48,7 @@ class Record {
   std::vector<unsigned char> bytes_;
 };
 
-/// Where the list of entries lies.
+/// The position of the list of entries.
 struct Directory {
   std::uint64_t offset, size, entries;
 };
@@ -104,7 +104,7 @@ Directory read_directory(const InputFile& file) {
   return found;
 }
 
-/// Replaces those of the entry's sizes that did not fit into 32 bits, from its zip64 field.
+/// Replaces the sizes of an entry that did not fit into 32 bits by those of its zip64 field.
 void widen(Entry& entry, const Record& record, std::size_t extra, std::size_t extra_end,
            const std::string& file) {
   std::vector<std::uint64_t*> wanted;

@@ -17,8 +17,8 @@ namespace tessera {
 
 namespace {
 
-/// In the order of the format's own enumeration, backwards: the order in which tensors are written,
-/// which keeps each aligned to its elements. Types that no tensor has are never written.
+/// In the reverse order of the format's own enumeration. Tensors are written in this order, which
+/// keeps each aligned to its elements. Types that no tensor has are never written.
 constexpr std::array kSafetensorsFormats = {
     element_format<index_t, index_t>("I64", "int64"),
     element_format<double, double>("F64", "float64"),
@@ -37,7 +37,7 @@ constexpr std::array kSafetensorsFormats = {
 constexpr index_t kLeastMapped = index_t{64} << 10;
 constexpr index_t kMostMapped = 8192;
 
-/// Where the elements begin in files that are written: with a cache line.
+/// The alignment of the elements in written files: a cache line.
 constexpr std::size_t kDataAlignment = 64;
 
 std::string place(const InputFile& file, const SafetensorsEntry& entry) {
@@ -65,7 +65,7 @@ const ElementFormat& format_of(DType dtype) {
                        });
 }
 
-/// The header's text; it ends where the data begin, at byte 8 + its size.
+/// The header's text; the data begin after it, at byte 8 + its size.
 std::string read_header(const InputFile& file) {
   if (file.size() < 8) {
     fail_file(file.name(), "must be a .safetensors file, got only ", file.size(), " bytes");
@@ -87,7 +87,8 @@ std::string read_header(const InputFile& file) {
   return text;
 }
 
-/// Each tensor has the bytes that its shape needs, and together they are all bytes of the data.
+/// Checks that each tensor has the bytes that its shape needs, and that together they cover all
+/// data.
 void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
                   index_t data_size) {
   for (const SafetensorsEntry& entry : entries) {
@@ -117,7 +118,7 @@ void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
 
 }  // namespace
 
-/// An open file, its checked header, and where the data begin.
+/// An open file, its checked header, and the offset of the data.
 struct SafetensorsFile::Opened {
   InputFile file;
   SafetensorsHeader header;
@@ -157,8 +158,8 @@ struct SafetensorsFile::Opened {
     return tensor;
   }
 
-  /// Each tensor has a mapping of its own, which goes with it. Small ones cost less as copies, and
-  /// one file should not take all the mappings that a process may have, 65,530.
+  /// Each tensor has its own mapping, which ends with the tensor. Small tensors are cheaper to
+  /// copy, and one file should not use up the mappings that a process may have, 65,530.
   bool can_map(const SafetensorsEntry& entry, const ElementFormat& format) const {
     const index_t least = std::max(kLeastMapped, file.size() / kMostMapped);
     return kLittleEndian && format.is_as_in_memory && (data + entry.begin) % format.size == 0 &&

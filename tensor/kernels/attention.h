@@ -322,9 +322,9 @@ inline void attend(const QueryBlock<T>& span, const AttentionScratch<T>& scratch
   if (!attend_span(span, false, scratch)) attend_span(span, true, scratch);
 }
 
-/// The number of queries in a span, in whole blocks: as many as fit kSpanBytes. If the heads cannot
-/// be divided evenly among the workers, spans are short enough for 4 per worker, so that all
-/// workers stay busy to the end.
+/// The number of queries in a span, in whole blocks, limited by kSpanBytes. If the heads cannot be
+/// divided evenly among the workers, spans are short enough for 4 per worker, so that all workers
+/// stay busy to the end.
 template <class T>
 inline index_t span_queries(const AttentionArgs<T>& args) {
   const index_t row_bytes =

@@ -18,7 +18,7 @@
 // the keys and the queries are divided into parts, each of which recomputes the weights that it
 // needs.
 //
-// **Masked keys** have weight 0, and so dS = 0 whatever dP is. Packed copies hold 0 in place of
+// **Masked keys** have weight 0, and so dS = 0 for any dP. Packed copies hold 0 in place of
 // infinities and NaN, so that a weight of 0 hides them. A weight above 0 does not hide them,
 // because S or D is then NaN.
 //
@@ -226,8 +226,8 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   }
 }
 
-/// How the work is divided. Heads that share elements of the bias's gradient are a group, which one
-/// worker processes in order.
+/// The division of the work. Heads that share elements of the bias's gradient are a group, which
+/// one worker processes in order.
 struct BackwardSplit {
   index_t batch_step, head_step;  // the size of a group
   bool whole_heads;

@@ -7,8 +7,8 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The terms that `count` neighbouring elements of a mask add to scores: the bias itself, or -inf for
-/// a key that is not kept. The other lanes are 0.
+/// The terms that `count` neighbouring elements of a mask add to scores: the bias itself, or -inf
+/// for a key that is not kept. The other lanes are 0.
 template <class T>
 inline Vec<T> load_added(const T* bias, index_t count) {
   return load_some(bias, count);
@@ -21,8 +21,8 @@ inline Vec<T> load_added(const bool* keep, index_t count) {
   return masked != Mask<T>{} ? broadcast(-kInfinity<T>) : Vec<T>{};
 }
 
-/// The same for at most kLanes keys and kLanes queries, which are lanes. Slow, one element at a time,
-/// only if the query stride is neither 0 nor 1 and the key stride is not 1.
+/// The same for at most kLanes keys and kLanes queries, which are lanes. Slow, one element at a
+/// time, only if the query stride is neither 0 nor 1 and the key stride is not 1.
 template <class T, class U>
 inline void load_added(const PerScore<U>& mask, U* from, index_t keys, index_t queries,
                        Vec<T> (&added)[kLanes<T>]) {

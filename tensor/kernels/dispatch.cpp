@@ -43,7 +43,7 @@ struct Isa {
 };
 
 #if defined(__x86_64__)
-/// Whether the processor has AVX-VNNI; not all compilers have a name for it.
+/// Whether the processor has AVX-VNNI; some compilers have no name for it.
 bool has_avx_vnni() {
   constexpr unsigned kBit = 1U << 4;
   unsigned a = 0, b = 0, c = 0, d = 0;

@@ -7,8 +7,8 @@
 namespace tessera {
 
 /// The instruction sets that this build contains and this processor supports, the default last:
-/// "baseline", then on x86-64 "avx2" and, unless the build had TESSERA_AVX512=OFF, "avx512"; on 64-bit
-/// Arm "dotprod".
+/// "baseline", then on x86-64 "avx2" and, unless the build had TESSERA_AVX512=OFF, "avx512"; on
+/// 64-bit Arm "dotprod".
 std::vector<std::string> available_isas();
 
 /// The instruction set in use: the one that the environment variable TESSERA_ISA names, or the last
@@ -16,15 +16,15 @@ std::vector<std::string> available_isas();
 /// TESSERA_ISA that is not available.
 std::string current_isa();
 
-/// Whether products of int8 use the processor's dot products of bytes (VNNI; on Arm, sdot), which with
-/// VNNI take a third of the time: if the processor has them for the instruction set in use, unless the environment
-/// variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called. Results have the same
-/// bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0
-/// nor 1: the first int8 product reports this error too.
+/// Whether products of int8 use the processor's dot products of bytes (VNNI; on Arm, sdot), which
+/// with VNNI take a third of the time: if the processor has them for the instruction set in use,
+/// unless the environment variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called.
+/// Results have the same bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set
+/// and is neither empty, 0 nor 1: the first int8 product reports this error too.
 bool dot_products();
 
-/// Allows or forbids these instructions for later products; for tests and comparisons. **Errors**: a
-/// TESSERA_DOT_PRODUCTS other than 0 and 1.
+/// Allows or forbids these instructions for later products; for tests and comparisons.
+/// **Errors**: a TESSERA_DOT_PRODUCTS other than 0 and 1.
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other

@@ -58,8 +58,8 @@ inline TileTarget<T> tile_of(const TileScratch<T>& out, index_t, index_t, index_
   return {out.tile, columns, columns, false};
 }
 
-/// The panels of a tile, below or next to each other: where the first one is stored, and the
-/// strides between them.
+/// The panels of a tile, below or next to each other: the address of the first one, and the strides
+/// between them.
 template <class T>
 struct GatedPanels {
   const T* tile;  // one panel follows the other

@@ -20,7 +20,7 @@ namespace tessera::kernels::TESSERA_ISA {
 template <class T>
 inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
 
-/// |x|, limited to where the tail is not 0; NaN for NaN.
+/// |x|, limited to the range in which the tail is not 0; NaN for NaN.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> tail_argument(const Vectors<T, kCount>& x) {
   using V = Vec<T>;

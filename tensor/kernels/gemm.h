@@ -1,16 +1,16 @@
 // Matrix multiplication: the blocks around the register tile, and the threads around the blocks.
-// How large they are, gemm_plan.h decides.
+// gemm_plan.h chooses their sizes.
 //
 //     each thread:  a rectangle of C
 //       block of k
-//         chunk of B:  packed into panels, unless it came packed
-//           block of rows:  their part of A stays in L2, in place or in strips
+//         chunk of B:  packed into panels, unless already packed
+//           block of rows:  its part of A stays in L2, in place or in strips
 //             panels, tiles:  multiply_block of tile.h
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
 //
-// **The same bits.** Blocks, chunks and rectangles decide only when a product is added to
-// C[i][j], never after which other product.
+// **The same bits.** Blocks, chunks and rectangles decide only when a product is added to C[i][j];
+// they do not change the order of the additions.
 //
 // **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication", ACM TOMS 34(3), 2008.
@@ -51,9 +51,9 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   return plan.split.parts() * (plan.room_a + plan.room_b);
 }
 
-/// What of B is prefetched: in place some rows down, unless it is small. In packed panels the same
-/// line of the next one, if a panel fits into L1, else in each tile a share of the next
-/// panel, where there are tiles enough to spread it.
+/// Chooses what is prefetched of B. In place: a row some steps ahead, unless B is small. Packed:
+/// the same line of the next panel, if a panel fits into L1; otherwise each tile prefetches a share
+/// of the next panel, if there are enough tiles.
 template <class T>
 inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Panels<T>& panels) {
   constexpr index_t kRowsAhead = 5;
@@ -68,8 +68,8 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   }
 }
 
-/// B's rows [p, p + k) and columns [j, j + n) as panels: packed ahead, left in place except for the
-/// last, narrow panel, or packed now, in gated panels for a gated product.
+/// B's rows [p, p + k) and columns [j, j + n) as panels: already packed, left in place except for
+/// the last, narrow panel, or packed now, in gated panels for a gated product.
 template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
@@ -102,7 +102,8 @@ inline BFloat16Panels take_bfloat16(const GemmArgs<float>& args, index_t p, inde
           args.k * kLanes<float>};
 }
 
-/// A's rows [i, i + m) and columns [p, p + k) for Panels: in place, or as strips if there is a buffer.
+/// A's rows [i, i + m) and columns [p, p + k) for Panels: in place, or as strips if there is a
+/// buffer.
 template <class T>
 inline BlockRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, index_t m,
                            index_t p, index_t k, T* buffer) {
@@ -110,13 +111,13 @@ inline BlockRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i,
   return buffer == nullptr ? BlockRows<T>(a) : BlockRows<T>(pack_strips(a, m, k, buffer));
 }
 
-/// The same for BFloat16Panels, for which the plan has a buffer.
+/// The same for BFloat16Panels; the plan always has a buffer for them.
 inline Strips<float> take_a(const GemmArgs<float>& args, const BFloat16Panels&, index_t i,
                             index_t m, index_t p, index_t k, float* buffer) {
   return pack_strips(args.a.at(i, p), m, k, buffer);
 }
 
-/// C's rows [i, i + m) of what gated panels in columns [j, j + n) give.
+/// C's rows [i, i + m), from the gated panels in columns [j, j + n).
 template <class T, class A, class B>
 inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i,
                                  index_t m, index_t j, index_t n) {
@@ -134,7 +135,7 @@ template <class T, class A, class B>
 inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {
   const Epilogue<T>& epilogue = args.epilogue;
-  if (epilogue.is_gated()) {  // k is not in blocks: the plan has one of args.k
+  if (epilogue.is_gated()) {  // the plan does not divide k
     return multiply_gated_chunk(args, a, b, i, m, j, n);
   }
   TileTarget<T> out = {args.c.data + i * args.c.row + j, args.c.row, n, p > 0};
@@ -143,7 +144,7 @@ inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, i
   out.large = args.m * args.n >= kElementsOfLargeC<T>;
   if (is_last && epilogue.kind == Epilogue<T>::Kind::kRotated) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
-      if (row + rows != m) return;  // rows of these columns are missing
+      if (row + rows != m) return;  // only the last rows complete these columns
       rotate_complete_heads(epilogue.rotated, args.c, i, m, j + column, columns);
     };
     multiply_block(m, k, a, b, out, finish);
@@ -157,15 +158,15 @@ inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, i
   }
 }
 
-/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C, or of the panels
-/// of a gated product.
+/// One thread's rectangle: rows [row, row_end) and columns [column, column_end) of C, or of the
+/// panels of a gated product.
 template <class T>
 inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, index_t row,
                                index_t row_end, index_t column, index_t column_end, T* buffer) {
   T* const strips = plan.room_a > 0 ? buffer : nullptr;
   T* const panels = buffer + plan.room_a;
   index_t p = 0;
-  do {  // once even where k is 0
+  do {  // once even if k is 0
     const index_t k = at_most(args.k - p, plan.block_k);
     for (index_t j = column; j < column_end; j += plan.chunk) {
       const index_t n = at_most(column_end - j, plan.chunk);

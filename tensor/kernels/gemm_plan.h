@@ -1,5 +1,5 @@
-// What a product's sizes and strides decide before it starts: which operands are copied, and how C
-// is cut for threads and caches. None of it changes a bit.
+// Decisions made from a product's sizes and strides before it starts: which operands are copied,
+// and how C is divided among threads and caches. The result has the same bits in all cases.
 #pragma once
 
 #include "tensor/kernels/gated.h"
@@ -9,8 +9,8 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// The blocks. With k in blocks of 1024 a panel of B exceeds L1 and streams from L2, which the
-// hardware's prefetcher predicts; shorter blocks, whose panels L1 keeps, load and store C more
+// The blocks. With k in blocks of 1024, a panel of B exceeds L1 and streams from L2, which the
+// hardware prefetcher predicts; shorter blocks, whose panels fit into L1, load and store C more
 // often, which costs more. Rows of a B in place are not predicted. (Measured with AVX2 and, on a
 // Zen 4, with AVX-512.)
 inline constexpr index_t kBlockK = 1024;
@@ -18,35 +18,36 @@ inline constexpr index_t kBlockKInPlace = 384;
 inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
 inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read all of B again
 
-// The bytes of B that are packed at a time. With one block of rows half of an L2 of 512 KiB, which
-// keeps them until they are used; with more as many as a thread's share of L3, so that A is read
-// seldom.
+// The bytes of B that are packed at a time. With one block of rows: half of an L2 of 512 KiB, so
+// they stay there until they are used. With more: a thread's share of L3, so that A is read fewer
+// times.
 inline constexpr index_t kChunkForOneBlock = index_t{256} << 10;
 inline constexpr index_t kChunkForMore = index_t{3} << 20;
 
 // A block of A is copied into strips if at least this number of panels of B read it. Rows with
-// adjacent elements are fast in place: they are copied if there are many panels in a chunk of B and many
-// rows, or if a tile has more than kWaysOfL1 rows, a multiple of 4 KiB apart. In A^T B every step of k reads
-// different cache lines.
+// adjacent elements are fast in place: they are copied if there are many panels in a chunk of B and
+// many rows, or if a tile has more than kWaysOfL1 rows, a multiple of 4 KiB apart. In A^T B every
+// step of k reads different cache lines.
 inline constexpr index_t kReadsWorthPacking = 64;
 inline constexpr index_t kRowsWorthPacking = 48;
 inline constexpr index_t kReadsOfCollidingRows = 4;
 inline constexpr index_t kReadsWorthTransposing = 2;
 inline constexpr index_t kLinesWorthTransposing = 256;
 
-// A B in place is read once for each tile of rows, packing it costs about as much as so many reads.
+// A B in place is read once for each tile of rows; packing costs about as much as this number of
+// reads.
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 inline constexpr index_t kWaysOfL1 = 8;
 
-/// A C of this size has left the caches of a core before it is complete.
+/// The size of a C whose first elements have left the caches of a core when the last are computed.
 template <class T>
 inline constexpr index_t kElementsOfLargeC = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
 
-/// One thread per this number of multiply-adds, which take about 3 us in float32 on a Zen 5; starting a
-/// parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows: reading B limits
-/// them.
+/// One thread per this number of multiply-adds, which take about 3 us in float32 on a Zen 5;
+/// starting a parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows:
+/// reading B limits them.
 inline constexpr index_t kGemmGrain = index_t{5} << (kVectorBytes == 64 ? 16 : 15);
 inline constexpr index_t kFewestRows = 4;
 
@@ -56,14 +57,14 @@ index_t packed_size(index_t k, index_t n) noexcept {
   return round_up(n, kPanel<T>) * k;
 }
 
-/// The columns of A B: C's, or those of gated panels, which are cut and packed as such.
+/// The columns of A B: C's columns, or those of gated panels, which are divided and packed.
 template <class T>
 inline index_t product_columns(const ProductArgs<T>& args) {
   return args.epilogue.is_gated() ? gated_columns<T>(args.n) : args.n;
 }
 
-/// How C is cut into rectangles, one for each thread. Columns are those of A B, here and in GemmPlan:
-/// a gated product has two for each column of C (product_columns).
+/// The division of C into rectangles, one for each thread. Columns are those of A B, here and in
+/// GemmPlan: a gated product has two for each column of C (product_columns).
 struct Split {
   index_t row_parts, column_parts;
   index_t rows, columns;  // of a rectangle; the last ones are smaller
@@ -71,17 +72,17 @@ struct Split {
   index_t parts() const { return row_parts * column_parts; }
 };
 
-/// What is copied, who computes what, and in which steps.
+/// Which operands are copied, and how the work is divided into threads and steps.
 struct GemmPlan {
   bool b_in_place;  // B is neither packed ahead nor now
-  bool small_b;     // in place, and L1 keeps it
+  bool small_b;     // in place, and fits into L1
   Split split;
-  // What a thread takes of its rectangle at a time:
+  // The part of its rectangle that a thread processes at a time:
   index_t block_k;     // steps of k
   index_t chunk;       // columns of B
   index_t block_rows;  // rows of A
-  // The elements of its buffer: a block of A in strips, unless A stays in place, and a chunk of B or
-  // the last, narrow panel of a B in place.
+  // The elements of a thread's buffers: a block of A in strips, unless A stays in place, and a
+  // chunk of B, or the last, narrow panel of a B in place.
   index_t room_a, room_b;
 };
 
@@ -101,10 +102,10 @@ inline bool rows_collide(index_t row) {
   return row != 0 && row * static_cast<index_t>(sizeof(T)) % kPage == 0;
 }
 
-/// Whether B stays where it is: packing reads and writes it once more, which few rows of A do not
-/// pay back, nor a B that L1 keeps. But rows that are pages apart fall on the same few places of a
-/// cache, so that a second tile of rows would find nothing there of what the first one has read. A
-/// gated product needs its own panels.
+/// Whether B is read in place: packing reads and writes B once more, which does not pay for few
+/// rows of A or for a B that fits into L1. But rows that are a multiple of a page apart compete for
+/// the same few cache lines, so a second tile of rows would not find in the cache what the first
+/// has read. A gated product needs its own panels.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
   if (args.b.kind != SecondFactor<T>::Kind::kMatrix || args.epilogue.is_gated()) return false;
@@ -114,9 +115,9 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
 }
 
-/// The columns of C that one thread must compute together: a panel, and if heads are rotated also a
-/// head, whose pairs the thread rotates as soon as they are complete. The least common multiple of
-/// both; a panel is a power of two.
+/// The columns of C that one thread must compute together: a panel and, if heads are rotated, also
+/// a head, whose pairs the thread rotates as soon as they are complete. The least common multiple
+/// of both; a panel is a power of two.
 template <class T>
 inline index_t column_unit(const ProductArgs<T>& args) {
   if (args.epilogue.kind != Epilogue<T>::Kind::kRotated) return kPanel<T>;
@@ -124,7 +125,7 @@ inline index_t column_unit(const ProductArgs<T>& args) {
   return width * (kPanel<T> / at_most(kPanel<T>, width & -width));
 }
 
-/// The split whose largest rectangle costs least per step of k, in multiply-adds.
+/// The split whose largest rectangle has the lowest cost per step of k, in multiply-adds.
 template <class T>
 inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
   // Reading an element of A or B costs as much as 16 multiply-adds, packing one of B as much as 48:
@@ -152,7 +153,8 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
   return best;
 }
 
-/// Calls f(row, row_end, column, column_end, worker) for each rectangle of C, on a thread of its own.
+/// Calls f(row, row_end, column, column_end, worker) for each rectangle of C, each on its own
+/// thread.
 template <class T, class F>
 inline void for_each_rectangle(const ProductArgs<T>& args, const Split& split, const F& f) {
   const index_t columns = product_columns(args);
@@ -176,20 +178,21 @@ template <class T>
 inline index_t packed_columns(const Split& split, index_t block_k, index_t unit) {
   const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
-  // Rounded up, to one unit at least; k may be 0.
+  // Rounded up to at least one unit; k may be 0.
   const index_t columns = ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>;
   return equal_part(split.columns, round_up(columns, unit), unit);
 }
 
-/// The rows of C that are taken at a time, of a rectangle's `rows`.
+/// The rows of C that are processed at a time, in a rectangle of `rows` rows.
 inline index_t rows_of_block(index_t rows) {
   const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
   return round_up(ceil_div(rows, blocks), kTileRows);
 }
 
-/// Whether a block of A is packed into strips before it is used. In place a tile reads a line from
-/// each of its rows at a time, and in a product A^T B, as in the gradient of a weight, another line
-/// at each step of k. Packed, it is one stream, which a core that others burden still predicts.
+/// Whether a block of A is packed into strips before it is used. In place, a tile reads one line
+/// from each of its rows at a time; in a product A^T B, as in the gradient of a weight, a new line
+/// at each step of k. Packed, A is one stream, which the prefetcher predicts even on a core shared
+/// with other threads.
 template <class T>
 inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
   const index_t reads = chunk / kPanel<T>;
@@ -214,7 +217,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   // A tile prefetches a share of kFetchedRows rows at a time.
   static_assert(kBlockK % kFetchedRows == 0 && kBlockKInPlace % kFetchedRows == 0);
   plan.block_k = equal_part(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK, kFetchedRows);
-  if (args.epilogue.is_gated()) plan.block_k = args.k;  // nothing keeps sums that are not complete
+  if (args.epilogue.is_gated()) plan.block_k = args.k;  // sums must be complete before the gate
   plan.chunk =
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);

@@ -1,12 +1,12 @@
-// Matrices in int8: how numbers become codes of eight bits, and how the codes lie.
+// Matrices in int8: how numbers become codes of eight bits, and how the codes are stored.
 //
-// **Integers are faster and exact.** A dot product of bytes takes four of them in the time of one float, and a quarter of the
-// bytes has to be read. Sums of integers are exact in any order, so each element of A B has the same
-// bits on every instruction set.
+// **Integers are faster and exact.** A dot product of bytes does four products in the time of one
+// float product, and reads a quarter of the bytes. Sums of integers are exact in any order, so each
+// element of A B has the same bits on every instruction set.
 //
-// **A scale is the size of one unit.** A column of B keeps whole numbers from -127 to 127 and one float, its scale:
-// b = code scale, with scale = max|b| / 127. A row of A keeps whole numbers from 0 to 255, a scale
-// and a zero point, the code of the number 0:
+// **A scale is the size of one unit.** A column of B has whole numbers from -127 to 127 and one
+// float, its scale: b = code scale, with scale = max|b| / 127. A row of A has whole numbers from 0
+// to 255, a scale and a zero point, the code of the number 0:
 //
 //     low = min(row, 0)    high = max(row, 0)    scale = high / 255 - low / 255
 //     zero = round(-low / scale)                 code = min(round(a / scale) + zero, 255)
@@ -15,25 +15,28 @@
 //     a    |----------|--------------------|         a = (code - zero) scale
 //     code 0         zero                 255
 //
-// Ties round to the even number. The scale is at least 2^-126, whose reciprocal is finite: division
-// is a multiplication by it, rounded before it meets a sum. A row of zeros has codes 0. A row with
-// inf or NaN has the scale NaN, and so its row of A B is NaN; no other row changes.
+// Ties round to even. The scale is at least 2^-126, whose reciprocal is finite: division is a
+// multiplication by the reciprocal, rounded before it is added to anything. A row of zeros has
+// codes 0. A row with inf or NaN has the scale NaN, and so its row of A B is NaN; no other row
+// changes.
 //
-// **Rounding moves a number.** A number moves by at most half a scale: in B by max|b| / 254 of its column, in A
-// by (high - low) / 510 of its row. One outlier makes its whole row or column coarse.
+// **Rounding errors.** Rounding changes a number by at most half a scale: in B by max|b| / 254 of
+// its column, in A by (high - low) / 510 of its row. One outlier makes the rounding of its whole
+// row or column coarse.
 //
-// **How codes lie.** A word holds the codes of four neighbouring k, a group. A panel of B has a row
-// for each group, two vectors of words as the panels of floats have:
+// **The layout of codes.** A word holds the codes of four neighbouring k, a group. A panel of B has
+// a row of two vectors of words for each group, like the panels of floats:
 //
 //                 column 0       column 1             lanes to 2 lanes - 1
 //     k 0..3    | b0 b1 b2 b3 | b0 b1 b2 b3 | ...  || ...                  |
 //     k 4..7    | b4 b5 b6 b7 | b4 b5 b6 b7 | ...  || ...                  |
 //
-// A processor with dot products of bytes takes words of A and B as they are. So does every 64-bit
-// Arm processor. Arm multiplies signed bytes, so the codes of A are stored there with 128 subtracted. Others multiply
-// pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, and A's codes are
-// stored in these pairs, two words for a group. Rows of A are an odd number of cache lines apart, so
-// that those of a tile do not share places of the cache.
+// A processor with dot products of bytes reads words of A and B as they are; all 64-bit Arm
+// processors do so. Arm multiplies signed bytes, so codes of A are stored there with 128
+// subtracted. Other processors multiply pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out
+// of a word of B, and A's codes are stored in these pairs, two words for a group. Rows of A are an
+// odd number of cache lines apart, so that the rows of a tile do not compete for the same cache
+// sets.
 #pragma once
 
 #include "tensor/kernels/packing.h"
@@ -46,15 +49,14 @@ namespace tessera::kernels::TESSERA_ISA {
 /// The smallest scale.
 inline constexpr float kLeastScale = 0x1p-126F;
 
-/// Each element as the nearest whole number, of two equally near ones the even one, plus `offset`.
-/// |v| < 2^22.
+/// Each element rounded to the nearest whole number, ties to even, plus `offset`. |v| < 2^22.
 inline Words to_whole(Vec<float> v, std::uint32_t offset = 0) {
   constexpr float kLastBitIsOne = 12582912.0F;  // 1.5 * 2^23
   const Vec<float> shifted = v + kLastBitIsOne;
   return bit_cast<Words>(shifted) + (offset - bit_cast<std::uint32_t>(kLastBitIsOne));
 }
 
-/// The elements p[0], p[stride], ..., the first n of them; the other lanes are 0.
+/// The first n of the elements p[0], p[stride], ...; the other lanes are 0.
 [[gnu::always_inline]] inline Vec<float> load_strided(const float* p, index_t stride, index_t n) {
   if (stride == 1) return load_some(p, n);
   Vec<float> v = {};
@@ -62,8 +64,8 @@ inline Words to_whole(Vec<float> v, std::uint32_t offset = 0) {
   return v;
 }
 
-/// Calls f(p, v, width) for the elements p, ..., p + width - 1 of x, which are lanes of v; the others
-/// are 0.
+/// Calls f(p, v, width) for the elements p, ..., p + width - 1 of x, which are lanes of v; the
+/// other lanes are 0.
 template <class F>
 [[gnu::always_inline]] inline void for_each_vector(index_t n, const float* x, index_t stride,
                                                    const F& f) {
@@ -89,7 +91,7 @@ inline Int8Range range_of(index_t n, const float* x, index_t stride) {
   constexpr int kChains = 4;
   Vec<float> low[kChains] = {};
   Vec<float> high[kChains] = {};
-  Vec<float> spoiled[kChains] = {};  // NaN where a number is not finite
+  Vec<float> spoiled[kChains] = {};  // NaN if a number is not finite
   const auto add = [&](int chain, Vec<float> v) {
     low[chain] = min(v, low[chain]);
     high[chain] = max(v, high[chain]);
@@ -128,12 +130,12 @@ constexpr bool takes_bytes(bool dots) {
 /// Codes of A as bytes are stored with this number subtracted, so that signed bytes can hold them.
 inline constexpr std::uint32_t kCodeOffset = kSignedBytes ? 128 : 0;
 
-/// The words that k codes of A fill.
+/// The number of words that k codes of A fill.
 inline index_t int8_words(index_t k, bool dots) noexcept {
   return ceil_div(k, kInt8Group) * (takes_bytes(dots) ? 1 : 2);
 }
 
-/// The words from one row of k codes of A to the next.
+/// The number of words from one row of k codes of A to the next.
 inline index_t int8_row_size(index_t k, bool dots) noexcept {
   constexpr index_t kLine = 16;
   const index_t lines = ceil_div(int8_words(k, dots), kLine);
@@ -144,11 +146,11 @@ inline index_t int8_row_size(index_t k, bool dots) noexcept {
 typedef std::uint8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
 typedef std::uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
 
-/// Codes of neighbouring k, one in a word, as bytes that follow each other.
+/// Codes of neighbouring k, one in a word, as adjacent bytes.
 template <int... kIndex>
 inline void store_bytes(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
 #if defined(__AVX512F__)
-  const Bytes bytes = __builtin_convertvector(codes, Bytes);  // one instruction, in AVX2 many
+  const Bytes bytes = __builtin_convertvector(codes, Bytes);  // one instruction; on AVX2 many
 #else
   using AllBytes = Vec<std::uint8_t>;
   const auto all = reinterpret_cast<AllBytes>(codes);
@@ -157,7 +159,7 @@ inline void store_bytes(std::uint32_t* to, index_t p, Words codes, Indices<kInde
   __builtin_memcpy(to + p / kInt8Group, &bytes, sizeof(bytes));
 }
 
-/// The same as pairs of sixteen bits: codes 0 and 2 of a group, then 1 and 3.
+/// The same as pairs of 16 bits: codes 0 and 2 of a group, then 1 and 3.
 template <int... kIndex>
 inline void store_pairs(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
   const Halves halves = __builtin_convertvector(codes, Halves);
@@ -171,11 +173,11 @@ template <bool kDots>
 inline void quantize_row(index_t k, const float* a, index_t stride, std::uint32_t* codes,
                          float& scale, std::int32_t& zero) {
   const Int8Range range = range_of(k, a, stride);
-  if (!range.finite) {  // the lines below would convert NaN to an integer
+  if (!range.finite) {  // otherwise NaN would be converted to an integer below
     scale = __builtin_nanf("");
     zero = 0;
     const auto bytes = static_cast<std::size_t>(int8_words(k, kDots)) * sizeof(*codes);
-    __builtin_memset(codes, kCodeOffset, bytes);  // code 0, as it is stored
+    __builtin_memset(codes, kCodeOffset, bytes);  // code 0 as it is stored
     return;
   }
   const float span = range.high / 255.0F - range.low / 255.0F;
@@ -211,7 +213,7 @@ inline index_t int8_columns(index_t n, bool gated) noexcept {
   return gated ? kPanelVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
 }
 
-/// Column j of the panels, with the elements x; returns whether they are finite.
+/// Packs the elements x as column j of the panels; returns whether they are finite.
 inline bool pack_int8_column(index_t k, const float* x, index_t stride, index_t j,
                              std::int8_t* codes, float& scale, std::int32_t& sum) {
   const Int8Range range = range_of(k, x, stride);
@@ -241,7 +243,7 @@ inline bool pack_int8(index_t k, index_t n, bool gated, const MatrixRef<float>& 
         for (index_t j = begin * kPanel<float>; j < end * kPanel<float>; ++j) {
           const index_t half = gated ? j % kPanel<float> / kLanes<float> : 0;
           const index_t column = gated ? j / kPanel<float> * kLanes<float> + j % kLanes<float> : j;
-          // A column that does not exist has no elements but 0.
+          // A padding column has only zeros.
           const float none = 0;
           const bool exists = column < n;
           const MatrixRef<float> x =

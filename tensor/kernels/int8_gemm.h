@@ -1,9 +1,9 @@
 // Products of int8: the register tile of integers, in the loops of gemm.h.
 //
-// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), on
-// Arm at (128 - zero(i)) sum(j), so that
-// they are complete after the last step; they become floats once, and from there on a tile is one
-// of gemm.h, with its epilogues. No k is cut into blocks: sums stay in registers.
+// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), on Arm
+// at (128 - zero(i)) sum(j), so that they are complete after the last step. Then they are converted
+// to floats once, and the epilogues of gemm.h apply. k is not divided into blocks, so the sums stay
+// in registers.
 #pragma once
 
 #include "tensor/kernels/gemm.h"
@@ -11,7 +11,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Rows of A, of a whole product or next to a tile.
+/// Rows of A, of a whole product or of a tile.
 template <bool kDots>
 struct Int8BlockRows {
   const std::uint32_t* codes;
@@ -24,9 +24,9 @@ struct Int8BlockRows {
   }
 };
 
-/// Panels of B, of a whole product or next to a tile.
+/// Panels of B, of a whole product or of a tile.
 struct Int8Source {
-  static constexpr bool kNarrowLast = false;  // zeros fill it
+  static constexpr bool kNarrowLast = false;  // padded with zeros
 
   const std::uint32_t* codes;
   index_t panel_step;
@@ -40,7 +40,7 @@ inline Int8Source source_of(const Int8Source& b, index_t j, index_t) {
   return {b.codes + j / kPanel<float> * b.panel_step, b.panel_step, b.scales + j, b.sums + j};
 }
 
-/// A group's row of B: each column's word.
+/// A group's row of B: one word per column.
 template <int kVectors>
 [[gnu::always_inline]] inline void load_group(const Int8Source& b, index_t group,
                                               Words (&words)[kVectors]) {
@@ -51,7 +51,8 @@ template <int kVectors>
   }
 }
 
-/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products of bytes.
+/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products of
+/// bytes.
 template <int kRows, int kVectors, bool kDots>
 requires(takes_bytes(kDots))
     [[gnu::always_inline]] inline void multiply_groups(index_t groups,
@@ -84,7 +85,7 @@ requires(!takes_bytes(kDots))
   for (index_t group = 0; group < groups; ++group) {
 #pragma GCC unroll 2
     for (index_t odd = 0; odd < 2; ++odd) {
-      __asm__("" : "+r"(source.codes));  // no register keeps words from one to the other
+      __asm__("" : "+r"(source.codes));  // keeps no words in registers between the two
       Words words[kVectors];
       load_group(source, group, words);
 #pragma GCC unroll 8
@@ -138,8 +139,8 @@ template <bool kDots>
   compute_rows<float, kTileRows>(rows, wide, groups, a, b, out);
 }
 
-/// The rows that are taken at a time, of a rectangle's `rows`: their codes stay in L2, while all
-/// panels pass by.
+/// The rows that are processed at a time, in a rectangle of `rows` rows: their codes stay in L2
+/// while all panels are read.
 inline index_t int8_block_rows(index_t rows, index_t row_size) {
   constexpr index_t kWordsOfBlock = index_t{64} << 10;
   const index_t most = at_least(kWordsOfBlock / row_size, kBlockRows);

@@ -18,8 +18,8 @@
 // stores, and long rows are read only two at a time, because the hardware prefetcher follows few
 // streams.
 //
-// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3; Zhang and Sennrich, "Root
-// Mean Square Layer Normalization", 2019, section 4.
+// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, section 3; Zhang and Sennrich,
+// "Root Mean Square Layer Normalization", 2019, section 4.
 #pragma once
 
 #include "tensor/kernels/reduce.h"
@@ -118,8 +118,8 @@ inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
   return begin;
 }
 
-/// Whether y is written by non-temporal stores: it is large and aligned, and is not x, which the
-/// caches hold.
+/// Whether y is written by non-temporal stores: y must be large and aligned, and must not be x,
+/// which is in the caches.
 template <class T>
 inline bool streams(const LayerNormArgs<T>& args) {
   constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));

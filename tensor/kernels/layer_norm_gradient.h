@@ -42,7 +42,7 @@ class NormGradientRows {
   /// mean(dh) and mean(dh h).
   [[gnu::always_inline]] void find_means(index_t length) {
     T sum[2 * R];
-    Vec<T> dh, h_row;  // of the row whose two sums use them next
+    Vec<T> dh, h_row;  // of the row whose two sums come next
     const auto block_step = [&](index_t begin, index_t) {
       return [&, begin](Vec<T> lane, index_t which, index_t i, index_t count) {
         if (which % 2 != 0) return rounded(dh * h_row + lane);

@@ -308,7 +308,7 @@ template <class V, class T = Element<V>>
   return (x < T{0} ? e : broadcast(T{1})) / (e + T{1});
 }
 
-/// x, limited to where exp(-|x|) is not 0; NaN for NaN.
+/// x, limited to the range in which exp(-|x|) is not 0; NaN for NaN.
 template <class V, class T = Element<V>>
 [[gnu::always_inline]] inline V sigmoid_argument(V x) {
   using C = MathConstants<T>;

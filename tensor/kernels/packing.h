@@ -1,4 +1,4 @@
-// How the operands of a product lie: in place, or packed for the register tile of tile.h, B into
+// The layout of a product's operands: in place, or packed for the register tile of tile.h, B into
 // panels of columns and A into strips of rows.
 #pragma once
 
@@ -13,16 +13,16 @@ inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 template <class T>
 inline constexpr index_t kPanel = kPanelVectors* kLanes<T>;
 
-/// B cut into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it is
-/// narrower, is at `tail`, padded with zeros. Rows of a panel are `row_step` apart.
+/// B divided into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it
+/// is narrower, is at `tail`, padded with zeros. Rows of a panel are `row_step` apart.
 ///
-/// For layouts that the hardware's prefetcher does not predict, each step of k also prefetches the
-/// line `ahead` elements further on, if that is not 0; and for panels that outgrow L1, the tiles
-/// next to a panel share the prefetching of the next one into L2, if `fetches_next`.
+/// For layouts that the hardware prefetcher does not predict, each step of k also prefetches the
+/// line `ahead` elements further on, if `ahead` is not 0. For panels that exceed L1, the tiles that
+/// read a panel share the prefetching of the next one into L2, if `fetches_next`.
 template <class T>
 struct Panels {
-  // Whether a narrow last panel is a case of its own: here it may lie elsewhere than the others, and
-  // one vector may be enough for it.
+  // Whether a narrow last panel is a separate case: here it may have its own place, and one vector
+  // may be enough for it.
   static constexpr bool kNarrowLast = true;
 
   const T* data;
@@ -49,8 +49,8 @@ inline index_t at_least(index_t a, index_t limit) {
   return a > limit ? a : limit;
 }
 
-/// Copies rows [0, k) of kCount panels of B, whose columns are adjacent: a row of all of them, then
-/// the next, which may be in another page.
+/// Copies rows [0, k) of kCount adjacent panels of B: one row of all panels, then the next row,
+/// which may be in another page.
 template <int kCount, class T>
 inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
   for (index_t p = 0; p < k; ++p) {
@@ -62,8 +62,8 @@ inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
   }
 }
 
-/// Copies rows [0, k) and columns [0, n) of B into the first `width` columns of a panel, padded with
-/// zeros.
+/// Copies rows [0, k) and columns [0, n) of B into the first `width` columns of a panel, padded
+/// with zeros.
 template <class T>
 inline void pack_columns(MatrixRef<T> b, index_t k, index_t n, index_t width, T* panel) {
   if (b.row == 1) {
@@ -85,7 +85,7 @@ inline void pack_panel(MatrixRef<T> b, index_t k, index_t n, T* panel) {
   pack_columns(b, k, n, kPanel<T>, panel);
 }
 
-/// Copies rows [0, k) and columns [0, n) of B into panels that follow each other.
+/// Copies rows [0, k) and columns [0, n) of B into adjacent panels.
 template <class T>
 inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
   constexpr int kTogether = 4;
@@ -100,16 +100,16 @@ inline void pack_panels(MatrixRef<T> b, index_t k, index_t n, T* panels) {
   }
 }
 
-/// The rows of the next tile where `left` are to do: all that fit, but the last two tiles share.
-/// What packs strips and what reads them cut alike by this.
+/// The number of rows of the next tile if `left` rows remain: kTileRows, except that the last two
+/// tiles share their rows evenly. The packing and the reading of strips both use this function.
 inline index_t next_rows(index_t left) {
   if (left >= 2 * kTileRows || left == kTileRows) return kTileRows;
   return left > kTileRows ? (left + 1) / 2 : left;
 }
 
-/// A tile's rows of A, in the order in which its steps of k broadcast them: element (r, p) goes to
-/// strip[p * rows + r]. Whole vectors are stored, whose excess the next ones overwrite: `strip` has
-/// room for kLanes elements more.
+/// Packs a tile's rows of A in the order in which its steps of k broadcast them: element (r, p)
+/// goes to strip[p * rows + r]. Whole vectors are stored, and the next ones overwrite their excess:
+/// `strip` must have room for kLanes more elements.
 template <class T>
 inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   constexpr index_t kBlocks = (kTileRows + kLanes<T> - 1) / kLanes<T>;
@@ -129,7 +129,7 @@ inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   }
 }
 
-/// A tile's rows of A as pack_strip leaves them.
+/// A tile's rows of A, packed by pack_strip.
 template <class T>
 struct Strip {
   const T* data;
@@ -140,7 +140,7 @@ template <class T>
 struct Strips {
   const T* data;
 
-  /// Rows [i, i + rows), a tile's, of k columns.
+  /// Rows [i, i + rows), those of one tile, of k columns.
   Strip<T> tile(index_t i, index_t, index_t k) const { return {data + i * k}; }
 };
 
@@ -153,7 +153,7 @@ struct BlockRows {
   explicit BlockRows(MatrixRef<T> in_place) : matrix(in_place) {}
   explicit BlockRows(Strips<T> packed) : strips(packed.data) {}
 
-  /// As of Strips.
+  /// As in Strips.
   MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
     return strips != nullptr ? MatrixRef<T>{strips + i * k, 1, rows} : matrix.at(i, 0);
   }
@@ -168,7 +168,7 @@ inline Strips<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
       rows = next_rows(m - i);
       pack_strip(a.at(i, 0), rows, k, strips + i * k);
     }
-  } else {  // a step of k is contiguous, and the next one may be pages away
+  } else {  // a step of k is contiguous, but the next one may be pages away
     for (index_t p = 0; p < k; ++p) {
       for (index_t i = 0; i < m; i += rows) {
         rows = next_rows(m - i);
@@ -176,8 +176,8 @@ inline Strips<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
           const index_t count = at_most(rows - r, kLanes<T>);
           const Vec<T> v = load_some(a.data + p * a.col + i + r, count);
           T* const to = strips + i * k + p * rows + r;
-          // A vector's excess falls on this strip's next step, written later; after the last step
-          // it would fall on the next strip, whose first steps are there already.
+          // The excess of a vector is overwritten by this strip's next step; after the last step it
+          // would overwrite the next strip, whose first steps are already stored.
           if (p * rows + r + kLanes<T> <= k * rows) {
             store(to, v);
           } else {

@@ -103,7 +103,7 @@ struct Pair {
   return rounded(power * first * second);
 }
 
-/// a^y for a >= 0, except the cases in which the result is 1 whatever the other operand is.
+/// a^y for a >= 0, except the cases in which the result is 1 for any other operand.
 [[gnu::always_inline]] inline Vec<double> power_of_size(Vec<double> a, Vec<double> y) {
   using V = Vec<double>;
   using C = MathConstants<double>;

@@ -144,13 +144,14 @@ struct Int8Panels {
   return word * kInt8Group + p % kInt8Group;
 }
 
-/// A (m, k) of a product of int8: whole numbers from 0 to 255, a scale and a zero point for each row:
-/// a(i, p) is about (code(i, p) - zero(i)) scale(i). A row with inf or NaN has the scale NaN.
+/// A (m, k) of a product of int8: whole numbers from 0 to 255, a scale and a zero point for each
+/// row: a(i, p) is about (code(i, p) - zero(i)) scale(i). A row with inf or NaN has the scale NaN.
 ///
 /// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
-  // The order of the codes. true: for dot products of bytes; requires dot_products(). false: for the
-  // instructions that all processors of the instruction set have. On Arm both are the same. See int8.h.
+  // The order of the codes. true: for dot products of bytes; requires dot_products(). false: for
+  // the instructions that all processors of the instruction set have. On Arm both are the same. See
+  // int8.h.
   bool dots;
   std::uint32_t* codes;
   float* scales;

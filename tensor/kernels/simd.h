@@ -343,8 +343,8 @@ inline Words add_pairs(Words sum, Words a, Words b) {
 }
 
 // Dot products of bytes: add_dots<true>(sum, a, b) is sum + a0 b0 + a1 b1 + a2 b2 + a3 b3 in each
-// 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedBytes, b0 to b3 those of b,
-// from -127 to 127. If kSignedBytes, add_dots<false> is the same without the instruction.
+// 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedBytes, b0 to b3 those of
+// b, from -127 to 127. If kSignedBytes, add_dots<false> is the same without the instruction.
 //
 // kMayHaveDots: whether this object contains the instruction; dot_products() says whether the
 // processor has it, and only then may add_dots<true> be called.

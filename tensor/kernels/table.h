@@ -93,7 +93,7 @@ struct WeightCapture {
 template <class T>
 struct AttentionStatistics {
   T* maxima = nullptr;  // the largest score, in units of ln 2
-  T* scales = nullptr;  // 1 / the sum of 2^(score - largest); 0 where all keys are masked
+  T* scales = nullptr;  // 1 / the sum of 2^(score - largest); 0 if all keys are masked
 };
 
 /// out = dropout(softmax(q k^T scale + masks)) v, for each batch and head, without the matrix of
@@ -145,9 +145,9 @@ struct AttentionBackwardArgs {
 };
 
 enum class ReduceOp {
-  kSum,                // of no elements: 0
-  kMax,                // NaN if one is NaN; of no elements: -inf
-  kMin,                // NaN if one is NaN; of no elements: inf
+  kSum,                // without elements: 0
+  kMax,                // NaN if one is NaN; without elements: -inf
+  kMin,                // NaN if one is NaN; without elements: inf
   kSquaredDeviations,  // sum of (x - mean of x)^2, in two passes
 };
 

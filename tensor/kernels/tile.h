@@ -1,4 +1,4 @@
-// The register tile: the inner part of matrix multiplication, which gemm and attention share.
+// The register tile: the inner part of matrix multiplication, shared by gemm and attention.
 //
 // C is cut into tiles of kTileRows rows by one panel (two vectors) of columns, held in registers
 // while k runs. Each step of k loads two vectors of B and broadcasts one element of A per row:
@@ -6,26 +6,26 @@
 //        B panel, packed         registers, AVX2: 6 x 2 accumulators, 2 of B, 1 of A = 15 of 16
 //      k | b b b b|b b b b |     registers, AVX-512: 12 x 2, 2 and 1 = 27 of 32
 //        +--------+--------+
-//   a -> | c c c c|c c c c |     A is read where it lies, with any strides, or from strips;
+//   a -> | c c c c|c c c c |     A is read in place, with any strides, or from strips;
 //   a -> | c c c c|c c c c |     B in panels, packed or in place
 //
 // **The same bits.** C[i][j] is one chain of fused multiply-adds in the order of k: it starts at 0
 // (or at the C that is accumulated into) and passes through memory unchanged from one call to the
-// next. No lane or tile boundary ever cuts it.
+// next. Lane and tile boundaries do not divide the chain.
 #pragma once
 
 #include "tensor/kernels/packing.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The panels a tile of `rows` rows takes side by side. One is enough where rows make at least
-/// eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
+/// The number of adjacent panels that a tile of `rows` rows reads. One is enough if the rows make
+/// at least eight chains of multiply-adds, which hide their latency; fewer rows take more panels.
 constexpr index_t tile_panels(index_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
-/// The panels of B beside a tile, as in Panels, and its share of the next panel: of each
-/// kFetchedRows rows those in [share, share_end).
+/// The panels of B that a tile reads, as in Panels, and its share of the next panel: rows [share,
+/// share_end) of each kFetchedRows rows.
 template <class T>
 struct TileSource {
   const T* b;
@@ -33,11 +33,11 @@ struct TileSource {
   const T* next = nullptr;
   index_t share = 0, share_end = 0;
 
-  /// Gives the tile of rows [i, end) of m its share.
+  /// Sets the share of the tile of rows [i, end) of m.
   void take_share(index_t i, index_t end, index_t m);
 };
 
-/// So many rows of the next panel are prefetched together, by all tiles beside a panel.
+/// The number of rows of the next panel that the tiles of a panel prefetch together.
 inline constexpr index_t kFetchedRows = 16;
 
 template <class T>
@@ -47,7 +47,7 @@ inline void TileSource<T>::take_share(index_t i, index_t end, index_t m) {
   share_end = end * kFetchedRows / m;
 }
 
-/// What tiles read of the full panel in columns from j on, and of those after it, of n columns.
+/// The source of tiles in a full panel at column j of n, and in the panels after it.
 template <class T>
 inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
   TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step, b.ahead};
@@ -55,14 +55,14 @@ inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
   return source;
 }
 
-/// What is known of a tile's operands before it runs: nothing, or that B's rows follow each other
-/// and that A's elements are adjacent, those of a row or, as in strips, those of a column.
+/// The known layout of a tile's operands: none, or that B's rows are adjacent and that A's elements
+/// are adjacent along rows or, as in strips, along columns.
 enum class Layout { kAny, kRowMajor, kColumnMajor };
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
-/// Strides known and four steps at a time make 21 instructions a step on AVX2, of which 12
-/// multiply, instead of 24: it matters where another thread takes half of the core's issue slots.
+/// With known strides and four steps at a time, a step takes 21 instructions on AVX2 instead of 24,
+/// and 12 of them multiply. This matters if another thread uses half of the core's issue slots.
 template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
@@ -102,8 +102,8 @@ template <class T>
   }
 }
 
-/// All steps of a tile, with what it prefetches: a line ahead in each, or its share of the next
-/// panel in every sixteenth.
+/// All steps of a tile, with prefetching: a line ahead in each step, or the tile's share of the
+/// next panel in every sixteenth.
 template <Layout kLayout, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                  Vec<T> (&sum)[kRows][kVectors]) {
@@ -117,9 +117,10 @@ template <Layout kLayout, class T, int kRows, int kVectors>
   }
 }
 
-/// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store buffer
-/// and stop the next tile. A tile of few steps is done before its lines arrive: if C is large, it
-/// prefetches those of the next tile instead, into L2, because C's rows can compete for places in L1.
+/// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store
+/// buffer and stop the next tile. A tile of few steps is done before its lines arrive: if C is
+/// large, it prefetches those of the next tile instead, into L2, because C's rows can compete for
+/// places in L1.
 template <int kRows, int kVectors, class T>
 [[gnu::always_inline]] inline void prefetch_target(index_t k, const T* c, index_t c_row,
                                                    bool large) {
@@ -140,8 +141,8 @@ template <int kRows, int kVectors, class T>
   }
 }
 
-/// Where a tile goes: C's first element, how many of the tile's columns exist, and what is added to
-/// each of its rows once the chains are complete.
+/// The destination of a tile: C's first element, the number of valid columns, and the bias that is
+/// added to each row once the chains are complete.
 template <class T>
 struct TileTarget {
   T* c;
@@ -151,7 +152,7 @@ struct TileTarget {
   const T* bias = nullptr;
   bool large = false;  // C is larger than the caches of a core
 
-  /// The columns that exist of vector v of the tile.
+  /// The number of valid columns in vector v of the tile.
   [[gnu::always_inline]] index_t width(int v) const {
     const index_t left = columns - v * kLanes<T>;
     return left < 0 ? 0 : at_most(left, kLanes<T>);
@@ -200,12 +201,13 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-// One tile of C: zeroed or loaded, multiplied, bias added, stored. `A` and `Source` are a
-// MatrixRef and a TileSource, or other types that have a multiply_source together. Integers, whose
-// sums are no Vec<T>, have a compute_tile of their own.
+// One tile of C: zeroed or loaded, multiplied, bias added, stored. `A` and `Source` are a MatrixRef
+// and a TileSource, or other types that have a multiply_source together. Integers, whose sums are
+// not Vec<T>, have their own compute_tile.
 //
-// By reference: passed by value, a struct is copied by vectors as soon as its numbers are written,
-// and such a load waits until the tile before has left the store buffer for memory.
+// By reference: to pass a struct by value, the compiler copies it by vectors right after its
+// numbers are written, and such a load waits until the stores of the previous tile have left the
+// store buffer.
 template <class T, int kRows, int kVectors, class A, class Source>
 inline void compute_tile(index_t k, const A& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
@@ -239,7 +241,7 @@ inline void compute_rows(index_t rows, bool wide, index_t k, const A& a, const S
   }
 }
 
-/// The same on one vector, of a last panel that has no more columns.
+/// The same on one vector, for a last panel with at most kLanes columns.
 template <class T, int kRows = kTileRows>
 inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a,
                                 const TileSource<T>& source, const TileTarget<T>& out) {
@@ -249,7 +251,7 @@ inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a,
   }
 }
 
-/// `out` from row i and column j on, as many columns as `columns`.
+/// `out` from row i and column j on, with `columns` columns.
 template <class T>
 inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, index_t columns) {
   return {out.c + i * out.c_row + j,
@@ -260,8 +262,8 @@ inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, ind
           out.large};
 }
 
-/// The last panel, which has fewer columns than the others, of multiply_block. Apart, because one
-/// case more among full panels costs them 3 to 10 %.
+/// The last, narrower panel of multiply_block. In a function of its own, because one more case in
+/// the loop of full panels would cost 3 to 10 %.
 template <class T, class Finish>
 [[gnu::noinline]] void multiply_tail(index_t m, index_t k, const BlockRows<T>& a,
                                      const TileSource<T>& source, const TileTarget<T>& panel,
@@ -279,14 +281,14 @@ template <class T, class Finish>
   }
 }
 
-/// C (m, n) (+)= A (m, k) B (k, n) (+ bias), n being `out.columns`, in the calling thread and
-/// without cutting k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)` on
-/// each tile that is stored, while it is still in L1.
+/// C (m, n) (+)= A (m, k) B (k, n) (+ bias) with n = `out.columns`, in the calling thread and
+/// without dividing k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)`
+/// for each stored tile while it is still in L1.
 ///
 /// For Panels, `a` is a BlockRows; each other kind of panels has its own type of rows. A kind of
-/// panels must have kNarrowLast and source_of; its sources must have take_share and multiply_source,
-/// or their own compute_tile, and may have their own compute_rows, which is not inlined. `out` is a
-/// TileTarget, or a different type with a tile_of for the place of a tile.
+/// panels must have kNarrowLast and source_of; its sources must have take_share and
+/// multiply_source, or their own compute_tile, and may have their own compute_rows, which is not
+/// inlined. `out` is a TileTarget, or a different type with a tile_of for the position of a tile.
 template <class A, template <class> class Target, class T, class B, class Finish>
 inline void multiply_block(index_t m, index_t k, const A& a, const B& b, const Target<T>& out,
                            const Finish& finish) {

@@ -6,8 +6,8 @@
 // r must be accurate to the last digit, even if x is very near to a multiple of pi/2. For |x| up to
 // kNear, pi/2 is subtracted in parts whose products with n are exact; floats are computed in double
 // precision. For larger |x| this is not accurate enough: `reduce_far` multiplies x by the digits of
-// 2/pi that affect the result, lane by lane in integers. This is slower and equally exact. Only x
-// decides which way is used.
+// 2/pi that affect the result, lane by lane in integers. This is slower and equally exact. The
+// choice depends only on x.
 //
 // Largest errors in units in the last place, float over every seventh of all floats, double over
 // 2^25 values of all sizes, with and without fused multiply-add:

@@ -1,5 +1,5 @@
 // Types that all layers share. Without inline code of the standard library, so that a file compiled
-// for one instruction set may include it (see kernels/README.md, "One definition").
+// for one instruction set may include this header (see kernels/README.md, "One definition").
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@ index_t integer_power(index_t base, index_t exponent) {
   return static_cast<index_t>(result);
 }
 
-/// The integer meaning of an op, modulo 2^64.
+/// The op on integers, modulo 2^64.
 index_t apply(BinaryOp kind, index_t a, index_t b) {
   const auto p = static_cast<std::uint64_t>(a);
   const auto q = static_cast<std::uint64_t>(b);
@@ -49,7 +49,7 @@ index_t apply(BinaryOp kind, index_t a, index_t b) {
     case BinaryOp::kDiv:
       break;
   }
-  return 0;  // Div never comes here: it is computed in floating point
+  return 0;  // unreachable: Div is computed in floating point
 }
 
 /// Elementary operations per element, for the decision to use threads.
@@ -81,12 +81,12 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
   });
 }
 
-/// The dtype in which `kind` is computed, where operands promote to `dtype`.
+/// The dtype in which `kind` is computed, if the operands promote to `dtype`.
 DType working_dtype(BinaryOp kind, DType dtype) {
   return kind == BinaryOp::kDiv ? floating(dtype) : dtype;
 }
 
-/// The gradients of `kind`; of equals, each gets half of what maximum and minimum pass on.
+/// The gradients of `kind`. If the operands of maximum or minimum are equal, each gets half.
 void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy, Gradients& dx) {
   switch (kind) {
     case BinaryOp::kAdd:
@@ -106,19 +106,19 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
       if (dx.wanted(1)) dx.add(1, -(dy * (a / b) / b));
       return;
     case BinaryOp::kPow:
-      return;  // pow, below, has its own
+      return;  // pow has its own backward, below
     case BinaryOp::kMaximum:
     case BinaryOp::kMinimum:
       break;
   }
-  // Beside NaN neither is chosen, and both get the gradient.
+  // With NaN neither operand is chosen, and both get the gradient.
   const bool largest = kind == BinaryOp::kMaximum;
   const Tensor shared = where(eq(a, b), dy * 0.5, dy);
   if (dx.wanted(0)) dx.add(0, where(largest ? lt(a, b) : gt(a, b), 0, shared));
   if (dx.wanted(1)) dx.add(1, where(largest ? lt(b, a) : gt(b, a), 0, shared));
 }
 
-/// `kind` of what the operands promote to.
+/// `kind` of the promoted operands.
 Tensor promoted(const char* op, BinaryOp kind, const Operand& a, const Operand& b) {
   const DType dtype = working_dtype(kind, promote(op, a, b));
   Recording recording(op, {a.tensor(), b.tensor()});
@@ -179,7 +179,7 @@ Tensor neg(const Tensor& x) {
 
 namespace {
 
-/// x to the power of a number.
+/// x to the power of a scalar.
 Tensor power_of_number(const Tensor& x, Scalar exponent) {
   const double e = exponent.value();
   if (!is_floating(x.dtype()) && exponent.is_integral()) {
@@ -202,7 +202,7 @@ Tensor power_of_number(const Tensor& x, Scalar exponent) {
   });
   return op.finish(y, [&] {
     return [base = op.save(base), e](const Tensor& dy, Gradients& dx) {
-      dx.add(0, e == 0 ? dy * 0 : dy * (e * pow(base, e - 1)));  // a power of 0 is flat at 0, too
+      dx.add(0, e == 0 ? dy * 0 : dy * (e * pow(base, e - 1)));  // x^0 has the slope 0, also at 0
     };
   });
 }

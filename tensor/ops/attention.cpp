@@ -20,7 +20,7 @@ namespace {
 using Operands = detail::AttentionOperands;
 using Outputs = detail::AttentionOutputs;
 
-/// x with its last axis contiguous, as the kernel reads.
+/// x with its last axis contiguous, as the kernel requires.
 Tensor with_whole_rows(const Tensor& x) {
   return x.size(-1) <= 1 || x.strides().back() == 1 ? x : x.contiguous();
 }
@@ -40,7 +40,7 @@ Tensor without_added_axes(const Tensor& x, index_t rank) {
   return result;
 }
 
-/// Prints the three shapes, but only when an error needs them: this is on every call's way.
+/// Formats the three shapes only if an error needs them, because every call passes here.
 struct Shapes {
   const Tensor &q, &k, &v;
   friend std::ostream& operator<<(std::ostream& out, const Shapes& shapes) {
@@ -80,12 +80,12 @@ AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
   return mask.with_tensors(tensors);
 }
 
-/// How many numbers are chosen, of `size`.
+/// The number of chosen indices, out of `size`.
 index_t count_of(const std::optional<std::vector<index_t>>& chosen, index_t size) {
   return chosen ? static_cast<index_t>(chosen->size()) : size;
 }
 
-/// Packed rows are a batch of one.
+/// Checks that packed rows are a batch of one.
 void check_packed(const Operands& x) {
   if (!x.packed) return;
   const index_t rows = x.packed.rows();
@@ -95,7 +95,7 @@ void check_packed(const Operands& x) {
           " tokens, got ", shapes);
 }
 
-/// The tensor that receives the weights. The kernel leaves those of absent tokens as they are.
+/// The tensor that receives the weights. The kernel does not write the weights of absent tokens.
 Tensor weights_for(const Operands& x, const AttentionRequest& request) {
   const Shape scores = x.scores();
   const Shape shape = {scores[0], count_of(request.heads, scores[1]),
@@ -103,7 +103,7 @@ Tensor weights_for(const Operands& x, const AttentionRequest& request) {
   return x.packed ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
 }
 
-/// The weights before dropout, once more.
+/// Recomputes the weights without dropout.
 Tensor undropped_weights(Operands x) {
   x.dropout = {};
   Outputs y;
@@ -113,10 +113,9 @@ Tensor undropped_weights(Operands x) {
   return y.weights;
 }
 
-/// The gradients by way of the weights W, where somebody computes with these themselves:
-/// dS = W o dW - P sum of W dW, P being the weights before dropout, W itself where there is none.
-/// What is not finite in q and k may belong to a weight of 0, and is left out; through others it shows
-/// all the same, because W is then NaN.
+/// The gradients through the weights W, if the caller computes with W: dS = W o dW - P sum of W dW,
+/// where P are the weights before dropout (P = W without dropout). Elements of q and k that are not
+/// finite count as 0, because their weight may be 0; if it is not 0, W is NaN anyway.
 void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_weights,
                       Gradients& dx) {
   const Tensor along = sum(weights * d_weights, {-1}, true);
@@ -127,7 +126,7 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
     d_scores = weights * d_weights - undropped_weights(x) * along;
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
-  // Weights are those of the padded batch. Sequences are packed along their first axis.
+  // Weights have the shape of the padded batch. Sequences are packed along their first axis.
   const auto read = [&](const Tensor& rows) {
     return finite(x.packed.unpack(rows.transpose(1, 2)).transpose(1, 2));
   };
@@ -140,7 +139,7 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
   dx.add(kBias, d_scores);
 }
 
-/// A mask as a backward keeps it.
+/// A mask saved for a backward.
 class SavedMask {
  public:
   SavedMask(const Recording& op, const AttentionMask& mask) : mask_(mask) {
@@ -151,11 +150,11 @@ class SavedMask {
   }
 
  private:
-  AttentionMask mask_;  // for what is no tensor
+  AttentionMask mask_;  // for the parts that are not tensors
   std::vector<Saved> tensors_;
 };
 
-/// Operands as a backward keeps them.
+/// Operands saved for a backward.
 struct SavedOperands {
   Saved q, k, v;
   SavedMask mask;
@@ -174,12 +173,12 @@ struct SavedOperands {
   Operands get() const { return {q, k, v, mask.get(), scale, dropout, packed}; }
 };
 
-/// The output, and the weights where y has room for them, each recorded for itself.
+/// The output, and the weights if y has room for them, each recorded as a separate op.
 AttentionResult compute(Operands x, const AttentionRequest& request, Outputs y) {
   const Tensor q = x.q, k = x.k;
   Recording op(detail::kAttentionOp, {&x.q, &x.k, &x.v, &x.mask.bias()});
-  // Copies are no variables of their own: where one tensor is q, k and v, its gradients are added up
-  // in one order, whatever its layout.
+  // The contiguous copies are not separate variables: if one tensor is q, k and v, its gradients
+  // are added up in one order, for any layout.
   for (Tensor* each : {&x.q, &x.k, &x.v}) *each = with_whole_rows(each->detach());
   y.out = detail::empty_heads(x.q, x.v.size(3));
   if (op) {
@@ -219,7 +218,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
     detail::check_request(*options.weights, "q", padded, 4);
   }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
-  // Added axes and a bias of another dtype are variables of their own: these views and casts record
+  // Added axes and a bias of a different dtype are separate variables: these views and casts record
   // themselves.
   const Operands x = {
       .q = with_all_axes(q),
@@ -231,8 +230,8 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .packed = options.packed,
   };
   check_packed(x);
-  // The gradient of a row of weights reads all of it: the choice is an op of its own, and so is the
-  // average.
+  // The gradient of a row of weights reads the whole row, so the selection is a separate op, and so
+  // is the average.
   const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
   const AttentionRequest average = {.averaged = whole.averaged};
   const bool of_all = wants_gradient({&x.q, &x.k, &x.mask.bias()});

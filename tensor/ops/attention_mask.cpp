@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-/// `combine(a, b)`, or the one that is there.
+/// `combine(a, b)`, or the only one that is present.
 template <class Combine>
 Tensor both(const Tensor& a, const Tensor& b, const Combine& combine) {
   if (!a.defined()) return b;

@@ -1,8 +1,8 @@
-// Masks for attention, by names that cannot be confused.
+// Masks for attention; their names state their polarity.
 //
-// A bool mask has a polarity, and the field uses both: PyTorch's MultiheadAttention marks what is
-// ignored, its scaled_dot_product_attention and Hugging Face what is kept. So no tensor converts to
-// a mask by itself; one of these functions says what it means, and `&` combines them:
+// A bool mask has a polarity, and both are in use: PyTorch's MultiheadAttention marks ignored keys,
+// its scaled_dot_product_attention and Hugging Face mark kept keys. So a tensor does not convert to
+// a mask implicitly; a function below states the meaning, and `&` combines masks:
 //
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
 #pragma once
@@ -15,31 +15,31 @@
 
 namespace tessera {
 
-/// Which keys each query may use, and what is added to the scores. The default masks nothing.
+/// The keys that each query may use, and the terms added to the scores. The default masks nothing.
 class AttentionMask {
  public:
   AttentionMask() = default;
 
-  /// Whether causal_mask() is a part.
+  /// Whether causal_mask() is part of the mask.
   bool causal() const { return causal_; }
-  /// The window of window_mask(), if it is a part.
+  /// The window of window_mask(), if it is part of the mask.
   std::optional<index_t> window() const { return window_; }
-  /// (B) int64, from length_mask(); undefined if it is no part.
+  /// (B) int64, from length_mask(); undefined if it is not part of the mask.
   const Tensor& lengths() const { return lengths_; }
-  /// Bool, from keep_mask(); undefined if it is no part.
+  /// Bool, from keep_mask(); undefined if it is not part of the mask.
   const Tensor& keep() const { return keep_; }
-  /// Floating, from additive_mask(); undefined if it is no part.
+  /// Floating, from additive_mask(); undefined if it is not part of the mask.
   const Tensor& bias() const { return bias_; }
 
-  /// All its tensors, in one fixed order; undefined where a part is absent. So a backward can keep
-  /// and replace them without knowing the parts.
+  /// All its tensors, in one fixed order; undefined for absent parts. So a backward can save and
+  /// replace the tensors without naming the parts.
   std::vector<Tensor> tensors() const;
-  /// The same mask with these tensors, in the order of `tensors`, in place of its own.
-  /// **Errors**: another number of tensors.
+  /// The same mask with its tensors replaced by these, in the order of `tensors`.
+  /// **Errors**: a different number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
-  /// Both masks apply: a key is used where both let it, so the smaller window and the smaller
-  /// lengths stay, and additive masks add up.
+  /// Both masks apply: a key is used if both allow it, so the smaller window and the smaller
+  /// lengths apply, and additive masks are added up.
   /// **Errors**: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
@@ -57,43 +57,42 @@ class AttentionMask {
   Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
 };
 
-/// Query i uses keys j <= i, counted from the first of each (top-left aligned where Tq != Tk), as
+/// Query i uses keys j <= i, counted from the first of each (top-left aligned if Tq != Tk), as
 /// `is_causal` of PyTorch's scaled_dot_product_attention.
 AttentionMask causal_mask();
 
 /// Local attention: query i uses keys |i - j| <= window, both counted from the first; with
-/// causal_mask(), the `window` keys before it and its own. Attention then costs time in proportion
+/// causal_mask(), the `window` keys before it and its own. Attention then takes time proportional
 /// to T (2 window + 1), not to T^2. ModernBERT's `local_attention` is 2 window.
 /// **Errors**: a negative window.
 /// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 AttentionMask window_mask(index_t window);
 
 /// Sequence b has lengths[b] keys; positions after that are padding.
-/// **Shapes**: (B), int64. **Errors**: a different dtype or rank, a negative length; in attention, a
-/// length above the number of keys.
+/// **Shapes**: (B), int64. **Errors**: a different dtype or rank, a negative length; in attention,
+/// a length above the number of keys.
 AttentionMask length_mask(const Tensor& lengths);
 AttentionMask length_mask(const std::vector<index_t>& lengths);
 
-/// True where a key takes part: `attn_mask` of PyTorch's scaled_dot_product_attention.
-/// **Shapes**: broadcastable to (B, H, Tq, Tk), bool. **Errors**: another dtype.
+/// True for a key that is used: `attn_mask` of PyTorch's scaled_dot_product_attention.
+/// **Shapes**: broadcastable to (B, H, Tq, Tk), bool. **Errors**: a different dtype.
 AttentionMask keep_mask(const Tensor& keep);
 
-/// True where a key is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. Its 3-D form
+/// True for a key that is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. Its 3-D form
 /// (B H, Tq, Tk) becomes the 4-D one by `mask.unflatten(0, {B, H})`.
 AttentionMask ignore_mask(const Tensor& ignore);
 
-/// True where a key is a real token, for all queries: `attention_mask` of Hugging Face, as bool.
+/// True for a real token, for all queries: `attention_mask` of Hugging Face, as bool.
 /// **Shapes**: (B, Tk), bool.
 AttentionMask keep_keys_mask(const Tensor& keep);
 
-/// True where a key is padding, for all queries: `key_padding_mask` of PyTorch's
-/// MultiheadAttention.
+/// True for padding, for all queries: `key_padding_mask` of PyTorch's MultiheadAttention.
 /// **Shapes**: (B, Tk), bool.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 
-/// Added to the scaled scores before the softmax; -inf masks. +inf makes all weights of its row NaN,
-/// as in softmax, unless another mask hides that key.
-/// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: another dtype.
+/// Added to the scaled scores before the softmax; -inf masks. +inf makes all weights of its row
+/// NaN, as in softmax, unless another mask hides that key.
+/// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: a different dtype.
 AttentionMask additive_mask(const Tensor& bias);
 
 }  // namespace tessera

@@ -54,7 +54,7 @@ Tensor compare(const char* op, CompareOp kind, const Tensor& a, const Tensor& b)
   });
 }
 
-/// The operand as a constant.
+/// The operand detached, as `dtype`.
 Tensor constant(const Operand& x, DType dtype) {
   return x.tensor() != nullptr ? x.tensor()->detach().to(dtype) : x.to(dtype);
 }
@@ -100,7 +100,7 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, const F& f) {
                                         {a.detach().to(kBool), b.detach().to(kBool)}, 1, f);
 }
 
-/// Whether an element equal to `wanted` occurs among those that are reduced.
+/// Whether an element equal to `wanted` occurs among the reduced elements.
 Tensor occurs(const char* op, const Tensor& x, const Axes& axes, bool keepdim, bool wanted) {
   detail::require_defined(op, x);
   const Axes reduced = normalize_axes(op, axes, x.rank());
@@ -113,7 +113,7 @@ Tensor occurs(const char* op, const Tensor& x, const Axes& axes, bool keepdim, b
                                          });
 }
 
-/// `f` of each element of a floating tensor; `otherwise` for the rest.
+/// `f` of each element of a floating tensor; `otherwise` for other dtypes.
 template <class F>
 Tensor floating_test(const char* op, const Tensor& x, bool otherwise, const F& f) {
   detail::require_defined(op, x);
@@ -166,7 +166,7 @@ Tensor isfinite(const Tensor& x) {
 
 namespace {
 
-/// isclose of whole numbers, which are subtracted exactly, then rounded to double.
+/// isclose of whole numbers: they are subtracted exactly, then the difference is rounded to double.
 Tensor isclose_integers(const Tensor& a, const Tensor& b, double rtol, double atol) {
   return map_elements<bool, index_t, index_t>(
       broadcast_shapes("isclose", a.shape(), b.shape()), {a, b}, 2, [&](index_t x, index_t y) {

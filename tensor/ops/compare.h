@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-// Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is unequal
-// to everything and neither less nor greater. There is no operator==, because it could as well mean
+// Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is unequal to
+// everything and neither less nor greater. There is no operator==, because it could also mean
 // array_equal. **Source**: torch, by the same names.
 
 /// a == b, element by element.
@@ -40,7 +40,8 @@ inline Tensor operator>=(const Operand& a, const Operand& b) {
   return ge(a, b);
 }
 
-// Logic on tensors of any dtype: elements that are not zero, NaN too, count as true. The results are bool.
+// Logic on tensors of any dtype: elements that are not zero count as true, also NaN. The results
+// are bool.
 
 /// Whether x is false. **Shapes**: any -> the same.
 Tensor logical_not(const Tensor& x);
@@ -49,9 +50,9 @@ Tensor logical_and(const Tensor& a, const Tensor& b);
 /// Whether at least one is true. **Shapes**: any two that broadcast.
 Tensor logical_or(const Tensor& a, const Tensor& b);
 
-/// Whether any, or each, element along `axes` (none named: all) is true.
+/// Whether any, or each, element along `axes` (by default all axes) is true.
 ///
-/// **Shapes**: as sum in reduce.h. Of no elements, any is false and all is true.
+/// **Shapes**: as sum in reduce.h. Without elements, any is false and all is true.
 Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
@@ -62,25 +63,27 @@ Tensor isinf(const Tensor& x);
 /// Whether an element is neither NaN nor infinite. **Shapes**: any -> the same.
 Tensor isfinite(const Tensor& x);
 
-/// |a - b| <= atol + rtol |b|, computed in double precision, the difference of two integers exactly.
-/// An infinity is close to itself only, NaN to nothing, or to NaN with `equal_nan`.
+/// |a - b| <= atol + rtol |b|, computed in double precision; integers are subtracted exactly. An
+/// infinity is close only to itself; NaN is close to no number, and to NaN only with `equal_nan`.
 ///
 /// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
-/// Whether every pair is close. **Errors**: shapes that do not broadcast. **Source**: numpy.allclose.
+/// Whether every pair is close. **Errors**: shapes that do not broadcast.
+/// **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
 /// Whether the shapes are equal and every pair of elements is. **Source**: numpy.array_equal.
 bool array_equal(const Tensor& a, const Tensor& b);
 
-/// `a` where `condition`, else `b`; what is not selected is never looked at, NaN or not.
+/// `a` where `condition` is true, else `b`; elements that are not selected have no effect, even
+/// NaN.
 ///
 /// **Shapes**: any three that broadcast. **Errors**: a condition that is not bool.
 /// **Source**: numpy.where.
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
 
-/// `value` where `mask`, else x, in the dtype of x.
+/// `value` where `mask` is true, else x, in the dtype of x.
 ///
 /// **Shapes**: any two that broadcast. **Errors**: a mask that is not bool; a value that an integer
 /// or bool x cannot hold. **Source**: torch.Tensor.masked_fill.

@@ -22,7 +22,7 @@ bool is_letter(char c) {
   return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z');
 }
 
-/// An operand whose axis i is called labels[i]; of bools, as int64.
+/// An operand whose axis i is called labels[i]; bools are converted to int64.
 struct Term {
   Labels labels;
   Tensor tensor;
@@ -39,7 +39,7 @@ struct Spec {
   bool is_explicit = false;
 };
 
-/// Cuts the spec at "->" and at commas, without spaces.
+/// Splits the spec at "->" and at commas, and removes spaces.
 Spec split(const std::string& text) {
   std::string spec = text;
   std::erase(spec, ' ');
@@ -56,7 +56,7 @@ Spec split(const std::string& text) {
   return result;
 }
 
-/// Replaces "..." by the digits of `rank` axes, and refuses everything but letters around it.
+/// Replaces "..." by the digits of `rank` axes, and refuses all other characters except letters.
 Labels expand_ellipsis(const std::string& spec, Labels term, index_t rank) {
   Labels digits;
   for (index_t i = rank - 1; i >= 0; --i) digits += static_cast<char>('0' + i);
@@ -85,8 +85,8 @@ Term make_term(const std::string& spec, const Labels& text, const Tensor& tensor
   return {labels, tensor.dtype() == kBool ? tensor.to(kInt64) : tensor};
 }
 
-/// The spec's output, or the labels that occur once over all terms, in ASCII order behind the
-/// ellipsis, whose digits occur in a descending order of their own.
+/// The spec's output. Without one: the digits of the ellipsis in descending order, then the labels
+/// that occur once over all terms in ASCII order.
 Labels output_labels(const std::string& text, const Spec& spec, const std::vector<Term>& terms) {
   Labels all;
   index_t ellipsis = 0;
@@ -112,7 +112,7 @@ Labels output_labels(const std::string& text, const Spec& spec, const std::vecto
   return output;
 }
 
-/// Makes each label name one axis: a repeated one becomes the diagonal over its axes.
+/// Makes each label name one axis: repeated labels are replaced by the diagonal over their axes.
 Term take_diagonals(const std::string& spec, Term term) {
   for (std::size_t i = 0; i < term.labels.size();) {
     const char label = term.labels[i];
@@ -149,7 +149,7 @@ Term sum_all_but(Term term, const Labels& kept) {
   return {labels, sum(term.tensor, axes)};
 }
 
-/// The term's tensor with its axes in the order of `labels`, and of size 1 for those it lacks.
+/// The term's tensor with its axes in the order of `labels`; missing axes have size 1.
 Tensor arrange(const Term& term, const Labels& labels) {
   Axes order;
   for (char label : labels) {
@@ -162,8 +162,8 @@ Tensor arrange(const Term& term, const Labels& labels) {
   return result;
 }
 
-/// Settles where `a` has size 1 and b another: a summed axis is stretched; an axis of the output is
-/// dropped, so that it belongs to b alone and costs no copies of a.
+/// Handles axes where `a` has size 1 and b has not: a summed axis is stretched; an axis of the
+/// output is dropped, so that it belongs to b only and a is not copied.
 Term match_sizes(const std::string& spec, Term a, const Term& b, const Labels& output) {
   for (char label : Labels(a.labels)) {
     if (!contains(b.labels, label) || a.size(label) == b.size(label)) continue;
@@ -199,8 +199,8 @@ Tensor as_matrices(const Tensor& x, std::size_t batch, std::size_t first, std::s
   return x.reshape(shape);
 }
 
-/// The product of two terms that hold the same inner labels; as an operand has each label once, the
-/// axes are batch, rows (of a alone), columns (of b alone) and inner.
+/// The product of two terms that have the same inner labels. Each operand has each label once, so
+/// the axes are batch, rows (only in a), columns (only in b) and inner.
 Tensor contract(const Term& a, const Term& b, const Labels& output) {
   Labels batch;
   Labels rows;

@@ -25,7 +25,7 @@ Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
     const Lookup into = lookup_in(row_major_strides(x.shape()));
     return [strides = into.strides, id_stride = into.id_stride, index = recording.save(into.index)](
                const Tensor& dy, Gradients& dx) {
-      const Lookup lookup = {strides, id_stride, index};  // before the leaf's gradient is touched
+      const Lookup lookup = {strides, id_stride, index};  // before the leaf's gradient changes
       detail::put(dy, lookup, dx.buffer(0));
     };
   });
@@ -84,7 +84,7 @@ Tensor one_hot(const Tensor& ids, index_t classes, DType dtype) {
 
 namespace {
 
-/// The places of the true elements in the row-major order of a bool tensor.
+/// The positions of the true elements in the row-major order of a bool tensor.
 std::vector<index_t> places_of_true(const Tensor& mask) {
   const Tensor flat = mask.contiguous();
   const bool* const values = flat.data<bool>();
@@ -166,7 +166,7 @@ Tensor triu(const Tensor& x, index_t diagonal) {
   });
 }
 
-// ---- sums at places that ids name ----
+// ---- sums at the positions that ids name ----
 
 namespace {
 

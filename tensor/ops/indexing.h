@@ -1,9 +1,9 @@
-// Elements chosen by position: lookup in a table, gathering, masks, one-hot vectors, triangles; and the
-// inverse, sums at the positions that ids name.
+// Selection of elements by position: lookup in a table, gathering, masks, one-hot vectors,
+// triangles; and the inverse, sums at the positions that ids name.
 //
-// Ids are int64, count from 0 and are never negative: a wrong id is an error that names it. Sums add
-// in the order of the source, for any number of threads; int64 wraps around at 2^64, and the sum of
-// bools is "or".
+// Ids are int64, count from 0 and are never negative: a wrong id is an error that names it. Sums
+// add in the order of the source, for any number of threads; int64 wraps around at 2^64, and the
+// sum of bools is "or".
 #pragma once
 
 #include "tensor/ops/operand.h"
@@ -14,11 +14,11 @@ namespace tessera {
 /// Row ids[...] of a table: out[..., d] = weight[ids[...], d].
 ///
 /// **Shapes**: weight (V, D), ids (...) int64 -> (..., D), of weight's dtype.
-/// **Errors**: weight without two axes; ids of another dtype; an id outside [0, V).
+/// **Errors**: weight without two axes; ids of a different dtype; an id outside [0, V).
 /// **Source**: torch.nn.functional.embedding.
 Tensor embedding(const Tensor& weight, const Tensor& ids);
 
-/// The slices of x at positions `ids` of `axis`, in that order; one may be named several times.
+/// The slices of x at positions `ids` of `axis`, in that order; an id may occur several times.
 ///
 /// **Shapes**: ids (n) int64; the result has x's shape with n at `axis`.
 /// **Errors**: ids that are not int64 with one axis; an id outside [0, size of the axis).
@@ -27,26 +27,28 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids);
 
 /// One element of x per element of `index`: for axis 1, out[i, j, k] = x[i, index[i, j, k], k].
 ///
-/// **Shapes**: index int64 of x's rank, no larger than x on any axis but `axis` -> index's shape.
-/// **Errors**: index of another dtype, rank or of a larger size; an entry outside [0, size of the
-/// axis).
+/// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis` -> index's
+/// shape.
+/// **Errors**: index of a different dtype or rank, or a larger size; an entry outside [0, size of
+/// the axis).
 /// **Source**: torch.gather.
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index);
 
 /// 1 at position ids[...] of a last axis, 0 elsewhere.
 ///
 /// **Shapes**: ids (...) int64 -> (..., classes), of `dtype`.
-/// **Errors**: ids of another dtype; a negative number of classes; an id outside [0, classes).
+/// **Errors**: ids of a different dtype; a negative number of classes; an id outside [0, classes).
 /// **Source**: torch.nn.functional.one_hot.
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
 
-/// Where x is not zero (NaN is not), in row-major order: one row of indices for each such element.
+/// The indices of the elements of x that are not zero (NaN is not), in row-major order, one row
+/// each.
 ///
 /// **Shapes**: (...) -> (elements, rank of x), int64. **Errors**: an undefined tensor.
 /// **Source**: torch.nonzero; numpy.argwhere.
 Tensor nonzero(const Tensor& x);
 
-/// The elements of x where `mask`, in row-major order.
+/// The elements of x where `mask` is true, in row-major order.
 ///
 /// **Shapes**: any two that broadcast -> (elements). **Errors**: a mask that is not bool.
 /// **Source**: torch.masked_select.
@@ -66,17 +68,17 @@ Tensor triu(const Tensor& x, index_t diagonal = 0);
 /// x, with each element of `source` added to the element that `index` names: for axis 1,
 /// out[i, index[i, j, k], k] += source[i, j, k].
 ///
-/// **Shapes**: index int64 of x's rank, no larger than x on any axis but `axis`, and no larger than
-/// `source` on any; the rest of `source` is ignored. The result has x's shape.
-/// **Errors**: source of another dtype or rank than x; index of another dtype, rank or of a larger
-/// size; an entry outside [0, size of the axis).
+/// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis`, and no larger
+/// than `source` on any; the rest of `source` is ignored. The result has x's shape.
+/// **Errors**: source of a different dtype or rank than x; index of a different dtype or rank, or a
+/// larger size; an entry outside [0, size of the axis).
 /// **Source**: torch.scatter_add.
 Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Tensor& source);
 
-/// x, with slice i of `source` along `axis`, times alpha, added to slice ids[i].
+/// x, with slice i of `source` along `axis`, times alpha, added to slice ids[i] of x.
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
-/// **Errors**: source of another dtype or shape; ids that are not int64 with one axis; an id
+/// **Errors**: source of a different dtype or shape; ids that are not int64 with one axis; an id
 /// outside [0, size of the axis); an alpha that an integer or bool x cannot hold.
 /// **Source**: torch.index_add.
 Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor& source,

@@ -17,7 +17,7 @@ namespace {
 
 using detail::data_or_null;
 
-/// What one element costs, in elementary operations: three passes over the row.
+/// The cost of one element, in elementary operations: three passes over the row.
 constexpr index_t kLayerNormCost = 4;
 
 /// The two norms, which differ in whether a row's mean is subtracted.
@@ -53,15 +53,16 @@ Tensor check_parameter(const char* op, const char* what, const Tensor& parameter
   return parameter.contiguous();
 }
 
-/// What the backward reads: x in rows, and each row's statistics; of RMS norm `rstd` alone.
+/// The tensors that the backward reads: x in rows, and each row's statistics; for RMS norm only
+/// `rstd`.
 struct NormSaved {
   bool centres;
   Saved rows, weight;
   Tensor mean = {}, rstd = {}, shift = {};
 };
 
-/// Rows whose part of the gradients of weight and bias is summed in one chain: that they do not
-/// depend on the threads keeps the bits.
+/// The rows whose part of the gradients of weight and bias is summed in one chain. The number does
+/// not depend on the threads, so neither do the bits.
 index_t rows_per_block(index_t n) {
   constexpr index_t kElements = 131072;
   return std::clamp<index_t>(kElements / std::max<index_t>(n, 1), 1, 32);
@@ -72,7 +73,7 @@ index_t block_count(index_t rows, index_t n) {
   return (rows + per_block - 1) / per_block;
 }
 
-/// Rows [block * per_block, ...), whose sums have a row of their own.
+/// Rows [block * per_block, ...) of `args`, with their own rows for the sums.
 template <class T>
 kernels::LayerNormGradientArgs<T> block_of(kernels::LayerNormGradientArgs<T> args, index_t block,
                                            index_t per_block) {
@@ -92,8 +93,8 @@ kernels::LayerNormGradientArgs<T> block_of(kernels::LayerNormGradientArgs<T> arg
   return args;
 }
 
-/// The gradient by x into `ds`, with `added`, and the sums for weight and bias (2, blocks, n), of
-/// what is defined.
+/// Computes the gradient with regard to x into `ds`, with `added`, and the sums for weight and bias
+/// (2, blocks, n), as far as these are defined.
 template <class T>
 void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight, const Tensor& dy,
                   const Tensor& added, Tensor& ds, Tensor& sums) {
@@ -130,10 +131,10 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
                         });
 }
 
-/// The gradients by x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
+/// The gradients with regard to x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
 void norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape, const Tensor& dy,
                    Gradients& dx) {
-  const Tensor& x = saved.rows;  // before a leaf's gradient is taken: it may refuse
+  const Tensor& x = saved.rows;  // before a leaf's gradient is taken, because this may throw
   const Tensor& weight = saved.weight;
   const Tensor gradients = detail::as_rows(dy, axes);
   const index_t n = gradients.size(1);
@@ -223,7 +224,7 @@ Tensor normalize(const Norm& norm, const Tensor& x, const Shape& normalized_shap
   });
 }
 
-/// The shape of the parameter that is there, or x's last axis.
+/// The shape of the parameter if it is defined, otherwise x's last axis.
 Shape shape_of(const Tensor& x, const Tensor& parameter) {
   Shape shape = parameter.shape();
   if (!parameter.defined() && x.rank() > 0) shape.push_back(x.size(-1));

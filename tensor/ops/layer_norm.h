@@ -1,4 +1,4 @@
-// Layer normalisation, and RMS normalisation, which does not centre.
+// Layer normalisation, and RMS normalisation, which does not subtract the mean.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -11,15 +11,15 @@ namespace tessera {
 /// for 1 and 0.
 /// The variance is the biased one (divided by n) and computed in two passes: a mean of 1e6 with a
 /// deviation of 1 loses no digits. A constant row gives exactly bias.
-/// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not fit; an
+/// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not match; an
 /// eps below 0.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, eq. 4;
 /// torch.nn.functional.layer_norm.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 
-/// The same over as many axes as weight has, or else bias, or else over the last. **Shapes**: x -> the
-/// same.
+/// The same over the last axes, as many as weight has, or else bias; otherwise over the last axis.
+/// **Shapes**: x -> the same.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 
@@ -27,15 +27,15 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 ///
 /// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape, or undefined for 1.
 /// PyTorch's default for eps is the spacing of the dtype's numbers at 1; here it is one number, so
-/// that a model converted to another dtype computes the same function.
-/// **Errors**: x is not floating; a weight of a different dtype; shapes that do not fit; an eps below
-/// 0.
+/// that a model converted to a different dtype computes the same function.
+/// **Errors**: x is not floating; a weight of a different dtype; shapes that do not match; an eps
+/// below 0.
 /// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4;
 /// torch.nn.functional.rms_norm.
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                 double eps = 1e-6);
 
-/// The same over as many axes as weight has, or over the last.
+/// The same over the last axes, as many as weight has, or over the last axis.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
 
 }  // namespace tessera

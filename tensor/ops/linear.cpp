@@ -91,7 +91,7 @@ T* data_of(Tensor& x) {
   return x.defined() ? x.mutable_data<T>() : nullptr;
 }
 
-/// What the backward of a product reads; nothing that no wanted gradient needs.
+/// The tensors that the backward of a product reads, as far as the required gradients need them.
 struct ProductSaved {
   Saved x, weight;
 
@@ -113,7 +113,7 @@ struct ProductSaved {
   }
 };
 
-/// The gradient by both halves, (rows, 2F), from that of the output.
+/// The gradient with regard to both halves, (rows, 2F), from that of the output.
 Tensor halves_gradient(const Tensor& halves, Activation activation, const Tensor& dy) {
   constexpr index_t kCost = 20;  // an activation and its slope, in elementary operations
   const Tensor rows = as_matrix(dy).contiguous();
@@ -145,7 +145,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
   Recording op(kLinearOp, {&x, &weight.elements, &bias, &residual});
   check_passes_gradient(kLinearOp, op, weight);
   Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
-  // The gradient of an activation reads its argument; of ReLU, its result does as well.
+  // The gradient of an activation reads the argument; ReLU's can read the result instead.
   const bool is_active = activation != Activation::kNone;
   const bool reads_result = activation == Activation::kRelu && !residual.defined();
   Tensor argument =

@@ -24,21 +24,21 @@ struct LinearEpilogue {
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
 /// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which each
 /// call packs anew.
-/// **Errors**: sizes or dtypes that do not fit; an unknown activation.
+/// **Errors**: sizes or dtypes that do not match; an unknown activation.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
-/// `x W^T + b`, then rotary() of the first heads in it. It has the bits of the separate ops.
+/// `x W^T + b`, then rotary() of its first heads. It has the bits of the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
 /// **Errors**: those of linear() and rotary(); heads with more columns than the weight has rows.
 Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                      const RotaryColumns& columns);
 
-/// A linear layer whose second half gates the first, the first half of a gated feed-forward network:
-/// with u = x W1^T + b1 and g = x W2^T + b2, where W1 and b1 are the first halves of `weight` and
-/// `bias`,
+/// A linear layer whose second half gates the first, the first half of a gated feed-forward
+/// network: with u = x W1^T + b1 and g = x W2^T + b2, where W1 and b1 are the first halves of
+/// `weight` and `bias`,
 ///
 ///     out = activation(u) g
 ///
@@ -46,12 +46,11 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 /// GeGLU, SiLU SwiGLU, ReLU ReGLU, and no activation the bilinear layer.
 ///
 /// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
-/// The activation is applied to the first half, as ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then
-/// w3) have it. If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu),
-/// exchange the halves of weight and bias.
-/// `weight` is a Weight::gated, which is packed until it changes, or a Tensor, which each call packs
-/// anew, as are weights for linear().
-/// **Errors**: an odd number of rows, sizes or dtypes that do not fit, an unknown activation.
+/// The activation is applied to the first half, as in ModernBERT, NeoBERT and LLaMA's SwiGLU (w1,
+/// then w3). If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu), exchange
+/// the halves of weight and bias. `weight` is a Weight::gated, which is packed until it changes, or
+/// a Tensor, which each call packs anew, as in linear().
+/// **Errors**: an odd number of rows, sizes or dtypes that do not match, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                     Activation activation);

@@ -24,24 +24,24 @@ using detail::data_or_null;
 using detail::reduced;
 using kernels::PointwiseLoss;
 
-/// What a score costs, in elementary operations: an exponential and three passes.
+/// The cost of a score, in elementary operations: an exponential and three passes.
 constexpr index_t kCrossEntropyCost = 10;
 constexpr index_t kPointwiseCost = 16;
 
-/// The gradient of a loss from `dx`, which holds that for dy = 1.
+/// The gradient of a loss, from `dx`, the gradient for dy = 1.
 Tensor times(const Tensor& dx, const Tensor& dy) {
   return dy.count() == 1 && dy.item() == 1 ? dx : dx * dy;
 }
 
 // ---- cross-entropy ----
 
-/// Throws unless both are defined.
+/// Throws if either is undefined.
 void check_defined(const char* op, const Tensor& x, const Tensor& targets) {
   require(x.defined() && targets.defined(), op, x.defined() ? "the target" : "x",
           " must be defined, got an undefined tensor");
 }
 
-/// The arguments that cross_entropy and nll_loss share.
+/// Checks the arguments that cross_entropy and nll_loss share.
 void check_classes(const char* op, const Tensor& x, const Tensor& targets, const Tensor& weight) {
   check_defined(op, x, targets);
   require(is_floating(x.dtype()) && x.rank() >= 1, op, "x must be floating scores (..., C), got ",
@@ -58,7 +58,7 @@ void check_classes(const char* op, const Tensor& x, const Tensor& targets, const
   refuse_gradient(str_cat("the weight of ", op).c_str(), {&weight});
 }
 
-/// The number of targets that are not ignored, all of which must be classes.
+/// The number of targets that are not ignored; all of these must be classes.
 index_t count_targets(const char* op, const Tensor& targets, index_t ignored, index_t classes) {
   const index_t* const y = targets.data<index_t>();
   index_t counted = 0;
@@ -94,7 +94,7 @@ void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
 
 // ---- losses of single elements ----
 
-/// `x` (of whatever dtype) as contiguous elements of the shape and dtype of `like`.
+/// `x` (of any dtype) as contiguous elements of the shape and dtype of `like`.
 Tensor elements_like(const char* op, const char* what, const Tensor& x, const Tensor& like) {
   if (!x.defined()) return x;
   const std::string name = str_cat(op, ": ", what);
@@ -111,14 +111,14 @@ void check_pointwise(const char* op, const Tensor& x, const Tensor& target) {
 }
 
 /// A loss of single elements and its contiguous operands: x, the target, the weight and the
-/// positive weight; and beta, where it has one.
+/// positive weight; and beta, if the loss has one.
 struct Pointwise {
   PointwiseLoss loss;
   std::array<Tensor, 4> operands;
   double beta = 1;
 };
 
-/// The losses of `of`, and into `dx`, if defined, `scale` times the gradients.
+/// Computes the losses of `of`, and in `dx`, if defined, `scale` times the gradients.
 template <class T>
 void run_pointwise(const Pointwise& of, double scale, Tensor& losses, Tensor& dx) {
   const auto& [x, target, weight, positive_weight] = of.operands;
@@ -147,8 +147,8 @@ void run_pointwise(const Pointwise& of, double scale, Tensor& losses, Tensor& dx
   });
 }
 
-/// What a loss of single elements has in common with the others: its value, and in `dx`, where
-/// asked, its gradient for dy = 1.
+/// The common part of losses of single elements: the value and, in `dx` if requested, the gradient
+/// for dy = 1.
 Tensor pointwise(const char* op, const Pointwise& of, Reduction reduction, bool with_gradient,
                  Tensor& dx) {
   const Tensor& x = of.operands[0];
@@ -161,7 +161,8 @@ Tensor pointwise(const char* op, const Pointwise& of, Reduction reduction, bool 
   return reduced(op, losses, reduction, count);
 }
 
-/// A loss of the differences x - target, so that the target's gradient is that of x, negated.
+/// A loss of the differences x - target, so that the target's gradient is the negated gradient of
+/// x.
 Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x,
                            const Tensor& target, Reduction reduction, double beta = 1) {
   check_pointwise(name, x, target);
@@ -247,7 +248,7 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
   const Tensor classes = where(counts, y, 0);
   Tensor losses = -gather(x, -1, classes.unsqueeze(-1)).squeeze(-1);
   if (weight.defined()) {
-    // An ignored row has no class: an infinite weight of class 0 would make its gradient NaN.
+    // An ignored row has no class: an infinite weight of class 0 would make the row's gradient NaN.
     const Tensor weights = index_select(weight, 0, classes.flatten()).reshape(y.shape());
     losses = losses * where(counts, weights, 1);
     count = weight_of_targets(y, ignored, weight);
@@ -258,8 +259,8 @@ Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& option
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options) {
   constexpr const char* kOp = "kl_div";
   check_pointwise(kOp, x, target);
-  // What has no probability, or one that underflows, has no loss and gives no gradient: the last
-  // `where` hides what 0 times -inf made of it, the one in `safe` does so in the backward.
+  // An element without probability, or with one that underflows, has a loss and a gradient of 0:
+  // the last `where` replaces 0 times -inf, the one in `safe` does so in the backward.
   const Tensor t = target.to(x.dtype());
   const Tensor counts = ne(options.log_target ? exp(t.detach()) : t, 0);
   const Tensor safe = where(counts, t, options.log_target ? 0 : 1);

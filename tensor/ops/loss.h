@@ -1,4 +1,4 @@
-// Losses: how far predictions are from what they should be.
+// Losses: the distance of predictions from their targets.
 //
 //   Tape tape;
 //   Tensor loss = cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
@@ -6,24 +6,25 @@
 //
 // Cross-entropy and the losses of single elements are one pass over the predictions, which also
 // computes the gradient if one is required; the others are made of ops. Losses are summed by the
-// fixed tree of `sum`, so no number of threads changes a bit. nn/loss.h has the same names in nn.
+// fixed tree of `sum`, so the number of threads does not change the bits. nn/loss.h has the same
+// names in nn.
 #pragma once
 
 #include "tensor/tensor.h"
 
 namespace tessera {
 
-/// How the losses of a batch become one.
+/// The reduction of the losses of a batch.
 enum class Reduction {
   kMean,  // a scalar
   kSum,   // a scalar
-  kNone,  // one loss for each
+  kNone,  // one loss per target
 };
 
 /// The options of cross_entropy().
 struct CrossEntropyOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // the target of rows that do not count
+  index_t ignore_index = -100;  // rows with this target are ignored
   double label_smoothing = 0;   // this share of each target is spread over all classes
   Reduction reduction = Reduction::kMean;
 };
@@ -33,13 +34,13 @@ struct CrossEntropyOptions {
 ///
 ///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that count. If all rows are
-/// ignored, the mean is NaN and the gradients are 0; for a mean of 0, use kSum and divide.
+/// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
+/// are ignored, the mean is NaN and the gradients are 0; for a mean of 0, use kSum and divide.
 ///
-/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...). The classes are
-/// the last axis, as in all of this library; PyTorch, which has them second, expects
+/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...). The classes
+/// are the last axis, as in all of this library; PyTorch, which has them second, expects
 /// logits.transpose(1, 2) for (B, T, C).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of a
+/// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
 /// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
 /// architecture" (2016), section 7.
@@ -49,18 +50,18 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets,
 /// The options of nll_loss().
 struct NllOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // the target of rows that do not count
+  index_t ignore_index = -100;  // rows with this target are ignored
   Reduction reduction = Reduction::kMean;
 };
 
 /// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
-/// target y. Of x = log_softmax(scores) it is the cross_entropy of the scores.
+/// target y. For x = log_softmax(scores) it is the cross_entropy of the scores.
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that count. If no row
-/// counts, the mean is NaN and the gradients are 0.
+/// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
+/// are ignored, the mean is NaN and the gradients are 0.
 ///
-/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, by kNone, (...).
-/// **Errors**: shapes or dtypes that do not fit; a target that is no class; a weight of a
+/// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...).
+/// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
 /// different shape or dtype, or that requires a gradient.
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
@@ -81,14 +82,14 @@ struct KlDivOptions {
 
 /// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
 ///
-///     loss = t (log t - x), or by log_target exp(t) (t - x); 0 if the probability is 0
+///     loss = t (log t - x), or with log_target exp(t) (t - x); 0 if the probability is 0
 ///
-/// Note the order: the prediction comes first, KL(target || prediction).
+/// The prediction is the first argument: KL(target || prediction).
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). A target of a
-/// different dtype is converted. Both may require a gradient; the target's is 0 where its
-/// probability is.
-/// **Errors**: shapes that differ; kBatchMean of a scalar.
+/// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). A target of a
+/// different dtype is converted. Both may require a gradient; the target's gradient is 0 if its
+/// probability is 0.
+/// **Errors**: shapes that differ; kBatchMean for a scalar.
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
 
@@ -103,28 +104,28 @@ struct BceOptions {
 ///
 ///     loss = -w (p t log sigmoid(x) + (1 - t) log(1 - sigmoid(x)))
 ///
-/// computed from exp(-|x|), so that it keeps its digits however far x is from 0. The mean divides
-/// by the number of elements, whatever w.
+/// computed from exp(-|x|), so that it is accurate for x far from 0. The mean divides by the number
+/// of elements, for any w.
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...); weight and pos_weight
+/// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...); weight and pos_weight
 /// broadcast to it. A target of a different dtype is converted.
-/// **Errors**: shapes that do not fit; a target or weight that requires a gradient.
+/// **Errors**: shapes that do not match; a target or weight that requires a gradient.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
 
 /// The squared error (x - target)^2.
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, by kNone, (...). Both may require a
+/// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). Both may require a
 /// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
 
 /// The options of smooth_l1_loss().
 struct SmoothL1Options {
-  double beta = 1;  // where the parabola ends; 0: the absolute error
+  double beta = 1;  // the end of the parabola; 0: absolute error
   Reduction reduction = Reduction::kMean;
 };
 
-/// The error that is squared near 0 and absolute beyond, with d = x - target:
+/// The error squared near 0 and absolute beyond, with d = x - target:
 ///
 ///     loss = d^2 / (2 beta) if |d| < beta, else |d| - beta / 2
 ///
@@ -134,7 +135,7 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Optio
 
 namespace detail {
 
-/// `losses`, reduced; the mean is over `count`. **Errors**: an unknown reduction.
+/// The reduced `losses`; the mean is over `count`. **Errors**: an unknown reduction.
 Tensor reduced(const char* op, const Tensor& losses, Reduction reduction, double count);
 
 }  // namespace detail

@@ -16,12 +16,12 @@ using detail::gemm_args;
 using detail::matrix_ref;
 using detail::multiply_once;
 
-/// Of a shape or strides, what belongs to the axes in front of the matrix.
+/// The entries of a shape or strides for the axes before the matrix.
 Dims leading(const Dims& dims) {
   return Dims(std::span(dims.begin(), dims.end() - 2));
 }
 
-/// One product for each index of the leading axes, which `a` and `b` share with `out`.
+/// One product for each index of the leading axes, which `a`, `b` and `out` share.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   kernels::GemmArgs<T> args = gemm_args<T>(a, matrix_ref<T>(b), out);
@@ -33,7 +33,7 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   const index_t batches = element_count("matmul", batch);
   const index_t flops = 2 * args.m * args.n * args.k;
 
-  // Many matrices go to one thread each; few are cut among all threads.
+  // Each thread computes whole matrices if there are many; a few are divided among all threads.
   const bool spread = batches >= 2 * thread_count();
   const index_t cost = batches * flops / kernels::kFlopsPerOperation;
   const index_t workers = spread ? kernels::worker_count(batches, cost) : 1;
@@ -53,7 +53,7 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   });
 }
 
-/// The same for integers, exactly (modulo 2^64).
+/// The same for integers, exact modulo 2^64.
 void multiply_integers(const Tensor& a, const Tensor& b, Tensor& out) {
   const Tensor columns = b.transpose(-2, -1).contiguous();
   const Tensor rows = a.contiguous();
@@ -77,9 +77,9 @@ void multiply_integers(const Tensor& a, const Tensor& b, Tensor& out) {
   });
 }
 
-/// The product of tensors of at least two axes and one dtype.
+/// The product of tensors that have at least two axes and the same dtype.
 Tensor multiply(Tensor a, Tensor b) {
-  // Against one shared matrix, all leading axes of `a` are rows of one tall matrix.
+  // For one shared matrix, all leading axes of `a` are rows of one tall matrix.
   if (b.rank() == 2 && a.rank() > 2) {
     Shape shape = a.shape();
     shape[a.rank() - 1] = b.size(-1);
@@ -106,16 +106,16 @@ Tensor multiply(Tensor a, Tensor b) {
   return out;
 }
 
-/// The product without the axes that stand for vectors.
+/// The product without the axes that were added to vectors.
 Tensor without_vector_axes(Tensor out, index_t a_rank, index_t b_rank) {
   if (b_rank == 1) out = out.squeeze(-1);
   if (a_rank == 1) out = out.squeeze(b_rank == 1 ? -1 : -2);
   return out;
 }
 
-/// The gradients of multiply: the same product with one side transposed, by strides alone. Of `a` and
-/// `b`, each is there only where the other's gradient is wanted. A matrix `b` that is shared by a
-/// batch gathers from all of its rows in one product.
+/// The gradients of multiply: the same product with one side transposed by its strides. `a` is only
+/// defined if b needs a gradient, and vice versa. If a batch shares a matrix `b`, one product over
+/// all rows computes its gradient.
 void multiply_backward(const Tensor& a, const Tensor& b, bool shared, const Tensor& dy,
                        Gradients& dx) {
   if (dx.wanted(0)) dx.add(0, multiply(dy, b.t()));
@@ -131,7 +131,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   require(a.rank() > 0 && b.rank() > 0, "matmul", "operands must have at least 1 axis, got ",
           a.shape(), " x ", b.shape());
   const DType dtype = promote(kInt64, promote(a.dtype(), b.dtype()));  // bool counts as int64
-  // Vectors become matrices, and are variables of their own: the views record themselves.
+  // Vectors become matrices, which are separate variables: the views record themselves.
   const Tensor left = (a.rank() == 1 ? a.unsqueeze(0) : a).to(dtype);
   const Tensor right = (b.rank() == 1 ? b.unsqueeze(1) : b).to(dtype);
   require(left.size(-1) == right.size(-2), "matmul", "inner dimensions must be equal, got ",

@@ -17,34 +17,35 @@ namespace tessera {
 /// The matrix product by NumPy's rules: `out[..., i, j] = sum_k a[..., i, k] b[..., k, j]`.
 ///
 /// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector is a row
-/// on the left and a column on the right, and its axis disappears from the result. Any strides are
-/// read in place. Integers give exact integers, mixed dtypes promote. Each element is one chain of
-/// fused multiply-adds in the order of k, so it depends only on its row of a and its column of b.
+/// on the left and a column on the right, and its axis disappears from the result. Operands with
+/// any strides are read in place. Integers give exact integers, different dtypes are promoted. Each
+/// element is one chain of fused multiply-adds in the order of k, so it depends only on its row of
+/// a and its column of b.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// The outer product: out[i, j] = a[i] b[j].
 ///
-/// **Shapes**: (M) and (N) -> (M, N). **Errors**: anything but two vectors.
+/// **Shapes**: (M) and (N) -> (M, N). **Errors**: an operand that is not a vector.
 /// **Source**: torch.outer.
 Tensor outer(const Tensor& a, const Tensor& b);
 
-/// The product of the operands, summed over every label that the output does not name.
+/// The product of the operands, summed over every label that is not in the output.
 ///
 /// `spec` gives each axis of each operand a letter, operands separated by commas, and after "->"
 /// the axes of the output. Without "->" the output has the labels that occur once, in ASCII order.
-/// A label that an operand has twice takes its diagonal. "..." means the axes without a
-/// letter, aligned at the right; without "->" they come first in the output, and where an explicit
-/// output leaves them out they are summed. Spaces mean nothing.
+/// A label that an operand has twice takes its diagonal. "..." means the axes without a letter,
+/// aligned at the right; without "->" they come first in the output, and if an explicit output
+/// omits them they are summed. Spaces are ignored.
 ///
 /// **Shapes**: axes with the same label have the same size, or 1, which broadcasts. Two operands
 /// become one batched matmul: labels in both and in the output are its batch, labels in both and
 /// not in the output its inner axis. The result is contiguous. Its dtype is that of the product,
-/// where bools count as int64: a sum of bools is the number of true ones, whatever the spec.
-/// **Errors**: a number of operands that is not the spec's, or more than two; characters other than
-/// letters; labels that do not fit an operand's axes; sizes that differ; an output label that is
-/// unknown or named twice.
+/// where bools count as int64: a sum of bools is the number of true ones, for any spec.
+/// **Errors**: a number of operands that differs from the spec's, or more than two; characters
+/// other than letters; labels that do not match an operand's axes; sizes that differ; an output
+/// label that is unknown or repeated.
 /// **Source**: numpy.einsum, torch.einsum.
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands);
 

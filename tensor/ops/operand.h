@@ -10,7 +10,7 @@
 namespace tessera {
 
 /// A C++ number. It never changes the dtype of a floating tensor; with an integer or bool tensor it
-/// counts by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// is promoted by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
 /// **Errors**: an unsigned number above the greatest int64.
 /// **Source**: torch.result_type.
 class Scalar {
@@ -37,7 +37,7 @@ class Scalar {
   /// kBool, kInt64 or kFloat32.
   DType dtype() const { return kind_; }
 
-  /// The dtype of a result that mixes this number with a tensor of `dtype`.
+  /// The dtype of a result computed from this number and a tensor of `dtype`.
   DType dtype_with(DType dtype) const { return is_floating(dtype) ? dtype : promote(dtype, kind_); }
 
   /// As a tensor of shape ().
@@ -49,8 +49,8 @@ class Scalar {
   DType kind_;
 };
 
-/// A tensor or a number: an argument of an element-wise op. It only refers to the tensor, so an
-/// Operand must not outlive the call.
+/// A tensor or a number: an argument of an element-wise op. An Operand only refers to the tensor,
+/// so it must not outlive the call.
 class Operand {
  public:
   Operand(const Tensor& x) : tensor_(&x) {}
@@ -77,8 +77,8 @@ class Operand {
   Scalar number_ = 0;
 };
 
-/// The dtype of a result that mixes a and b: the promoted dtype of the tensors, which a number
-/// changes as Scalar says. **Errors**: an undefined tensor. **Source**: torch.result_type.
+/// The dtype of a result computed from a and b: the promoted dtype of the tensors; a number changes
+/// it as described at Scalar. **Errors**: an undefined tensor. **Source**: torch.result_type.
 DType promote(const char* op, const Operand& a, const Operand& b);
 
 }  // namespace tessera

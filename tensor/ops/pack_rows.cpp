@@ -32,7 +32,7 @@ Tensor checked_offsets(const char* op, const Tensor& lengths) {
   return offsets;
 }
 
-/// Throws unless the sequences fit a batch with `tokens` rows each.
+/// Throws if the sequences do not fit a batch with `tokens` rows each.
 void check_fit(const char* op, const Tensor& offsets, index_t tokens) {
   const index_t* const offset = offsets.data<index_t>();
   for (index_t b = 0; b + 1 < offsets.count(); ++b) {
@@ -41,21 +41,21 @@ void check_fit(const char* op, const Tensor& offsets, index_t tokens) {
   }
 }
 
-/// The shape of what follows the first `axes` of x.
+/// The shape of the axes of x after the first `axes`.
 Shape rest_of(const Tensor& x, index_t axes) {
   Shape rest;
   for (index_t i = axes; i < x.rank(); ++i) rest.push_back(x.size(i));
   return rest;
 }
 
-/// `shape` in front of `rest`.
+/// `shape` followed by `rest`.
 Shape joined(Shape shape, const Shape& rest) {
   for (const index_t size : rest) shape.push_back(size);
   return shape;
 }
 
 /// Calls `body(padded, packed, real, padding)` for runs of rows: from row number `padded` of the
-/// batch on there are `real` ones, which are packed from row `packed` on, then padding.
+/// batch on there are `real` rows, which are packed from row `packed` on, then `padding` rows.
 template <class Body>
 void for_each_run(const Tensor& offsets, index_t tokens, index_t width, const Body& body) {
   const index_t* const offset = offsets.data<index_t>();

@@ -1,10 +1,10 @@
-// Removes the padding of a batch, and puts it back.
+// Removes the padding of a batch, and restores it.
 //
 //   const Tensor rows = pack_rows(x, lengths);                  // (B, T, D) -> (N, D)
 //   const Tensor y = linear(rows, weight, bias);                // on real tokens only
 //   const Tensor padded = unpack_rows(y, lengths, x.size(1));   // (B, T, F)
 //
-// PackedRows is a batch's packing as a value, which attention() takes as an option.
+// PackedRows is the packing of a batch as a value, an option of attention().
 #pragma once
 
 #include <optional>
@@ -14,28 +14,28 @@
 
 namespace tessera {
 
-/// The first lengths[b] rows of each sequence b, one sequence after the other.
+/// The first lengths[b] rows of each sequence b, in order.
 ///
 /// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), N is the sum of lengths.
 /// **Errors**: different ranks, sizes or dtypes, a length outside 0 .. T.
 Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 
-/// The inverse of pack_rows: `tokens` rows for each sequence, its own rows and then zeros.
+/// The inverse of pack_rows: `tokens` rows for each sequence, its own rows followed by zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
 /// **Errors**: as pack_rows; lengths with a different sum.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
-/// How the sequences of a batch lie packed one after the other, as pack_rows leaves them. By
-/// default nothing is packed.
+/// The positions of a batch's sequences, packed one after the other by pack_rows. By default
+/// nothing is packed.
 ///
 ///   const PackedRows packed(lengths, x.size(1));
 ///   const Tensor rows = packed.pack(x);            // (B, T, D) -> (1, N, D)
-///   attention(q, k, v, mask, {.packed = packed})   // of (1, H, N, d) made from them
+///   attention(q, k, v, mask, {.packed = packed})   // q, k, v: (1, H, N, d), from rows
 class PackedRows {
  public:
   PackedRows() = default;
-  /// Sequence b has lengths[b] rows, and `tokens` rows when padded; default: the longest length.
+  /// Sequence b has lengths[b] rows; a padded sequence has `tokens`, by default the longest length.
   ///
   /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length or one above
   /// `tokens`, a sum that does not fit int64.

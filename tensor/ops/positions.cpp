@@ -78,7 +78,7 @@ Tensor checked_positions(const char* op, const Tensor& positions, const Shape& t
   return all;
 }
 
-/// x (..., T, H, d) as (B, T, H, d), without a copy where one stride leads from one to the next.
+/// x (..., T, H, d) as (B, T, H, d), without a copy if one stride covers the leading axes.
 Tensor with_one_batch(const Tensor& x) {
   index_t batch = 1;
   for (index_t i = 0; i + 3 < x.rank(); ++i) batch *= x.shape()[i];

@@ -5,14 +5,14 @@
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
 //   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // q and k, not v
 //
-// The second form rotates each head while the head is still in the cache of its product.
+// The second form rotates each head while it is still in the cache.
 #pragma once
 
 #include "tensor/tensor.h"
 
 namespace tessera {
 
-/// The table of sinusoidal positions, computed in double. A sine and a cosine share a frequency:
+/// The table of sinusoidal positions, computed in double. A sine and a cosine share each frequency:
 ///
 ///     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / width)
 ///
@@ -21,13 +21,13 @@ namespace tessera {
 Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFloat32);
 
 /// Row p has the cosines of the angles p f(k) for the pairs k < width / 2, then their sines, with
-/// frequencies f(k) = base^(-2k / width) / divisor. A base that is s times as large and a divisor
-/// of s^(2 / width) are the NTK scaling of models for s times as many positions.
+/// frequencies f(k) = base^(-2k / width) / divisor. A base multiplied by s and a divisor of s^(2 /
+/// width) are the NTK scaling of models for s times as many positions.
 ///
-/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32
-/// whatever the dtype, because that is what models are trained with: at position 8000 an exact angle
-/// may be 1e-3 away. So a model in float64 is the one in float32, with more digits of the sines
-/// and cosines of the same angles.
+/// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32 for
+/// any dtype, because models are trained with these: at position 8000 an exact angle may differ by
+/// 1e-3. So a model in float64 uses the same angles as in float32, with more digits of their sines
+/// and cosines.
 /// **Errors**: a negative size, an odd width, a base or a divisor that is not above 0.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
@@ -41,11 +41,11 @@ struct Rotation {
 };
 
 /// Rotates each pair (a, b) of columns by the angle of its token's position:
-/// `a cos - b sin, b cos + a sin`. Columns from r on stay as they are.
+/// `a cos - b sin, b cos + a sin`. Columns from r on are copied.
 ///
 /// **Shapes**: x (..., T, H, d) -> the same, contiguous.
-/// **Errors**: fewer than three axes, a table that is wider than a head or of another dtype,
-/// positions that do not fit or lie outside the table.
+/// **Errors**: fewer than three axes, a table that is wider than a head or of a different dtype,
+/// positions of a wrong shape or outside the table.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 

@@ -21,7 +21,7 @@ Tensor flip(const Tensor& x, const Axes& axes) {
 
 namespace {
 
-/// `shift` along `axis` (normalized).
+/// roll by `shift` along `axis` (normalized).
 Tensor roll_axis(const Tensor& x, index_t shift, index_t axis) {
   Recording op("roll", {&x});
   const index_t n = x.shape()[axis];
@@ -56,8 +56,8 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
 
 namespace {
 
-/// `t` without what positive pads add to it, by a `sign` of 1, or negative ones cut off, by -1: the
-/// elements that padding leaves as they are, in its result and in its argument.
+/// The elements that padding keeps: of the result `t` with sign = 1 (positive pads are removed), of
+/// the argument `t` with sign = -1 (what negative pads cut off is removed).
 Tensor kept(Tensor t, const std::vector<index_t>& pads, index_t sign) {
   for (std::size_t i = 0; i < pads.size(); i += 2) {
     const index_t axis = t.rank() - 1 - static_cast<index_t>(i / 2);
@@ -110,7 +110,7 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value) {
 
 namespace {
 
-/// `axis` (normalized) `times` as long: as a whole, or each element for itself.
+/// x with `axis` (normalized) `times` as long: repeated as a whole, or element by element.
 Tensor repeat_axis(const char* op, const Tensor& x, index_t axis, index_t times, bool interleaved) {
   index_t outer = 1;
   index_t inner = 1;
@@ -127,7 +127,8 @@ Tensor repeat_axis(const char* op, const Tensor& x, index_t axis, index_t times,
   return x.reshape(before).expand(after).reshape(shape);
 }
 
-/// `result` in memory of its own: what repeats single elements, or nothing, may be a view of x.
+/// `result` in its own memory: it may be a view of x if nothing, or only single elements, are
+/// repeated.
 Tensor own(const Tensor& result, const Tensor& x) {
   const bool is_own = result.is_contiguous() && !(result.storage() == x.storage());
   return is_own ? result : result.clone();

@@ -1,5 +1,5 @@
-// The elements of a tensor in other places: reversed, shifted, padded, repeated; several
-// tensors joined into one.
+// Elements of a tensor at other positions: reversed, shifted, padded, repeated; and several tensors
+// joined into one.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,23 @@
 
 namespace tessera {
 
-/// x backwards along `axes` (none named: all). A view, as in NumPy: it shares memory with x.
+/// x reversed along `axes` (by default all axes). A view, as in NumPy: it shares memory with x.
 ///
 /// **Shapes**: that of x. **Errors**: an axis out of range or named twice.
 /// **Source**: numpy.flip; torch.flip, which copies.
 Tensor flip(const Tensor& x, const Axes& axes = {});
 
-/// x shifted by shifts[i] along axes[i]; what leaves at one end comes back at the other. Without
-/// axes, all elements in row-major order are shifted by one number.
+/// x shifted by shifts[i] along axes[i]; elements shifted out at one end enter at the other.
+/// Without axes, all elements in row-major order are shifted by one number.
 ///
 /// **Shapes**: that of x. An axis named twice is shifted by the sum.
 /// **Errors**: not one shift per axis, or not one shift without axes; an axis out of range.
 /// **Source**: torch.roll, numpy.roll.
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 
-/// x with `value` around it: `pad(x, {left, right, top, bottom})` adds left and right columns to
-/// the last axis, top and bottom rows to the one before it, and so on. A negative number cuts off.
+/// x padded with `value`: `pad(x, {left, right, top, bottom})` adds left and right columns to the
+/// last axis, top and bottom rows to the one before it, and so on. A negative number removes rows
+/// or columns.
 ///
 /// **Shapes**: each padded axis grows by its two numbers.
 /// **Errors**: an odd number of pads, or more than two for each axis; an axis that would become
@@ -35,8 +36,8 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 
 /// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
 ///
-/// **Shapes**: sizes times repeats; repeats may be more than x has axes, which then gets new ones
-/// in front. **Errors**: fewer repeats than axes; a negative one.
+/// **Shapes**: sizes times repeats; if there are more repeats than axes, new axes are added in
+/// front. **Errors**: fewer repeats than axes; a negative one.
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
@@ -51,22 +52,22 @@ Tensor tile(const Tensor& x, const Dims& repeats);
 /// **Source**: torch.repeat_interleave; numpy.repeat.
 Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 
-/// The parts one after the other along `axis`.
+/// The parts joined along `axis`.
 ///
-/// **Shapes**: parts of one rank whose sizes agree on every axis but `axis`, where they add up; a
-/// part may be empty there. The result has the promoted dtype.
+/// **Shapes**: parts of one rank whose sizes agree on every axis except `axis`, whose sizes add up;
+/// a part may be empty along `axis`. The result has the promoted dtype.
 /// **Errors**: no parts, an undefined part, ranks or other sizes that differ, an axis out of range.
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);
 
-/// x with `part` in the place of `x.slice(axis, start, stop)`, as a new tensor.
+/// x with `x.slice(axis, start, stop)` replaced by `part`, as a new tensor.
 ///
-/// **Shapes**: part as that slice; the result as x. The result has the promoted dtype.
-/// **Errors**: another shape; an axis out of range. **Source**: torch.slice_scatter.
+/// **Shapes**: part: as that slice; the result: as x. The result has the promoted dtype.
+/// **Errors**: a different shape; an axis out of range. **Source**: torch.slice_scatter.
 Tensor slice_scatter(const Tensor& x, const Tensor& part, index_t axis,
                      std::optional<index_t> start = {}, std::optional<index_t> stop = {});
 
-/// The parts side by side along a new axis, which is `axis` of the result.
+/// The parts stacked along a new axis, which is `axis` of the result.
 ///
 /// **Shapes**: parts of one shape; n parts give size n. The result has the promoted dtype.
 /// **Errors**: no parts, an undefined part, shapes that differ, an axis out of range.

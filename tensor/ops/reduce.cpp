@@ -24,21 +24,21 @@ using detail::reduce_rows;
 using detail::Row;
 using kernels::ReduceOp;
 
-/// `f` of each row of the elements of `x`, as integers, that are reduced.
+/// `f` of each row of reduced elements of `x`, as integers.
 template <class F>
 Tensor reduce_integers(const Tensor& x, const Axes& axes, bool keepdim, const F& f) {
   return reduce_rows<index_t, index_t>(detail::merge_last(x.to(kInt64), axes),
                                        reduced_shape(x.shape(), axes, keepdim), f);
 }
 
-/// How many elements are reduced to one.
+/// The number of elements that are reduced to one.
 index_t reduced_count(const Tensor& x, const Axes& axes) {
   index_t count = 1;
   for (index_t axis : axes) count *= x.shape()[axis];
   return count;
 }
 
-/// normalize_axes, for the ops that choose one of the elements along them.
+/// normalize_axes, for the ops that select one of the elements along the axes.
 Axes choice_axes(const char* op, const Tensor& x, const Axes& axes) {
   detail::require_defined(op, x);
   const Axes normal = normalize_axes(op, axes, x.rank());
@@ -47,13 +47,13 @@ Axes choice_axes(const char* op, const Tensor& x, const Axes& axes) {
   return normal;
 }
 
-/// A reduction's result, or its gradient, beside the elements that it was reduced from: of shape
-/// `shape` again, repeated along `axes` (normalized).
+/// A reduction's result, or its gradient, expanded to the shape `shape` of the reduced elements:
+/// repeated along `axes` (normalized).
 Tensor spread(const Tensor& y, const Shape& shape, const Axes& axes) {
   return y.reshape(reduced_shape(shape, axes, true)).expand(shape);
 }
 
-/// The largest or smallest element; equals share its gradient.
+/// The largest or smallest element; equal elements share the gradient.
 Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes, bool keepdim) {
   Recording recording(op, {&x});
   const Tensor y = reduce_floating(kind, x, axes, keepdim);
@@ -118,7 +118,7 @@ Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
 }
 
 Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
-  const Tensor x = input.detach();  // a place does not change with x
+  const Tensor x = input.detach();  // the position has no gradient
   const Axes normal = choice_axes("argmax", x, axes);
   if (!is_floating(x.dtype())) {
     return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
@@ -149,8 +149,8 @@ Tensor argmin(const Tensor& input, const Axes& axes, bool keepdim) {
 
 namespace {
 
-/// The product of a row. As in a sum, element k goes into partial product k mod 16: sixteen chains
-/// that do not wait for each other, and the same bits however they are computed.
+/// The product of a row. As in a sum, element k goes into partial product k mod 16: sixteen
+/// independent chains, and the same bits for any way to compute them.
 template <class T>
 T product(Row<T> row, index_t n) {
   std::array<double, kVirtualLanes> partial;
@@ -169,8 +169,8 @@ T product(Row<T> row, index_t n) {
   return static_cast<T>(total);
 }
 
-/// out[i] = dy times the product of all of x[0], ..., x[n - 1] but x[i]: that of the elements before
-/// it times that of those after it. No division, so a zero does no harm.
+/// out[i] = dy times the product of all x[0], ..., x[n - 1] except x[i]: the product of the
+/// elements before times the product of those after. There is no division, so zeros are allowed.
 template <class T>
 void products_of_others(index_t n, const T* x, T dy, double* after, T* out) {
   double product = static_cast<double>(dy);
@@ -271,7 +271,7 @@ Tensor norm(const Tensor& x, const Axes& axes, bool keepdim) {
 
 namespace {
 
-/// Running sums in Sum along the last axis of both.
+/// The running sums, in type Sum, along the last axis of both.
 template <class T, class Sum>
 void accumulate(const Tensor& x, Tensor out) {
   const index_t n = x.size(-1);

@@ -1,11 +1,11 @@
 // Reductions: one value from the elements along some axes.
 //
-// Axes: any set, negative or not; none named means all. **Shapes**: the reduced axes disappear, or stay
-// with size 1 where `keepdim` is set. **Errors**: an axis out of range or named twice.
+// Axes: any set, negative or not; by default all. **Shapes**: the reduced axes disappear, or keep
+// size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
 //
-// The reduced elements are taken in row-major order of their indices, whatever the strides, and
-// summed in one fixed order: sixteen partial sums and one tree for each block of 65536, then the
-// blocks likewise. So neither layout nor threads nor vector width changes a bit.
+// The reduced elements are taken in row-major order of their indices, for any strides, and summed
+// in one fixed order: sixteen partial sums and one tree for each block of 65536, then the blocks in
+// the same way. So layout, threads and vector width do not change the bits.
 // **Source**: torch, by the same names.
 #pragma once
 
@@ -13,35 +13,36 @@
 
 namespace tessera {
 
-/// The sum; 0 of no elements. Integers and bools give int64, which wraps around at 2^64.
+/// The sum; 0 without elements. Integers and bools give int64, which wraps around at 2^64.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The arithmetic mean; NaN of no elements. Integers and bools give float32.
+/// The arithmetic mean; NaN without elements. Integers and bools give float32.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The largest element; NaN where one is NaN. **Errors**: no elements to choose from.
+/// The largest element; NaN if one is NaN. **Errors**: no elements.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The smallest element; NaN where one is NaN. **Errors**: no elements to choose from.
+/// The smallest element; NaN if one is NaN. **Errors**: no elements.
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// Where the largest element is: its place, int64, in the row-major order of the reduced elements,
-/// so along one axis its index. The first of equals; the first NaN before any number.
-/// **Errors**: no elements to choose from.
+/// The position of the largest element, int64, in the row-major order of the reduced elements;
+/// along one axis this is its index. The first of equal elements; the first NaN comes before any
+/// number. **Errors**: no elements.
 Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// Where the smallest element is; as argmax otherwise, so the first NaN comes before any number.
+/// The position of the smallest element; otherwise as argmax, so the first NaN comes before any
+/// number.
 Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The product, computed in double precision; 1 of no elements. Integers and bools give int64,
+/// The product, computed in double precision; 1 without elements. Integers and bools give int64,
 /// which wraps around at 2^64.
 ///
-/// The gradient of each element is the product of the others, which is correct with zeros too.
+/// The gradient of each element is the product of the others, correct also with zeros.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// sum of (x - mean)^2 / max(n - correction, 0), in two passes.
 ///
-/// A correction of 1 estimates the variance of a population from a sample (NaN of one element), 0
+/// A correction of 1 estimates the variance of a population from a sample (NaN for one element), 0
 /// gives the variance of the elements themselves. Integers and bools give float32.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, index_t correction = 1);
 
@@ -61,7 +62,7 @@ Tensor cumsum(const Tensor& x, index_t axis);
 /// The cosine of the angle between vectors along `axis`: a b / (max(|a|, eps) max(|b|, eps)).
 ///
 /// **Shapes**: any two that broadcast, without `axis` (of the broadcast shape).
-/// A zero vector has similarity 0 to everything. Integers and bools give float32.
+/// A zero vector has similarity 0 to every vector. Integers and bools give float32.
 /// **Errors**: shapes that do not broadcast, an axis out of range, an eps below 0.
 /// **Source**: torch.nn.functional.cosine_similarity.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, index_t axis = 1, double eps = 1e-8);

@@ -11,16 +11,17 @@ namespace tessera {
 
 namespace {
 
-/// What one exp costs, in elementary operations.
+/// The cost of one exp, in elementary operations.
 constexpr index_t kSoftmaxCost = 8;
 
-/// x in the dtype it is computed in.
+/// x in the dtype in which softmax is computed.
 Tensor check(const char* op, const Tensor& x) {
   detail::require_defined(op, x);
   return x.to(floating(x.dtype()));
 }
 
-/// The kernel that `pick` takes from a table, which maps rows to rows, over x's axes.
+/// Applies the kernel that `pick` selects from a table, which maps rows to rows, along the axes of
+/// x.
 template <class Pick>
 Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const Pick& pick) {
   const Tensor x = check(op, input);
@@ -42,7 +43,7 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
   return detail::from_rows(result, x.shape(), axes);
 }
 
-/// The gradient by the kernel that `pick` takes from a table, of the op whose result was y.
+/// The gradient of the op with result y, by the kernel that `pick` selects from a table.
 template <class Pick>
 Tensor rows_gradient(const Tensor& y, const Tensor& dy, const Axes& wanted, const Pick& pick) {
   const Axes axes = normalize_axes("softmax", wanted, y.rank());

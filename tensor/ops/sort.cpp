@@ -17,10 +17,10 @@ namespace tessera {
 
 namespace {
 
-/// What a comparison costs, in elementary operations: two lookups and a branch that goes wrong.
+/// The cost of a comparison, in elementary operations: two lookups and a mispredicted branch.
 constexpr index_t kComparisonCost = 16;
 
-/// A heap of the first k of n elements is faster than their selection for k below n / 64.
+/// For k below n / this number, a heap of the first k of n elements is faster than a selection.
 constexpr index_t kHeapShare = 64;
 
 /// Whether a comes before b in ascending order.
@@ -33,8 +33,9 @@ bool less(T a, T b) {
   }
 }
 
-/// The indices of the k elements of a row that come first, in order, at the front of `order`, which
-/// has room for all n. By index where equal: a total order, which any algorithm sorts the same.
+/// The indices of the k elements of a row that come first, in order, at the start of `order`, which
+/// has room for all n. Equal elements are ordered by index, so the order is total and does not
+/// depend on the algorithm.
 template <class T>
 void order_row(const T* row, index_t n, index_t k, bool descending, index_t* order) {
   std::iota(order, order + n, index_t{0});

@@ -1,16 +1,17 @@
 // Elements in order along an axis.
 //
-// NaN counts as the greatest, whatever its sign, and equal to itself; 0 and -0 are equal. Equal
-// elements keep the order of their indices, ascending or descending, so each result is one and no
-// other. Indices have no gradient; values have that of `gather`.
-// **Errors**: an axis out of range; a scalar, which has none. **Source**: torch, by the same names.
+// NaN counts as the greatest, with either sign, and equal to itself; 0 and -0 are equal. Equal
+// elements keep the order of their indices, ascending or descending, so each result is unique.
+// Indices have no gradient; values have the gradient of `gather`.
+// **Errors**: an axis out of range; a scalar, because it has no axis. **Source**: torch, by the
+// same names.
 #pragma once
 
 #include "tensor/tensor.h"
 
 namespace tessera {
 
-/// Elements and where they stood: `auto [values, indices] = topk(x, 5)`.
+/// Elements and their original positions: `auto [values, indices] = topk(x, 5)`.
 struct Ordered {
   Tensor values;   // of x's dtype
   Tensor indices;  // int64: values = gather(x, axis, indices)
@@ -24,7 +25,7 @@ Ordered sort(const Tensor& x, index_t axis = -1, bool descending = false);
 Tensor argsort(const Tensor& x, index_t axis = -1, bool descending = false);
 
 /// The k greatest elements along `axis`, the greatest first; or the k smallest, the smallest first.
-/// Among equal values the lower index is taken.
+/// Equal values are ordered by index.
 ///
 /// **Shapes**: those of x with k at `axis`. **Errors**: k outside [0, size of the axis].
 Ordered topk(const Tensor& x, index_t k, index_t axis = -1, bool largest = true);

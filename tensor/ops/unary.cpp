@@ -41,7 +41,7 @@ Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   });
 }
 
-/// `kind` for floating tensors, `f` of int64 for the others.
+/// `kind` for floating tensors, `f` on int64 for the others.
 template <class F>
 Tensor unary_or_integer(const char* op, UnaryOp kind, const Tensor& x, const F& f) {
   detail::require_defined(op, x);
@@ -53,7 +53,7 @@ index_t identity(index_t v) {
   return v;
 }
 
-/// `kind` with its two numbers, for floating tensors; others are converted.
+/// `kind` with its two parameters, for floating tensors; others are converted.
 Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t cost,
                   const Tensor& x) {
   const Tensor input = x.to(floating(x.dtype()));
@@ -81,7 +81,7 @@ Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t
   });
 }
 
-/// Modulo 2^64, where signed arithmetic would be undefined.
+/// Modulo 2^64; in signed arithmetic an overflow would be undefined.
 index_t wrapping_product(index_t a, index_t b) {
   return static_cast<index_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }

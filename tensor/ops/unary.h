@@ -15,19 +15,19 @@ namespace tessera {
 
 /// e^x.
 Tensor exp(const Tensor& x);
-/// exp(x) - 1, exact for x near 0 too.
+/// exp(x) - 1, accurate also for x near 0.
 Tensor expm1(const Tensor& x);
-/// The natural logarithm; -inf of 0, NaN below.
+/// The natural logarithm; -inf for 0, NaN for x < 0.
 Tensor log(const Tensor& x);
-/// log(1 + x), exact for x near 0 too.
+/// log(1 + x), accurate also for x near 0.
 Tensor log1p(const Tensor& x);
-/// The square root; NaN below 0.
+/// The square root; NaN for x < 0.
 Tensor sqrt(const Tensor& x);
 /// 1 / sqrt(x).
 Tensor rsqrt(const Tensor& x);
-/// The sine of an angle in radians, of any size; NaN of infinities.
+/// The sine of an angle in radians, of any size; NaN for infinities.
 Tensor sin(const Tensor& x);
-/// The cosine of an angle in radians, of any size; NaN of infinities.
+/// The cosine of an angle in radians, of any size; NaN for infinities.
 Tensor cos(const Tensor& x);
 /// The hyperbolic tangent.
 Tensor tanh(const Tensor& x);
@@ -51,21 +51,21 @@ Tensor round(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0).
 Tensor relu(const Tensor& x);
-/// x where x > 0, else `negative_slope` x. **Errors**: a slope of NaN.
+/// x if x > 0, else `negative_slope` x. **Errors**: a slope of NaN.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 /// x sigmoid(x), which is 0 at -inf.
 /// **Source**: Elfwing, Uchibe and Doya, Sigmoid-Weighted Linear Units, arXiv 1702.03118.
 Tensor silu(const Tensor& x);
-/// log(1 + exp(beta x)) / beta, but x itself where beta x > `threshold`.
+/// log(1 + exp(beta x)) / beta, but x if beta x > `threshold`.
 ///
 /// **Errors**: a beta that is not positive and finite; a threshold of NaN.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 
 /// min(max(x, least), most), where either may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
 ///
-/// Where least > most, most. The gradient passes where least <= x <= most, the bounds included.
+/// `most` if least > most. The gradient passes if least <= x <= most, bounds included.
 /// Integers stay int64 between integers, and become float32 otherwise.
-/// **Errors**: no bound at all; a bound of NaN.
+/// **Errors**: no bound; a bound of NaN.
 Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most = {});
 
 /// x (1 + erf(x / sqrt 2)) / 2, that is x Phi(x), where Phi is the distribution function of the

@@ -31,11 +31,11 @@ void lock_packing() {
 void unlock_packing() {
   for (std::mutex& mutex : packing_mutexes) mutex.unlock();
 }
-// Or else a child of fork() would wait for a thread that it does not have.
+// Otherwise a child of fork() would wait for a thread that does not exist there.
 [[maybe_unused]] const int fork_handler =
     pthread_atfork(lock_packing, unlock_packing, unlock_packing);
 
-/// The mutex of a weight, by its address. No thread holds two while it packs.
+/// The mutex of a weight, chosen by its address. A thread never holds two while it packs.
 std::mutex& packing_mutex(const void* weight) {
   const auto address = reinterpret_cast<std::uintptr_t>(weight);
   return packing_mutexes[address / alignof(Weight) % packing_mutexes.size()];
@@ -43,7 +43,7 @@ std::mutex& packing_mutex(const void* weight) {
 
 }  // namespace
 
-/// WeightPanels, and the elements that they were made of.
+/// WeightPanels, and the elements that they were made from.
 struct detail::MadePanels {
   Tensor elements;
   std::uint64_t version;
@@ -83,7 +83,7 @@ Weight& Weight::operator=(Tensor elements) {
   return *this;
 }
 
-// ---- what it is ----
+// ---- properties ----
 
 const Shape& Weight::shape() const {
   return is_frozen() ? only_panels()->shape() : dense().elements.shape();
@@ -147,9 +147,9 @@ Weight Weight::frozen(WeightFormat format) const {
   if (is_frozen()) {
     result.form_ = detail::make_panels(*thawed(), order(), format);
   } else if (format == this->format()) {
-    result.form_ = panels();  // those of the last product, if they are current
+    result.form_ = panels();  // the panels of the last product, if they are current
   } else {
-    dense().made.store(nullptr);  // their memory serves the new ones
+    dense().made.store(nullptr);  // so that the new panels can reuse the memory
     result.form_ = detail::make_panels(dense().elements, order(), format);
   }
   return result;
@@ -195,10 +195,10 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
     return fits ? last->panels : nullptr;
   };
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
-  // One thread packs, and those that ask meanwhile wait: or else each would hold a copy of its own.
+  // One thread packs while others wait; otherwise each would make its own copy.
   const std::lock_guard lock(packing_mutex(this));
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
-  form.made.store(nullptr);  // gives the old panels' memory back first
+  form.made.store(nullptr);  // frees the old panels first
   const auto now = std::make_shared<const detail::MadePanels>(
       form.elements, detail::make_panels(form.elements, order(), format));
   form.made.store(now);

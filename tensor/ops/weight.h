@@ -16,11 +16,11 @@
 
 namespace tessera {
 
-/// The elements that products read: kExact reads the weight's own elements; kBFloat16 rounds those
-/// of a float32 weight to bfloat16, the upper half of a float32. Products and sums are float32 in
-/// both. kInt8 rounds each row of a float32 weight to integers of 8 bits with a scale, and each
-/// row of the other factor too; sums of their products are exact integers. A weight with fewer
-/// than 64 rows or more than 65,536 columns is never kInt8: it stays kExact.
+/// The elements that products read. kExact: the weight's own elements. kBFloat16: the elements of a
+/// float32 weight rounded to bfloat16, the upper half of a float32; products and sums are float32
+/// in both formats. kInt8: each row of a float32 weight rounded to 8-bit integers with a scale, and
+/// each row of the other factor too; sums of their products are exact integers. A weight with fewer
+/// than 64 rows or more than 65,536 columns stays kExact instead of kInt8.
 enum class WeightFormat { kExact, kBFloat16, kInt8 };
 inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 
@@ -31,7 +31,7 @@ struct Factor;
 enum class PanelOrder;
 struct MadePanels;
 
-/// Elements, which products pack into panels.
+/// Elements that products pack into panels.
 struct PackedOnDemand {
   /// The panels of the last product. A copy of the cache is empty: otherwise it would keep panels
   /// in memory whose elements have changed.
@@ -45,7 +45,7 @@ struct PackedOnDemand {
   };
 
   Tensor elements = {};
-  WeightFormat wanted = WeightFormat::kExact;  // for panels; fitting_format() decides
+  WeightFormat wanted = WeightFormat::kExact;  // requested for panels; see fitting_format()
   mutable Cache made = {};
 };
 
@@ -74,9 +74,9 @@ class Weight {
   static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// Makes a weight for linear() a copy of `other`. A weight for gated_linear() or for readers of rows
-  /// keeps that use: it takes the elements or panels of `other`, and elements instead of panels that
-  /// do not serve its readers.
+  /// Makes a weight for linear() a copy of `other`. A weight for gated_linear() or for readers of
+  /// rows keeps its use: it takes the elements or panels of `other`, and elements instead of panels
+  /// that its readers cannot use.
   Weight& operator=(const Weight& other);
   /// Replaces elements or panels by `elements`, for the same readers.
   Weight& operator=(Tensor elements);
@@ -92,7 +92,7 @@ class Weight {
   index_t rank() const { return shape().size(); }
   /// The number of elements.
   index_t count() const;
-  /// The dtype of the elements; of a frozen weight, that before freezing.
+  /// The dtype of the elements; of a frozen weight, the dtype before freezing.
   DType dtype() const;
 
   // The elements. **Errors**: the weight is frozen.
@@ -123,12 +123,12 @@ class Weight {
   bool is_same(const Weight& other) const;
 
   /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
-  /// from its elements as the old one rounded them. **Errors**: not a float32 matrix; an odd number
+  /// from its elements as rounded by the old one. **Errors**: not a float32 matrix; an odd number
   /// of rows for gated_linear(); inf or NaN that kInt8 would round.
   Weight frozen(WeightFormat format) const;
-  /// Throws if nn::freeze cannot give the weight `format`; the error names the weight `name`. Rules: a
-  /// float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8 would round
-  /// the weight. Only the last rule applies to a table.
+  /// Throws if nn::freeze cannot give the weight `format`; the error names the weight `name`.
+  /// Rules: a float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8
+  /// would round the weight. Only the last rule applies to a table.
   void check_freezable(const std::string& name, WeightFormat format) const;
   /// A frozen weight with elements again, as its format rounded them; any other weight with exact
   /// panels.

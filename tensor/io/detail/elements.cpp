@@ -5,7 +5,7 @@
 namespace tessera {
 
 index_t stored_bytes(const Shape& shape, index_t item, const std::string& place) {
-  index_t bytes = 8;  // no element is larger once it is loaded
+  index_t bytes = 8;  // the size of the largest element after loading
   bool has_zero = false;
   for (const index_t size : shape) {
     has_zero = has_zero || size == 0;

@@ -1,4 +1,4 @@
-// Elements as files store them: more types than tensors have, each read as one that they do.
+// Elements as files store them: more types than tensors have, each converted to a tensor's type.
 #pragma once
 
 #include <algorithm>
@@ -37,14 +37,14 @@ struct BFloat16 {
   explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 };
 
-/// A byte that is true unless 0, whatever else it holds.
+/// A byte that is true unless it is 0.
 struct BoolByte {
   std::uint8_t byte;
   explicit operator bool() const { return byte != 0; }
 };
 
-/// Reads the elements of `target` as values of type Stored from `offset` on, in the other byte
-/// order where `swap` says so.
+/// Reads the elements of `target` as values of type Stored from `offset` on, in the opposite byte
+/// order if `swap`.
 template <class Stored, class T>
 void read_elements(const FileRegion& region, index_t offset, bool swap, Tensor& target) {
   T* out = target.mutable_data<T>();
@@ -66,7 +66,7 @@ void read_elements(const FileRegion& region, index_t offset, bool swap, Tensor& 
   }
 }
 
-/// A kind of element that can be loaded: a file format's code for it, and what it becomes.
+/// A kind of element that can be loaded: a file format's code for it, and the dtype it becomes.
 struct ElementFormat {
   std::string_view code;
   std::string_view name;  // "int32", for errors
@@ -82,8 +82,9 @@ constexpr ElementFormat element_format(std::string_view code, std::string_view n
       code, name, sizeof(Stored), dtype_of<T>, std::is_same_v<Stored, T>, read_elements<Stored, T>};
 }
 
-/// The number of bytes of a shape's elements of `item` bytes each. Sizes of 0 make it 0, but the
-/// others must not overflow for that. **Errors**: std::runtime_error that begins with `place`.
+/// The number of bytes of a shape's elements of `item` bytes each. Any size of 0 makes it 0, but
+/// the product of the other sizes must still not overflow. **Errors**: std::runtime_error that
+/// begins with `place`.
 index_t stored_bytes(const Shape& shape, index_t item, const std::string& place);
 
 }  // namespace tessera

@@ -6,8 +6,8 @@
 namespace tessera::detail {
 
 /// A file or folder, open and locked, unless another process or thread holds its lock. The lock
-/// ends with this object, or with its process if that is killed: a file without a lock holder is
-/// stale.
+/// ends with this object or with its process, even if the process is killed: a file that is not
+/// locked is stale.
 class LockedFile {
  public:
   /// Opens `path` with these flags of open(2), but not through a symbolic link, and never waits.

@@ -12,7 +12,7 @@ namespace tessera {
 
 namespace {
 
-/// Reads the few forms of Python that can stand in a header.
+/// Reads the few forms of Python that a header may contain.
 class Parser {
  public:
   Parser(std::string_view text, const std::string& file) : text_(text), file_(file) {}

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxName = 4096;
 constexpr index_t kMaxSize = index_t{1} << 48;
 constexpr index_t kMaxOffset = index_t{1} << 62;
 
-/// The numbers of the list that `entry` has under `key`.
+/// The numbers in the list under `key` of `entry`.
 std::vector<index_t> numbers_of(const Json& entry, std::string_view key, index_t largest) {
   std::vector<index_t> numbers;
   for (const Json& number : entry.at(key).as_list().items())
@@ -47,7 +47,7 @@ SafetensorsEntry entry_of(const Json& json) {
   return entry;
 }
 
-/// The values that parse_json will count in the header, keys among them.
+/// The values that parse_json will count in the header, including keys.
 index_t count_values(const SafetensorsHeader& header) {
   index_t values = 3 + 2 * static_cast<index_t>(header.metadata.size());
   for (const SafetensorsEntry& entry : header.entries) values += 10 + entry.shape.size();
@@ -57,7 +57,7 @@ index_t count_values(const SafetensorsHeader& header) {
 void check_name(const std::string& name) {
   require(!name.empty() && name.size() <= kMaxName, kSaveOp, "name must have 1 to ", kMaxName,
           " bytes, got ", name.size(), " in ", printable(name));
-  JsonText(name, kSaveOp);  // which checks that it is UTF-8
+  JsonText(name, kSaveOp);  // checks that the name is UTF-8
 }
 
 }  // namespace

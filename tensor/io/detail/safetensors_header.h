@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// What the header says of a tensor; the offsets count from the first byte after the header.
+/// A tensor's entry in the header; the offsets count from the first byte after the header.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype;  // "F32"
@@ -24,11 +24,11 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// The longest header that is read or written, as of the format's own reader.
+/// The longest header that is read or written; the format's own reader has the same limit.
 inline constexpr index_t kMaxSafetensorsHeader = 100'000'000;
 
-/// Reads the JSON: exactly the format's keys, each once, and nothing after it but spaces. Whether
-/// offsets and shapes agree is not its question.
+/// Reads the JSON: exactly the format's keys, each once, and nothing after it except spaces. Does
+/// not check that offsets and shapes agree.
 /// **Errors**: std::runtime_error that begins with `file` and names the tensor or the place.
 SafetensorsHeader parse_safetensors_header(std::string text, const std::string& file);
 

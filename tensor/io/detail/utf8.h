@@ -1,4 +1,4 @@
-// UTF-8, a code point at a time. Private; models/text/utf8.h checks and counts whole texts.
+// UTF-8, one code point at a time. Private; models/text/utf8.h checks and counts whole texts.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace tessera::detail {
 
-/// The number of bytes of the code point that `text` begins with, 1 to 4; 0 if there are none, or they
-/// are not UTF-8: a stray or missing continuation byte, an overlong form, a surrogate, a number above
-/// U+10FFFF. **Source**: The Unicode Standard, table 3-7.
+/// The number of bytes of the first code point of `text`, 1 to 4; 0 if `text` is empty or does not
+/// begin with valid UTF-8: a stray or missing continuation byte, an overlong form, a surrogate, a
+/// number above U+10FFFF. **Source**: The Unicode Standard, table 3-7.
 inline std::size_t code_point_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;
@@ -21,14 +21,14 @@ inline std::size_t code_point_size(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // The second byte excludes overlong forms, surrogates and what lies above U+10FFFF.
+  // The second byte excludes overlong forms, surrogates and numbers above U+10FFFF.
   const unsigned second = byte(1);
   const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
   return second >= low && second <= high ? size : 0;
 }
 
-/// Writes a code point at `to`, and returns where the next one goes.
+/// Writes a code point at `to`, and returns the position after it.
 inline char* write_utf8(char32_t code, char* to) {
   const auto put = [&](char32_t byte) { *to++ = static_cast<char>(byte); };
   if (code < 0x80) {

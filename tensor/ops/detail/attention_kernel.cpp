@@ -60,7 +60,8 @@ index_t flops_of(const Operands& x) {
   return 2 * x.q.size(0) * x.q.size(1) * x.q.size(2) * seen * (x.q.size(3) + x.v.size(3));
 }
 
-/// The share of flops_of that packed sequences, shorter than the longest one, need.
+/// The fraction of flops_of that packed sequences need, because they are shorter than the longest
+/// one.
 double packed_share(const PackedRows& packed) {
   if (!packed) return 1;
   double scores = 0;

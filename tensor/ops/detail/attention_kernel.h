@@ -11,12 +11,12 @@ namespace tessera::detail {
 /// The op's name in its errors.
 inline constexpr const char* kAttentionOp = "attention";
 
-/// Throws unless `x`, the shape (..., Tq, any) of `what`, has the heads and queries of the request.
+/// Throws if `x`, the shape (..., Tq, any) of `what`, lacks the heads and queries of the request.
 /// `x` has an axis of heads if it has at least `rank_with_heads` axes.
 void check_request(const AttentionRequest& request, const char* what, const Shape& x,
                    index_t rank_with_heads);
 
-/// What forward and backward read: four axes each, an additive mask in the inputs' dtype.
+/// The inputs of forward and backward: four axes each, an additive mask in the inputs' dtype.
 struct AttentionOperands {
   Tensor q, k, v;
   AttentionMask mask;
@@ -31,7 +31,7 @@ struct AttentionOperands {
   }
 };
 
-/// What the forward computes. `weights` and `statistics`, (2, B, H, Tq), are undefined unless
+/// The outputs of the forward. `weights` and `statistics`, (2, B, H, Tq), are undefined unless
 /// requested.
 struct AttentionOutputs {
   Tensor out, weights, statistics;

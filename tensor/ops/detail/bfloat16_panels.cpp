@@ -4,8 +4,8 @@ namespace tessera::detail {
 
 namespace {
 
-/// The panels of float32 with elements of half the size, in the layout of kernels/bfloat16.h: a word
-/// has one element of each of a panel's kPanelVectors vectors.
+/// The panels of float32 with elements of half the size, in the layout of kernels/bfloat16.h: a
+/// word has one element of each of a panel's kPanelVectors vectors.
 class BFloat16WeightPanels final : public WeightPanels {
  public:
   BFloat16WeightPanels(const Tensor& weight, PanelOrder order)

@@ -18,7 +18,7 @@ T* part_of(const Storage& memory, index_t at) {
   return reinterpret_cast<T*>(memory.data() + at);
 }
 
-/// The codes of each column of weight^T, and its scale and sum, as kernels/int8.h has them.
+/// The codes of each column of weight^T, with its scale and sum, in the layout of kernels/int8.h.
 class Int8WeightPanels final : public WeightPanels {
  public:
   /// Room for the panels of a weight of this shape.

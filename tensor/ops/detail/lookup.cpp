@@ -51,6 +51,7 @@ Tensor take(const Tensor& x, const Lookup& lookup) {
   const index_t id_stride = lookup.id_stride;
   Tensor result = Tensor::empty(index.shape(), x.dtype());
   count_work(0, 2 * static_cast<double>(result.count() * item_size(x.dtype())));  // not all of x
+                                                                                  // completely
   const auto plan =
       plan_loop<3>(index.shape(), {result.strides(), lookup.strides, index.strides()});
   const index_t x_step = plan.strides[1].back();

@@ -1,4 +1,4 @@
-// Gather and scatter: how ops read the elements that ids select, or add to them. Private to
+// Gather and scatter: reading the elements that ids select, or adding to them. Private to
 // tensor/ops.
 #pragma once
 
@@ -33,7 +33,8 @@ Lookup lookup_slices(const Strides& strides, index_t axis, const Tensor& ids, co
 /// The elements of x that `lookup` finds.
 Tensor take(const Tensor& x, const Lookup& lookup);
 
-/// Adds each element of `from` to the element of `to` that `lookup` finds; both of one dtype.
+/// Adds each element of `from` to the element of `to` that `lookup` finds; both have the same
+/// dtype.
 ///
 /// Several elements may be added to one, so one thread processes the axes that the ids index, in
 /// row-major order; threads divide the other axes, along which all targets are different.

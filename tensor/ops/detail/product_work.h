@@ -18,7 +18,7 @@ void count_product(const kernels::ProductArgs<T>& args, std::size_t b_bytes, ind
   count_work(2 * m * columns * k, b + m * (k + n) * double{sizeof(T)});
 }
 
-/// The same of a floating-point product.
+/// The same for a floating-point product.
 template <class T>
 void count_product(const kernels::GemmArgs<T>& args, index_t products = 1) {
   const bool is_bfloat16 = args.b.kind == kernels::SecondFactor<T>::Kind::kBFloat16;

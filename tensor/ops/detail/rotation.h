@@ -1,4 +1,4 @@
-// The rotation of heads that rotary and rotary_linear share. Private to tensor/ops.
+// The rotation of heads, shared by rotary and rotary_linear. Private to tensor/ops.
 #pragma once
 
 #include "tensor/autograd/recording.h"
@@ -51,7 +51,7 @@ class SavedRotation {
 
 /// The rotation of `heads` heads of `width` columns of a `dtype` tensor whose tokens have the shape
 /// (..., T).
-/// **Errors**: those of rotary(), with `op` as their first word.
+/// **Errors**: as rotary(); the errors name `op`.
 HeadRotation checked_rotation(const char* op, const Rotation& rotation, const Shape& tokens,
                               index_t heads, index_t width, DType dtype);
 

@@ -1,4 +1,4 @@
-// A weight's panels: made, handed to the kernels, and read back. Private to the ops.
+// A weight's panels: made, passed to the kernels, and read back. Private to the ops.
 //
 // To add a format: a value of WeightFormat; a class derived from WeightPanels in its own file, such
 // as bfloat16_panels.cpp; its case in make_panels; a kernel that reads the panels. If only some
@@ -55,7 +55,7 @@ class WeightPanels {
  protected:
   WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format);
 
-  /// Where a row of the weight lies: the panel, which of its two vectors, the lane.
+  /// The position of a weight's row: the panel, which of its two vectors, the lane.
   struct Place {
     index_t panel, vector, lane;
   };
@@ -71,7 +71,7 @@ class WeightPanels {
     return kernels::kPanelVectors * lanes<T>();
   }
 
-  /// Rows [begin, end), of which `element(place, p)` is the one in column p.
+  /// Rows [begin, end), with `element(place, p)` in column p.
   template <class T, class F>
   Tensor read(index_t begin, index_t end, const F& element) const {
     const index_t k = shape_[1];
@@ -93,7 +93,7 @@ class WeightPanels {
   const kernels::KernelTable* table_;
 };
 
-/// `wanted`, or kExact for a weight that cannot have that format.
+/// `wanted`, or kExact if the weight cannot have that format.
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape);
 
 /// The panels of a matrix for the instruction set in use.
