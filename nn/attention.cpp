@@ -25,7 +25,7 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   return options;
 }
 
-/// A bias of zeros that uses up as many random numbers as the bias of a Linear: PyTorch draws this
+/// A bias of zeros that draws as many random numbers as the bias of a Linear: PyTorch draws this
 /// bias and then sets it to 0.
 Tensor zeros_of_a_linear(const Shape& shape, Rng& rng) {
   rand(shape, kFloat32, rng);
@@ -80,7 +80,7 @@ Tensor merge_heads(const Tensor& x) {
 
 namespace {
 
-/// (B, T, D) of what a caller passes: unbatched, or with the tokens first.
+/// (B, T, D) from the caller's layout: unbatched, or with the tokens first.
 Tensor batch_in_front(const Tensor& x, bool batch_first) {
   constexpr const char* kRule = "inputs must have shape (B, T, D) or (T, D), got ";
   require(x.defined(), "MultiHeadAttention", kRule, "an undefined tensor");
@@ -89,7 +89,8 @@ Tensor batch_in_front(const Tensor& x, bool batch_first) {
   return batch_first ? x : x.transpose(0, 1);
 }
 
-/// The inputs with the batch in front, and keys and values where self-attention has none.
+/// The inputs with the batch as first axis; in self-attention, keys and values are set to the
+/// query.
 AttentionInputs completed(const AttentionInputs& inputs, bool batch_first) {
   AttentionInputs x = inputs;
   const auto batched = [&](const Tensor& passed, const Tensor& otherwise) {

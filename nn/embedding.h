@@ -20,7 +20,7 @@ struct EmbeddingOptions {
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// The weight starts as N(0, std^2), the padding row as zeros; reading that row gives it no gradient.
+/// The weight starts as N(0, std^2), the padding row as zeros; the padding row gets no gradient.
 /// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {

@@ -16,16 +16,17 @@ struct FeedForwardOptions {
   double dropout = 0;
   bool bias = true;
   bool gated = false;
-  std::optional<bool> input_bias = {};  // of linear1, as `bias` says if absent
+  std::optional<bool> input_bias = {};  // of linear1; as `bias` if absent
 };
 
-/// `linear2(dropout(activation(linear1(x))))`, the same at every position; gated, where linear1 gives
-/// twice the width, `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
+/// `linear2(dropout(activation(linear1(x))))`, the same at every position. If it is gated, linear1
+/// has twice the width: `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
 ///
 /// **Shapes**: (..., D) -> (..., D), through width F; gated, linear1.weight is (2F, D), its first
 /// half that of u. **Errors**: widths below 1; an unknown activation.
-/// **Source**: Vaswani et al., 2017, section 3.3, the names are torch.nn.TransformerEncoderLayer's;
-/// gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 6.
+/// **Source**: Vaswani et al., 2017, section 3.3, with the names of
+/// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq.
+/// 6.
 struct FeedForward {
   Linear linear1;
   Dropout dropout;

@@ -11,7 +11,7 @@ namespace tessera::nn::detail {
 
 namespace {
 
-/// Puts `value` in the place of `weight`, which is part of `found`, and of all that are the same.
+/// Replaces `weight`, which is part of `found`, and all weights that are the same, by `value`.
 void replace(const FoundWeights& found, const Weight& weight, const Weight& value) {
   const Weight before = weight;
   for (const auto& [name, other] : found.weights) {
@@ -22,7 +22,7 @@ void replace(const FoundWeights& found, const Weight& weight, const Weight& valu
 }
 
 /// Whether the module also reads the elements of `weight`: the weight is a table, or shares its
-/// elements with a table or with a parameter that is no Weight.
+/// elements with a table or with a parameter that is not a Weight.
 bool is_read(const FoundWeights& found, const Weight& weight) {
   const auto shares = [&](const Tensor& other) { return other.storage() == weight->storage(); };
   return std::any_of(found.others.begin(), found.others.end(), shares) ||
@@ -32,7 +32,8 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
          });
 }
 
-/// The format of each weight. One that is kept under a name is kept under all its names.
+/// The format of each weight. A weight that is kept under one of its names is kept under all of
+/// them.
 std::vector<WeightFormat> formats_of(const FoundWeights& found, const FreezeOptions& options) {
   std::vector<const Weight*> kept;
   for (const auto& [name, weight] : found.weights) {
@@ -48,7 +49,7 @@ std::vector<WeightFormat> formats_of(const FoundWeights& found, const FreezeOpti
   return formats;
 }
 
-/// Checks each weight, once if it has several names.
+/// Checks each weight once, even if it has several names.
 void check_weights(const FoundWeights& found, const std::vector<WeightFormat>& formats) {
   for (std::size_t i = 0; i < formats.size(); ++i) {
     const auto& named = found.weights[i];

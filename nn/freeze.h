@@ -22,9 +22,9 @@ struct FreezeOptions {
 
 namespace detail {
 
-/// A module's parameters, as freezing sees them.
+/// A module's parameters for freezing.
 struct FoundWeights {
-  std::vector<std::pair<std::string, Weight*>> weights;  // those that are defined
+  std::vector<std::pair<std::string, Weight*>> weights;  // the defined ones
   std::vector<Tensor> others;                            // the other parameters
 };
 
@@ -54,7 +54,7 @@ void thaw(const FoundWeights& found);
 /// rounds weights and the other factor of each product to 8 bits.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
-/// the instruction set in use: after set_isa() products are errors until freeze is called again.
+/// the instruction set in use: after set_isa(), products throw until freeze is called again.
 /// A matrix whose elements are read too, such as an embedding that is tied to an output, keeps its
 /// elements; only its panels have the format. Biases, norms and embeddings do not change. A
 /// parameter that is assigned later is not frozen. To change the format, freeze again.

@@ -22,9 +22,9 @@ thread_local PackedRows current_rows;
 thread_local bool current_batch_first = true;
 thread_local std::span<const index_t> current_texts;
 
-/// Whether `name` matches a pattern: * stands for characters except a dot, ** for any.
+/// Whether `name` matches a pattern: * matches any characters except a dot, ** any characters.
 bool matches_pattern(std::string_view pattern, std::string_view name) {
-  // reached[n]: the pattern so far matches the first n characters.
+  // reached[n]: the part of the pattern read so far matches the first n characters.
   std::vector<bool> reached(name.size() + 1, false);
   reached[0] = true;
   for (std::size_t p = 0; p < pattern.size(); ++p) {
@@ -49,8 +49,8 @@ std::string step_name(const char* name) {
   return path.empty() ? "output" : path;
 }
 
-/// Whether a hook has returned the step itself, which does not replace it: replaced weights take a
-/// slower path with other roundings.
+/// Whether a hook has returned the step itself, which counts as no replacement: replaced weights
+/// take a slower path, which rounds differently.
 bool is_same(const Tensor& a, const Tensor& b) {
   return a.untyped_data() == b.untyped_data() && a.shape() == b.shape() &&
          a.strides() == b.strides() && a.dtype() == b.dtype() && a.grad_slot() == b.grad_slot();
@@ -86,7 +86,7 @@ bool Hook::is_called_for(std::string_view name) const {
 
 Tensor Hook::call(const Step& step) {
   ++calls_;
-  const std::shared_ptr<const Function> function = function_;  // the hook may end in the call
+  const std::shared_ptr<const Function> function = function_;  // the function may destroy the hook
   const std::uint64_t version = step.value.storage().version();
   Tensor y = (*function)(step);
   require(step.value.storage().version() == version, kHookOp, "step ", step.name,
@@ -125,7 +125,7 @@ Tensor replacement(const char* name, const Tensor& y) {
       .name = full, .value = y, .texts = current_texts, .batch_first = current_batch_first};
   const PackedRows& packed = current_rows;
   if (packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows()) step.packed = packed;
-  std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy others
+  std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy other hooks
   for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
     if (hook->is_called_for(full)) numbers.push_back(hook->number_);
   }
@@ -167,7 +167,7 @@ index_t Step::batch() const {
   return value.size(0);
 }
 
-/// The place of text i among all rows of `value`.
+/// The rows of text i among all rows of `value`.
 Step::Rows Step::rows_of(index_t i) const {
   require(0 <= i && i < batch(), "Step", "text must be from 0 to ", batch() - 1, ", got ", i);
   if (packed) return {packed.offsets()[i], packed.offsets()[i + 1] - packed.offsets()[i]};

@@ -1,4 +1,4 @@
-// Hooks: read or replace what a model computes on its way.
+// Hooks: read or replace intermediate results of a model.
 //
 //   // Layer 5 without head 3 of 12.
 //   const nn::Hook hook("layers.5.self_attn.heads", [](const nn::Step& step) {
@@ -6,8 +6,8 @@
 //   });
 //   const Tensor y = model.encode(texts);
 //
-// A module names a step where it computes it, `q = hooked("q", q)`, and ModulePath says in which
-// part of the model that is. models/README.md lists the steps.
+// A module names a step at the point where it is computed, `q = hooked("q", q)`, and ModulePath
+// gives the part of the model. models/README.md lists the steps.
 #pragma once
 
 #include <functional>
@@ -25,22 +25,24 @@
 
 namespace tessera::nn {
 
-/// One step of a forward pass, as a hook sees it.
+/// One step of a forward pass, as passed to a hook.
 ///
-/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens: (B, T, D), or (1, N, D) of the real tokens of a
-/// padded batch, one text after the other. `text` and `with_token` find a token in both layouts.
+/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens:
+/// (B, T, D), or (1, N, D) of the real tokens of a padded batch, one text after the other. `text`
+/// and `with_token` find a token in both layouts.
 struct Step {
   std::string_view name;   // "layers.5.self_attn.heads"
   Tensor value;            // with history if a tape records
-  PackedRows packed = {};  // how the rows of `value` are packed, if they are
-  // Indices of the batch's texts in a call on texts (of its windows in a QuestionAnswerer); else empty.
+  PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
+  // The indices of the batch's texts in a call on texts (in a QuestionAnswerer, of its windows);
+  // else empty.
   std::span<const index_t> texts = {};
   bool batch_first = true;  // else the steps of a layer are (T, B, D)
 
   /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or packed; a model
   /// that is not batch_first.
   index_t batch() const;
-  /// The vectors of text i of the batch, (T, D): of packed rows only real tokens.
+  /// The vectors of text i of the batch, (T, D); if rows are packed, only of real tokens.
   /// **Errors**: as batch; no such text.
   Tensor text(index_t i) const;
   /// `value` with the vector of one token of text i replaced by `vector` (D), with both histories.
@@ -66,20 +68,21 @@ concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
 /// Calls a function for each step of this thread's forward passes whose name matches a pattern,
 /// from construction to destruction.
 ///
-/// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches the
-/// outputs of layers, "layers.**" everything in them. The function takes a Step and returns nothing,
-/// or a tensor that replaces the step: of its shape and dtype, with its own history, so that gradients
-/// flow through it. An undefined tensor keeps the step. Several hooks are called from the oldest to the
-/// newest, and each sees the result of those before. While a hook runs, all hooks are paused except those
-/// that it makes, so it may run a model itself. A pattern that matches no step is not an error: see calls().
+/// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches
+/// the outputs of layers, "layers.**" everything in them. The function takes a Step and returns
+/// nothing, or a tensor that replaces the step: with its shape and dtype and its own history, so
+/// that gradients flow through it. An undefined tensor keeps the step. Several hooks are called
+/// from the oldest to the newest, and each gets the result of the previous ones. While a hook runs,
+/// all hooks are paused except those that it makes, so it may run a model itself. A pattern that
+/// matches no step is not an error: see calls().
 ///
-/// While a hook exists, steps that are fused otherwise are computed one by one, which changes no bit;
-/// layers do not use gradient checkpoints, and batches of texts run in the hook's thread. Without a
-/// hook a step costs one check.
+/// While a hook exists, fused steps are computed one by one, with the same bits; layers do not use
+/// gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a step costs
+/// one check.
 ///
 /// **Errors**: an empty function; a returned tensor of a different shape or dtype; a function that
-/// writes into the step's elements. Exceptions of the function reach the caller of the model.
-/// Destruction in a different thread calls std::terminate.
+/// writes into the step's elements. Exceptions of the function are passed on to the caller of the
+/// model. Destruction in a different thread calls std::terminate.
 /// **Source**: torch.nn.Module.register_forward_hook, whose hooks belong to a module.
 class Hook {
  public:
@@ -92,7 +95,7 @@ class Hook {
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  /// How many steps the function was called for.
+  /// The number of calls of the function.
   index_t calls() const { return calls_; }
 
  private:
@@ -127,7 +130,7 @@ class Hook {
   std::shared_ptr<const Function> function_;  // outlives a hook that destroys itself
   index_t calls_ = 0;
   index_t number_;  // among this thread's hooks, in the order of creation
-  Hook** newest_;   // the list of the thread that made it
+  Hook** newest_;   // the list of the thread that made the hook
   Hook* older_;
   Hook* newer_ = nullptr;
 };
@@ -146,7 +149,7 @@ std::vector<StepInfo> steps_of(const std::function<void()>& run);
 /// The number of this thread's hooks that are not paused.
 inline constinit thread_local int active_hooks = 0;
 
-/// Pauses the hooks that exist, while it is in scope.
+/// Pauses the existing hooks while in scope.
 class PausedHooks {
  public:
   PausedHooks();
@@ -161,8 +164,9 @@ class PausedHooks {
 /// Whether a hook would be called for this step of the current ModulePath.
 bool is_hooked(const char* name);
 
-/// The tensor by which hooks replace this step of the current ModulePath; undefined if they keep it. The
-/// name "" is a module's own output: it is called by the path, or "output" if the path is empty.
+/// The replacement of this step of the current ModulePath by hooks; undefined if they keep the
+/// step. The name "" is a module's own output: its name is the path, or "output" if the path is
+/// empty.
 /// **Shapes**: those of y.
 Tensor replacement(const char* name, const Tensor& y);
 
@@ -173,7 +177,7 @@ inline Tensor hooked(const char* name, Tensor y) {
   return other.defined() ? other : y;
 }
 
-/// Sets the layout of rows of tokens, for the steps in its scope.
+/// Sets the layout of rows of tokens for the steps in its scope.
 class HookedRows {
  public:
   explicit HookedRows(const PackedRows& packed, bool batch_first = true);
@@ -186,7 +190,7 @@ class HookedRows {
   bool outer_batch_first_;
 };
 
-/// Sets the indices of the batch's texts, for the steps in its scope.
+/// Sets the indices of the batch's texts for the steps in its scope.
 class HookedTexts {
  public:
   explicit HookedTexts(std::span<const index_t> texts);

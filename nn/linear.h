@@ -1,4 +1,4 @@
-// The affine layer, and activation functions by name, which it applies in the same pass.
+// The affine layer, and activation functions by name; the layer applies them in the same pass.
 #pragma once
 
 #include "nn/source.h"
@@ -17,13 +17,13 @@ struct LinearOptions {
   index_t in_features;
   index_t out_features;
   bool bias = true;
-  bool gated = false;  // the weight is for gated_linear(), which its owner calls
+  bool gated = false;  // the weight is for gated_linear(), which the owner of this layer calls
 };
 
 /// `y = x W^T + b`.
 ///
 /// **Shapes**: (..., in) -> (..., out); weight (out, in), bias (out).
-/// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1 or that do not fit.
+/// Both start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1 or that do not match.
 /// **Source**: torch.nn.Linear.
 struct Linear {
   Weight weight;

@@ -1,11 +1,11 @@
-// Losses: how far predictions are from what they should be.
+// Losses: the distance of predictions from their targets.
 //
 //   Tape tape;
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move some nearer to each
-// other and others apart:
+// Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move some vectors nearer to
+// each other and others apart:
 //
 //   Tensor loss = nn::contrastive(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
@@ -32,20 +32,20 @@ using tessera::SmoothL1Options;
 /// The options of triplet_margin_loss().
 struct TripletOptions {
   double margin = 1;
-  double eps = 1e-6;  // added to each difference, so that the distance of equals has a gradient
-  bool swap = false;  // the negative's distance is that to the nearer of anchor and positive
+  double eps = 1e-6;  // added to each difference, so that equal vectors have a gradient
+  bool swap = false;  // measure the negative from the nearer of anchor and positive
   Reduction reduction = Reduction::kMean;
 };
 
 /// The negative should be farther from the anchor than the positive by at least `margin`. The loss
-/// is what is missing:
+/// is the missing distance:
 ///
 ///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
 ///     d(a, b) = |a - b + eps|
 ///
 /// with the Euclidean length over the last axis, which overflows from about 1.8e19 in float32.
 ///
-/// **Shapes**: three times (..., D) of one floating dtype -> () or, by kNone, (...).
+/// **Shapes**: three times (..., D) of one floating dtype -> () or, with kNone, (...).
 /// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
 /// **Source**: torch.nn.functional.triplet_margin_loss with p = 2; the swap: Balntas et al.,
 /// "Learning local feature descriptors with triplets and shallow convolutional neural networks"
@@ -61,17 +61,19 @@ struct ContrastiveOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// InfoNCE: query i should choose key i among all keys of the batch, by their products.
+/// InfoNCE: query i should match key i better than all other keys of the batch, by their products.
 ///
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///
 /// Keys 0 .. B - 1 are each the positive of one query and negatives of the others; keys after these
 /// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12; its gradient may be huge.
 ///
-/// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, by kNone, (B).
-/// **Errors**: other shapes or dtypes; `symmetric` with N > B; a temperature that is not positive.
+/// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, with kNone,
+/// (B).
+/// **Errors**: different shapes or dtypes; `symmetric` with N > B; a temperature that is not
+/// positive.
 /// **Source**: van den Oord et al., "Representation learning with contrastive predictive coding"
-/// (2018), equation 4; cosines by a temperature: Chen et al., "A simple framework for contrastive
+/// (2018), equation 4; cosines over a temperature: Chen et al., "A simple framework for contrastive
 /// learning of visual representations" (2020), equation 1; symmetric, and 0.07: Radford et al.,
 /// "Learning transferable visual models from natural language supervision" (2021), figure 3.
 Tensor contrastive(const Tensor& queries, const Tensor& keys,

@@ -1,6 +1,6 @@
 // Modules: plain structs with their parts as members and operator() as forward.
 //
-// A module names its members once, in a static `visit`; everything else follows from that:
+// A module names its members once, in a static `visit`; all other functions follow from it:
 // parameters, state dicts, counting, train and eval, conversion, copies, printing.
 //
 //   struct Linear {
@@ -17,8 +17,8 @@
 //   static_assert(nn::Module<Linear>);
 //
 // `Self` is the module or const module, so one function serves readers and writers. A member is a
-// Tensor or a Weight (a parameter; an undefined one is absent), a Buffer (a constant), a module, or an
-// optional or a vector of these. Names are PyTorch's, so that state dicts load as they are.
+// Tensor or a Weight (a parameter; an undefined one is absent), a Buffer (a constant), a module, or
+// an optional or a vector of these. Names are PyTorch's, so that state dicts load as they are.
 //
 // Copying a module copies handles: the copy shares the parameters. clone(module) has its own.
 #pragma once
@@ -43,8 +43,8 @@ index_t parameter_count(const M& module) {
   return count;
 }
 
-/// Turns dropout on or off in the module and all its parts. Modules are made in training mode, as
-/// PyTorch's.
+/// Turns dropout on or off in the module and all its parts. New modules are in training mode, as in
+/// PyTorch.
 template <class M>
 void set_training(M& module, bool training) {
   if constexpr (detail::may_change<M>()) {
@@ -62,7 +62,7 @@ void eval(M& module) {
   set_training(module, false);
 }
 
-/// Makes every parameter a variable, whose gradient a tape computes; or, unless `wanted`, a
+/// Makes every parameter a variable, whose gradient a tape computes; or, if `wanted` is false, a
 /// constant. The parameters of a new module are constants, unlike PyTorch's: call this function
 /// before training, and then set_requires_grad(model.part, false) for each part that must not
 /// learn. A parameter that becomes a variable again is a new variable: an optimiser made before
@@ -79,7 +79,7 @@ void set_requires_grad(M& module, bool wanted = true) {
   }
 }
 
-/// Forgets the gradients of all parameters.
+/// Resets the gradients of all parameters.
 template <class M>
 void zero_grad(M& module) {
   if constexpr (detail::may_change<M>()) {
@@ -90,30 +90,30 @@ void zero_grad(M& module) {
 
 namespace detail {
 
-/// Puts new variables in the place of others, one for each: what was tied stays so.
+/// Replaces variables by new ones, one for each: tied parameters stay tied.
 class Replacements {
  public:
-  /// Sets `parameter` to its replacement, which is `make(parameter)` at first, and a variable
-  /// where that was one.
+  /// Sets `parameter` to its replacement, made by `make(parameter)` the first time. The replacement
+  /// of a variable is a variable.
   void replace(Tensor& parameter, const std::function<Tensor(const Tensor&)>& make);
 
  private:
   std::vector<std::pair<Tensor, Tensor>> pairs_;
 };
 
-/// Throws unless a module can have this dtype.
+/// Throws if a module cannot have this dtype.
 void check_module_dtype(DType dtype);
 /// Marks a variable that was replaced, for code that still holds it.
 void mark_replaced(const Tensor& variable);
 
 }  // namespace detail
 
-/// Converts every floating parameter to `dtype`, in new memory and without the gradient it has, and
-/// every constant. A parameter that has the dtype already stays as it is.
+/// Converts every floating parameter to `dtype`, in new memory and without its gradient, and every
+/// constant. A parameter that already has the dtype does not change.
 ///
-/// It comes before the optimiser, which holds the parameters there were when it was made: its next
-/// step is an error. A copy shares its variables: to convert one and train the other, convert
-/// clone(module).
+/// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
+/// made, and its next step is an error. A copy shares its variables: to convert one and train the
+/// other, convert clone(module).
 /// **Errors**: a dtype that is not floating.
 template <class M>
 void convert(M& module, DType dtype) {
@@ -130,9 +130,9 @@ void convert(M& module, DType dtype) {
   }
 }
 
-/// A copy of the module with parameters of its own, which have no gradients yet: what is a variable
-/// here is one there, what is tied or frozen here is so there (freeze()'s panels are shared). It
-/// trains or not as the module does.
+/// A copy of the module with its own parameters, without gradients: variables, tied weights and
+/// frozen weights are so in the copy too (freeze()'s panels are shared). The copy has the module's
+/// mode, training or not.
 /// **Source**: Python's copy.deepcopy of a torch.nn.Module.
 template <class M>
 M clone(const M& module) {

@@ -1,4 +1,4 @@
-// All of nn (modules, losses, optimisers, schedules) and of tensor (ops, the tape, files).
+// All of nn (modules, losses, optimisers, schedules) and tensor (ops, the tape, files).
 #pragma once
 
 #include "nn/attention.h"

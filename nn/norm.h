@@ -9,7 +9,7 @@ namespace tessera::nn {
 /// The formula of a norm.
 enum class NormKind {
   kLayerNorm,
-  kRmsNorm,  // does not centre, and has no bias
+  kRmsNorm,  // does not subtract the mean, and has no bias
 };
 
 /// The options of Norm.
@@ -25,7 +25,7 @@ struct NormOptions {
 ///     kLayerNorm    y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
 ///     kRmsNorm      y = x / sqrt(mean(x^2) + eps) * weight
 ///
-/// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width).
+/// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, by default (width).
 /// The weight starts as ones, the bias as zeros.
 /// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with different last axes.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
@@ -73,7 +73,7 @@ struct RmsNormOptions {
 };
 
 /// A Norm of kind kRmsNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
-/// depends on the dtype: for its weights, set the eps of its module.
+/// depends on the dtype: to use its weights, set the eps of its module.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
   explicit RmsNorm(const RmsNormOptions& options, const Source& from = default_rng());

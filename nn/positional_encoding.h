@@ -12,7 +12,7 @@ namespace tessera::nn {
 struct PositionalEncodingOptions {
   index_t d_model;
   index_t max_tokens = 512;
-  double input_scale = 1;  // embeddings are multiplied by it first; the paper uses sqrt(d_model)
+  double input_scale = 1;  // multiplies the embeddings first; the paper uses sqrt(d_model)
   double dropout = 0;
 };
 
@@ -22,7 +22,7 @@ struct PositionalEncodingOptions {
 /// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a
 /// constant, not a parameter: it is computed, not stored.
 /// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
-/// position that is not below it, another width.
+/// position of max_tokens or more, a different width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
   Buffer table;  // (max_tokens, D)

@@ -14,7 +14,7 @@ namespace tessera::nn {
 
 namespace {
 
-/// Throws unless a number for each head and distance, and the distances, fit into the memory.
+/// Throws if a number for each head and distance, or the distances, do not fit into memory.
 void check_sizes(const char* op, index_t heads, index_t queries, index_t keys, DType dtype) {
   detail::require_count(op, "queries", queries);
   detail::require_count(op, "keys", keys);

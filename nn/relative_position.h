@@ -3,9 +3,9 @@
 //   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
 //   attend({.query = x, .mask = additive_mask(bias) & length_mask(lengths)})
 //
-// One line of Tq + Tk - 1 numbers a head is in memory, and the bias is a view of it
-// (Tensor::toeplitz), which the attention kernel reads by its strides. In training its gradient
-// has (H, Tq, Tk) elements, until it is summed to the line's.
+// Only one line of Tq + Tk - 1 numbers per head is in memory, and the bias is a view of it
+// (Tensor::toeplitz), which the attention kernel reads by its strides. In training the gradient of
+// the bias has (H, Tq, Tk) elements, until it is summed to that of the line.
 #pragma once
 
 #include "nn/source.h"
@@ -14,18 +14,18 @@
 
 namespace tessera::nn {
 
-/// How distances share the entries of a table.
+/// The assignment of distances to the entries of a table.
 struct DistanceBuckets {
   index_t buckets = 32;
-  index_t max_distance = 128;  // keys as far as this, and farther ones, share the last bucket
-  bool bidirectional = true;   // half of the buckets are for keys after the query; if false, these
-                               // count as distance 0
+  index_t max_distance = 128;  // keys at this distance and farther share the last bucket
+  bool bidirectional = true;   // half of the buckets for keys after the query; else their distance
+                               // is 0
 
   /// The bucket of a key at `distance` = key - query.
   ///
-  /// Of the n buckets of a direction, the first m = n / 2 hold one distance each, and beyond that they
+  /// The first m = n / 2 of the n buckets of a direction hold one distance each, and the others
   /// grow: m + trunc(log(distance / m) / log(max_distance / m) (n - m)), at most n - 1, in float32.
-  /// **Source**: Raffel et al., "T5", 2020, section 2.1, and its code; the same in MPNet's.
+  /// **Source**: Raffel et al., "T5", 2020, section 2.1, and its code; MPNet has the same.
   index_t of(index_t distance) const;
 };
 
@@ -37,10 +37,10 @@ struct RelativePositionOptions {
 
 /// `bias[h, i, j] = weight[bucket(j - i), h]`, learned.
 ///
-/// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2). Layers
-/// may share one module or have one each.
-/// **Errors**: sizes below 1, a number of buckets that the rule cannot divide, a negative number of
-/// queries or keys; OutOfMemory before anything is computed. **Source**: as DistanceBuckets.
+/// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2).
+/// Layers may share one module or each have their own.
+/// **Errors**: sizes below 1, an invalid number of buckets, a negative number of queries or keys;
+/// OutOfMemory before anything is computed. **Source**: as DistanceBuckets.
 struct RelativePositionBias {
   Tensor weight;
   DistanceBuckets distances;
@@ -56,16 +56,16 @@ struct RelativePositionBias {
   }
 };
 
-/// The slope of each head, 2^(-8 h / H) for h = 1 ... H where H is a power of two. Otherwise those of
-/// the power of two below, then every second of the next one's.
+/// The slope of each head, 2^(-8 h / H) for h = 1 ... H if H is a power of two. Otherwise the
+/// slopes for the next lower power of two, then every second slope of the next higher one.
 ///
 /// **Shapes**: (heads). **Errors**: fewer than one head.
 /// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and its code.
 Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
 
-/// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. Nothing is learned.
+/// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. It has no parameters.
 ///
-/// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask it is the paper's.
+/// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask it equals the paper's.
 /// **Errors**: a negative number of queries or keys; OutOfMemory before anything is computed.
 /// **Source**: as alibi_slopes.
 struct Alibi {

@@ -1,4 +1,4 @@
-// Rotary positions as a part of attention.
+// Rotary positions for attention.
 #pragma once
 
 #include "nn/visit.h"
@@ -9,7 +9,7 @@ namespace tessera::nn {
 /// The options of Rotary.
 struct RotaryOptions {
   double base = 10000;
-  index_t width = 0;         // number of first columns of a head that are rotated, even; 0: all
+  index_t width = 0;         // leading columns of a head that are rotated, even; 0: all
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else halves
   index_t max_tokens = 512;  // positions in the table
   double divisor = 1;        // of all frequencies: a longer range of positions
@@ -19,13 +19,13 @@ struct RotaryOptions {
 
 /// The angles of rotary positions for heads of one width, which rotate queries and keys.
 ///
-/// Layers with equal options can share one. Copies share the table. The linear layer that makes
-/// queries and keys can rotate them without another pass over memory:
+/// Layers with equal options can share one module. Copies share the table. The linear layer that
+/// makes queries and keys can rotate them without another pass over memory:
 ///
 ///     rotary_linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
 /// rotates the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
-/// **Errors**: sizes below 1; an odd number of columns, or more than a head has; a base or a
+/// **Errors**: sizes below 1; an odd number of columns, or more than the head width; a base or a
 /// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
   Buffer table;  // (max_tokens, rotated columns)
@@ -34,15 +34,15 @@ struct Rotary {
 
   Rotary(const RotaryOptions& options, index_t head_width);
 
-  /// The rotation of heads of a dtype at these positions, which are int64 and broadcast to (..., T);
-  /// 0, 1, ... if undefined.
+  /// The rotation of heads of a dtype at these positions, which are int64 and broadcast to (...,
+  /// T); 0, 1, ... if undefined.
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
   /// The same for the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
   /// Rotates heads that are already computed.
   ///
-  /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: another width, positions beyond
-  /// max_tokens.
+  /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: a different width, positions
+  /// beyond max_tokens.
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   template <class Self, class Visitor>

@@ -1,7 +1,7 @@
 // The source of a module's parameters, and the initial values of new ones.
 //
 //   nn::Linear drawn(4, 8);                             // from the thread's random numbers
-//   nn::Linear also(4, 8, rng);                         // from a generator of yours
+//   nn::Linear also(4, 8, rng);                         // from a given generator
 //   nn::Linear read(4, 8, nn::Source(load_safetensors("linear.safetensors").tensors));
 #pragma once
 
@@ -33,38 +33,38 @@ Tensor xavier_uniform(const Shape& shape, Rng& rng);
 /// N(0, std^2). **Errors**: a std that is negative or not finite.
 Start normal(double std);
 
-/// `value` in every element; draws nothing.
+/// `value` in every element; draws no random numbers.
 Start constant(double value);
 
-/// Gives a module its parameters. A constructor asks for each one by its name and shape, with the
-/// start of a new one:
+/// Gives a module its parameters. A constructor requests each parameter by its name and shape, with
+/// the initial value of a new one:
 ///
 ///     weight = from("weight", {out, in}, linear_uniform(in));
 ///
 /// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
-/// which puts "out_proj." in front of all names.
+/// which prefixes all names with "out_proj.".
 ///
-/// A source made of a generator calls the start. A source of existing tensors returns these, so
-/// that a model which is read draws no random numbers and takes no memory for them. A module whose
+/// A source made from a generator calls the start. A source of existing tensors returns these, so a
+/// model that is loaded draws no random numbers and takes no memory for them. A module whose
 /// constructor takes no Source is loaded by load_state_dict.
 /// **Source**: candle's VarBuilder.
 class Source {
  public:
-  /// Returns the parameter with this full name. **Errors**: its own. Source checks the dtype and
-  /// the shape of the result.
+  /// Returns the parameter with this full name. **Errors**: any. Source checks the dtype and the
+  /// shape of the result.
   using Find =
       std::function<Tensor(const std::string& name, const Shape& shape, const Start& start)>;
 
   /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
   Source(Rng& rng);  // implicit: a generator is a source
   /// The parameters of a state. The module shares those that are contiguous and float32, and gets
-  /// copies of the others. Names that no module asks for are ignored; load_state_dict refuses them.
+  /// copies of the others. Names that no module requests are ignored; load_state_dict refuses them.
   /// **Errors**: a missing name.
   explicit Source(StateDict state);
   explicit Source(Find find);
 
-  /// The parameter `name` of the module. **Errors**: those of the source; not a floating tensor; a
-  /// different shape.
+  /// The parameter `name` of the module. **Errors**: the errors of the source; not a floating
+  /// tensor; a different shape.
   Tensor operator()(std::string_view name, const Shape& shape, const Start& start) const;
 
   /// The same source for the part with this name.
@@ -72,7 +72,7 @@ class Source {
 
  private:
   std::shared_ptr<const Find> find_;
-  std::string module_;  // in front of all names: "encoder.layers.0"
+  std::string module_;  // prefix of all names: "encoder.layers.0"
 };
 
 }  // namespace tessera::nn

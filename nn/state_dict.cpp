@@ -13,16 +13,16 @@ namespace tessera::nn {
 
 namespace {
 
-/// How many names of `given` are in `wanted` without `prefix`.
+/// The number of names of `given` that are in `wanted` without `prefix`.
 index_t fitting_names(const StateDict& wanted, const StateDict& given, const std::string& prefix) {
   return std::count_if(given.begin(), given.end(), [&](const auto& entry) {
     return entry.first.starts_with(prefix) && wanted.contains(entry.first.substr(prefix.size()));
   });
 }
 
-/// A line that says which prefix fits more names than `now`; empty if none does.
+/// A line that names the prefix with more matching names than `now`; empty if there is none.
 std::string better_prefix(const StateDict& wanted, const StateDict& given, const std::string& now) {
-  std::map<std::string, index_t> fits;  // by what stands in front of a name that is wanted
+  std::map<std::string, index_t> fits;  // by the prefix of a wanted name
   for (const auto& [name, tensor] : given) {
     for (std::size_t begin = 0; begin != std::string::npos;) {
       if (wanted.contains(name.substr(begin))) ++fits[name.substr(0, begin)];

@@ -15,23 +15,23 @@ using StateDict = std::map<std::string, Tensor>;
 
 /// The options of load_state_dict().
 struct LoadOptions {
-  std::string prefix = {};  // only names that begin with it are for the module, without it
+  std::string prefix = {};  // only names with this prefix are loaded, under the rest of the name
   bool strict = true;       // names that are missing or unexpected are an error
 };
 
-/// The names that a load did not touch.
+/// The names that a load did not use.
 struct LoadReport {
-  std::vector<std::string> missing;    // parameters for which there was nothing
-  std::vector<std::string> left_over;  // names that were for no parameter, in full
+  std::vector<std::string> missing;    // parameters without a tensor
+  std::vector<std::string> left_over;  // full names without a parameter
 };
 
 namespace detail {
 
 /// The plan of a load, and the reasons why it cannot be done.
 struct LoadPlan {
-  StateDict tensors;  // for parameters, by their names
+  StateDict tensors;  // by the parameters' names
   LoadReport report;
-  std::string differences;  // a line each, begun by a line break; empty if nothing is wrong
+  std::string differences;  // one per line, each after a line break; empty if there are none
 };
 
 LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOptions& options);
@@ -47,8 +47,8 @@ LoadReport run_load(M& module, const LoadPlan& plan) {
 
 }  // namespace detail
 
-/// Every parameter under PyTorch's name. The tensors share the module's memory: clone() those that
-/// must stay as they are now.
+/// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
+/// keep the present values.
 template <class M>
 StateDict state_dict(const M& module) {
   StateDict state;
@@ -60,10 +60,9 @@ StateDict state_dict(const M& module) {
 
 /// Copies `state` into the module's parameters, converting dtypes.
 ///
-/// With a prefix only names that begin with it count; the others are left over.
-/// **Errors**: another shape; missing or unexpected names or, if not `strict`, no name at all that
-/// fits. The error lists all that is wrong and says which prefix would help; then nothing is
-/// changed.
+/// With a prefix only names that begin with it are used; the others are left over.
+/// **Errors**: a different shape; missing or unexpected names or, if not `strict`, no matching
+/// name. The error lists all differences and a prefix that would help; then nothing is changed.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {
@@ -76,7 +75,7 @@ LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions&
   }
 }
 
-/// A table of names, shapes and counts, for people to read.
+/// A table of names, shapes and counts, to be read by people.
 std::string describe(const std::map<std::string, Shape>& shapes);
 
 /// A table of the module's parameters: names, shapes and counts, and their total.

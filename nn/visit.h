@@ -1,4 +1,5 @@
-// The definition of a module, and the walk over its parts on which everything else is built.
+// The definition of a module, and the traversal of its parts on which all other functions are
+// built.
 #pragma once
 
 #include <concepts>
@@ -15,11 +16,11 @@
 
 namespace tessera::nn {
 
-/// A constant that a module names in `visit`, such as a table of positions. It is no parameter, has
-/// no gradient and is in no file. `convert` gives it the module's dtype, float32 at first, whatever
-/// the dtype of the constant.
+/// A constant that a module names in `visit`, such as a table of positions. It is not a parameter,
+/// has no gradient and is not saved in files. `convert` gives it the module's dtype, which is
+/// float32 at first, for any dtype of the constant.
 ///
-/// Values are always rounded from the constant as it was given, so that converting to another dtype
+/// Values are always rounded from the constant as it was given, so that conversion to another dtype
 /// and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
 /// elements.
 /// **Source**: torch.nn.Module.register_buffer(persistent=False).
@@ -35,7 +36,7 @@ class Buffer {
   /// The constant as it was given.
   const Tensor& exact() const { return exact_; }
 
-  /// Rounds the constant as given to `dtype`.
+  /// Rounds the original constant to `dtype`.
   void convert(DType dtype) {
     const bool follows = exact_.defined() && is_floating(exact_.dtype());
     value_ = follows ? exact_.to(dtype) : exact_;
@@ -48,7 +49,7 @@ class Buffer {
 
 namespace detail {
 
-/// Takes whatever a module names.
+/// Accepts every kind of member.
 struct AnyVisitor {
   template <class Part>
   void operator()(std::string_view, Part&&) const {}
@@ -76,7 +77,7 @@ inline std::string join_names(const std::string& name, std::string_view part) {
   return name.empty() ? std::string(part) : name + "." + std::string(part);
 }
 
-/// True, or an error of one line at the call of a function that changes its module.
+/// True, or a one-line error at the call of a function that changes its module.
 template <class M>
 consteval bool may_change() {
   static_assert(!std::is_const_v<M>, "this function changes the module, which is const here");
@@ -92,8 +93,8 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer among a module (or other member)
-/// and its parts, itself included, in the order in which they are named.
+/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer in a module (or other member)
+/// and its parts, including itself, in the order in which they are named.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;
@@ -125,8 +126,8 @@ void walk(Member& member, const std::string& name, const F& f) {
   }
 }
 
-/// Calls `f(name, tensor)` for each parameter that is there, and `frozen(name, weight)` for each
-/// weight without elements.
+/// Calls `f(name, tensor)` for each defined parameter, and `frozen(name, weight)` for each weight
+/// without elements.
 template <class M, class F, class Frozen>
 void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
   walk(module, "", [&](const std::string& name, auto& part) {
@@ -143,7 +144,7 @@ void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
   });
 }
 
-/// Calls `f(name, tensor)` for each parameter that is there. **Errors**: a frozen weight.
+/// Calls `f(name, tensor)` for each defined parameter. **Errors**: a frozen weight.
 template <class M, class F>
 void for_each_parameter(M& module, const F& f) {
   for_each_parameter(module, f, [](const std::string& name, const Weight& weight) {

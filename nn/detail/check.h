@@ -9,19 +9,20 @@
 
 namespace tessera::nn::detail {
 
-/// Throws unless the size called `what` is at least 1, and small enough to be multiplied by a few.
+/// Throws if the size called `what` is below 1, or so large that small multiples of it could
+/// overflow.
 inline void require_size(const char* op, const char* what, index_t size) {
   constexpr index_t kMost = index_t{1} << 60;
   require(size >= 1, op, what, " must be at least 1, got ", size);
   require(size <= kMost, op, what, " must be at most ", kMost, ", got ", size);
 }
 
-/// Throws unless the number called `what` is at least 0.
+/// Throws if the number called `what` is negative.
 inline void require_count(const char* op, const char* what, index_t count) {
   require(count >= 0, op, what, " must be at least 0, got ", count);
 }
 
-/// Throws unless the number of heads, called `what`, divides the width, called `of`; both >= 1.
+/// Throws if the number of heads, called `what`, does not divide the width, called `of`; both >= 1.
 inline void require_heads(const char* op, const char* what, index_t heads, const char* of,
                           index_t width) {
   require_size(op, of, width);
@@ -46,18 +47,18 @@ inline void require_positive(const char* op, const char* what, double value) {
   require(value > 0 && std::isfinite(value), op, what, " must be finite and above 0, got ", value);
 }
 
-/// Throws unless the factor of a moving average, called `what`, is in [0, 1).
+/// Throws if the factor of a moving average, called `what`, is outside [0, 1).
 inline void require_decay(const char* op, const char* what, double decay) {
   require(decay >= 0 && decay < 1, op, what, " must be in [0, 1), got ", decay);
 }
 
-/// Throws unless the shape that a norm works along has an axis, and sizes of at least 1.
+/// Throws if the shape that a norm works along has no axis, or a size below 1.
 inline void require_normalized_shape(const char* op, const Shape& shape) {
   require(!shape.empty(), op, "normalized_shape must have at least 1 axis, got ", shape);
   for (index_t size : shape) require_size(op, "each size of normalized_shape", size);
 }
 
-/// Throws OutOfMemory unless `bytes` bytes fit into the machine; `sizes` say what needs them.
+/// Throws OutOfMemory if `bytes` bytes do not fit into the machine; `sizes` describe their purpose.
 template <class... Sizes>
 void require_memory(const char* op, double bytes, const Sizes&... sizes) {
   if (bytes <= static_cast<double>(machine_memory())) return;

@@ -1,4 +1,4 @@
-// Collects what differs between two states, for an error message.
+// Collects the differences of two states for an error message.
 #pragma once
 
 #include <sstream>
@@ -8,8 +8,8 @@
 
 namespace tessera::nn {
 
-/// Lists at most thirty differences, a line each, then how many more there are: a wrong file
-/// differs everywhere. No text: no difference.
+/// Lists at most thirty differences, one per line, then the number of the others: in a wrong file
+/// everything differs. Without differences the text is empty.
 class Differences {
  public:
   template <class... Parts>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kAdversarialOp = "adversarial_loss";
 
-/// Each example's part of `g` with the norm `size`.
+/// Each example's part of `g`, scaled to the norm `size`.
 Tensor with_norm(const Tensor& g, double size) {
   std::vector<index_t> axes(static_cast<std::size_t>(g.rank()) - 1);
   std::iota(axes.begin(), axes.end(), index_t{1});

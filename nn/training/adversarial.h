@@ -8,21 +8,21 @@
 
 namespace tessera::nn {
 
-/// The mean of the losses at an input and at the neighbour of it to which the loss rises:
+/// The mean of the losses at an input and at a neighbouring input with a higher loss:
 ///
 ///     (L(0) + L(r)) / 2,    r_b = size g_b / |g_b|
 ///
 /// where `loss(r)` is L with r added to the input, whose first axis counts examples, g_b is the
-/// gradient of L(0) by example b's part of r, and |g_b| its Euclidean norm. A gradient of zeros, as
-/// padding has it, moves nothing. r is a constant to what learns. The result counts and is correct as
-/// L(0).
+/// gradient of L(0) with regard to example b's part of r, and |g_b| is its Euclidean norm. If g_b
+/// is zero, as for padding, r_b is 0. r is a constant for the parameters. The result has the
+/// `count` and `correct` of L(0).
 ///
-/// For the loss function of a trainer: `loss` is called twice. The gradient of L(0) / 2 is already in
-/// grad() of the parameters when this returns; that of L(r) / 2 joins it in the caller's backward.
-/// **Shapes**: r and the input `shape`, (B, ...). **Errors**: a size that is not finite and above 0;
-/// a shape without axes; a loss that does not depend on r.
-/// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section 6,
-/// with alpha = 1/2; Miyato et al., "Adversarial training methods for semi-supervised text
+/// For the loss function of a trainer: `loss` is called twice. The gradient of L(0) / 2 is already
+/// in grad() of the parameters when this returns; the caller's backward adds that of L(r) / 2.
+/// **Shapes**: r and the input `shape`, (B, ...). **Errors**: a size that is not finite and above
+/// 0; a shape without axes; a loss that does not depend on r.
+/// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section
+/// 6, with alpha = 1/2; Miyato et al., "Adversarial training methods for semi-supervised text
 /// classification", 2017, section 3, for r on embedded words.
 LossSum adversarial_loss(const Shape& shape, double size,
                          const std::function<LossSum(const Tensor& shift)>& loss,

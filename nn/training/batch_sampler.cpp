@@ -16,7 +16,7 @@ BatchSampler::BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptio
   for (const index_t length : lengths_) detail::require_count(kOp, "each length", length);
   detail::require_size(kOp, "batch_size", options.batch_size);
   detail::require_size(kOp, "batches_per_chunk", options.batches_per_chunk);
-  // Chunks are whole batches, so only the very last batch can be smaller.
+  // Chunks are whole batches, so only the last batch can be smaller.
   batches_ = (std::ssize(lengths_) - 1) / options.batch_size + 1;
 }
 

@@ -1,4 +1,4 @@
-// Which examples come together, and in which order.
+// The choice of the examples of each batch, and their order.
 //
 //   BatchSampler sampler(lengths, {.batch_size = 32, .seed = 1});
 //   while (sampler.epoch() < 10) {
@@ -21,17 +21,18 @@ struct BatchSamplerOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;
   bool shuffle = true;
-  index_t batches_per_chunk = 50;  // how far sequences may move to meet others of their length
+  index_t batches_per_chunk = 50;  // the range in which sequences are sorted by length
 };
 
-/// Says which examples come next: each example once an epoch.
+/// Chooses the examples of each batch: each example once per epoch.
 ///
-/// With `shuffle` an epoch's examples are shuffled, cut into chunks of `batches_per_chunk` batches,
-/// sorted by length within each chunk and cut into batches, which are shuffled again. So a batch's
-/// sequences have similar lengths, and little is padding. Without `shuffle` all examples are sorted
-/// by length, and those of one length stay in order. One batch of an epoch may be smaller.
+/// With `shuffle` an epoch's examples are shuffled, divided into chunks of `batches_per_chunk`
+/// batches, sorted by length within each chunk and divided into batches, which are shuffled again.
+/// So the sequences of a batch have similar lengths, and there is little padding. Without `shuffle`
+/// all examples are sorted by length, and those of equal length stay in order. One batch of an
+/// epoch may be smaller.
 ///
-/// The order depends on the options, the lengths and the epoch, and on nothing else.
+/// The order depends only on the options, the lengths and the epoch.
 /// **Errors**: no examples, a negative length, options below 1.
 class BatchSampler {
  public:
@@ -39,18 +40,18 @@ class BatchSampler {
 
   /// The number of batches in an epoch; the last may be smaller.
   index_t batches_per_epoch() const { return batches_; }
-  /// The next batch: numbers of examples. They stay until the next call. After an epoch's last batch
-  /// comes the next epoch's first.
+  /// The next batch: numbers of examples, valid until the next call. The last batch of an epoch is
+  /// followed by the first of the next epoch.
   std::span<const index_t> next();
 
-  /// The epoch to which the next batch belongs, from 0 on, and how many of it came before.
+  /// The epoch of the next batch, from 0 on, and the number of its batches so far.
   index_t epoch() const { return static_cast<index_t>(state_.stream); }
   index_t position() const { return static_cast<index_t>(state_.position); }
 
-  /// All there is to save in a checkpoint: the seed, the epoch as stream, and the position.
+  /// The complete state for checkpoints: the seed, the epoch as stream, and the position.
   const Rng::State& state() const { return state_; }
-  /// Goes on from `state` as the sampler did whose state it was; the options' seed is forgotten.
-  /// **Errors**: a position that cannot be.
+  /// Continues from the state of another sampler; the seed in the options is ignored.
+  /// **Errors**: an invalid position.
   void set_state(const Rng::State& state);
 
  private:
@@ -61,8 +62,8 @@ class BatchSampler {
   index_t batches_ = 0;
   Rng::State state_;
   std::vector<index_t> order_;          // the epoch's examples, batch by batch
-  std::vector<index_t> starts_;         // where in it each of the epoch's batches begins
-  std::optional<Rng::State> arranged_;  // the beginning of the epoch for which these are
+  std::vector<index_t> starts_;         // the position in order_ of each of the epoch's batches
+  std::optional<Rng::State> arranged_;  // the beginning of the epoch in order_ and starts_
 };
 
 }  // namespace tessera::nn

@@ -13,11 +13,12 @@ namespace tessera::nn {
 
 namespace {
 
-constexpr const char* kMark = "tessera.checkpoint";  // says that a file is one, and its version
+constexpr const char* kMark = "tessera.checkpoint";  // marks a checkpoint file; the value is the
+                                                     // version
 constexpr const char* kVersion = "1";
 constexpr const char* kFormat = "format";  // save_safetensors adds it
 
-/// What of `from` has a name that begins with "group.", under the rest of its name.
+/// The entries of `from` whose names begin with "group.", under the rest of their names.
 template <class T>
 std::map<std::string, T> group_of(const std::map<std::string, T>& from, const std::string& group) {
   std::map<std::string, T> part;
@@ -42,7 +43,7 @@ void compare_names(const std::map<std::string, T>& wanted, const std::map<std::s
 }  // namespace
 
 void Checkpoint::set(const std::string& name, double value) {
-  std::array<char, 32> text{};  // the shortest text that gives the same number again
+  std::array<char, 32> text{};  // the shortest text that reads as the same number
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   values[name] = std::string(text.data(), end);
 }

@@ -1,4 +1,4 @@
-// States: what a later run needs to continue as this one would, in memory and as files.
+// States: the data that a later run needs to continue this one, in memory and as files.
 //
 //   nn::save_module("model.safetensors", model);    // PyTorch's names: its tools read it too
 //   nn::load_module("model.safetensors", model);
@@ -13,8 +13,8 @@
 //   optimizer.load_state(run.group("optimizer"));
 //
 // A file is one .safetensors file: its tensors are the checkpoint's tensors, its values the texts
-// of the file's `__metadata__`. So one rename replaces it, and a process that is killed at any
-// moment leaves the old checkpoint or the new one.
+// of the file's `__metadata__`. So one rename replaces the file, and a process that is killed at
+// any moment leaves either the old checkpoint or the new one.
 #pragma once
 
 #include <concepts>
@@ -32,7 +32,7 @@
 
 namespace tessera::nn {
 
-/// As load_state_dict, of what came from `file`. **Errors**: the same, as one std::runtime_error
+/// As load_state_dict, for a state from `file`. **Errors**: the same, as one std::runtime_error
 /// that begins with `file`.
 template <class M>
 LoadReport load_state(const std::string& file, M& module, const StateDict& state,
@@ -53,8 +53,8 @@ void save_module(const std::filesystem::path& path, const M& module) {
   save_safetensors(path, state_dict(module));
 }
 
-/// Copies the tensors of a .safetensors file into the module's parameters; says what was missing
-/// and what was left over.
+/// Copies the tensors of a .safetensors file into the module's parameters; returns the missing
+/// names and those left over.
 ///
 ///     nn::load_module("model.safetensors", encoder, {.prefix = "encoder.", .strict = false});
 ///
@@ -70,13 +70,13 @@ LoadReport load_module(const std::filesystem::path& path, M& module,
 }
 
 /// Named tensors, texts and numbers: the state of an optimiser or a schedule, or of a whole run,
-/// which has the states of its parts as groups. Numbers come back to the last bit.
-/// **Errors**: a name that is not there, or that holds something else. For a checkpoint from a file
-/// it is a std::runtime_error that begins with `file`.
+/// with the states of its parts as groups. Numbers are restored exactly. **Errors**: a name that
+/// does not exist or has a different type. For a checkpoint from a file it is a std::runtime_error
+/// that begins with `file`.
 struct Checkpoint {
   StateDict tensors = {};
   std::map<std::string, std::string> values = {};
-  std::string file = {};  // where it came from, for errors; empty: from no file
+  std::string file = {};  // the file of origin, for errors; empty: none
 
   /// Whether there is a value of this name.
   bool has(const std::string& name) const { return values.contains(name); }
@@ -101,16 +101,17 @@ struct Checkpoint {
     fail_value(name, "a whole number within range");
   }
   double number(const std::string& name) const;
-  /// A whole number >= 0 for `op`, which refuses what is none.
+  /// A whole number >= 0; otherwise an error of `op`.
   index_t count(const char* op, const std::string& name) const;
 
-  /// Adds a group: every tensor and value of `state` under "group.name". **Errors**: a name that is
-  /// taken (std::invalid_argument).
+  /// Adds a group: every tensor and value of `state` under "group.name". **Errors**: a name that
+  /// exists already (std::invalid_argument).
   Checkpoint& add(const std::string& group, const Checkpoint& state);
   Checkpoint& add(const std::string& group, const StateDict& state);
-  /// As a group with the values seed, stream and position.
+  /// As above, for a group with the values seed, stream and position.
   Checkpoint& add(const std::string& group, const Rng::State& state);
-  /// What was added so: all whose names begin with "group.", under the rest of their names.
+  /// The contents of a group: all entries whose names begin with "group.", under the rest of their
+  /// names.
   Checkpoint group(const std::string& name) const;
   Rng::State rng(const std::string& group) const;
 
@@ -121,8 +122,8 @@ struct Checkpoint {
     if (!file.empty()) fail_file(file, parts...);
     fail(op, parts...);
   }
-  /// Refuses it unless it has exactly the names of `wanted`, and each tensor the shape that it has
-  /// there; the error lists what differs.
+  /// Throws if the checkpoint does not have exactly the names of `wanted`, each tensor with the
+  /// same shape; the error lists the differences.
   void check_names(const char* op, const Checkpoint& wanted) const;
 
  private:
@@ -131,18 +132,19 @@ struct Checkpoint {
   [[noreturn]] void fail_value(const std::string& name, const char* wanted) const;
 };
 
-/// Writes a checkpoint, whole or not at all. **Errors**: as save_safetensors.
+/// Writes a checkpoint, completely or not at all. **Errors**: as save_safetensors.
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
-/// What save_checkpoint wrote. **Errors**: as load_safetensors; a file that is no checkpoint.
+/// Reads a file by save_checkpoint. **Errors**: as load_safetensors; a file that is not a
+/// checkpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-/// Copies the tensors of a group into the module's parameters; says what was missing and what was
-/// left over. The group is named without the dot after it, a `.prefix` within it with its dot.
+/// Copies the tensors of a group into the module's parameters; returns the missing names and those
+/// left over. The group is named without its final dot, a `.prefix` within it with its dot.
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///
-/// **Errors**: as load_state, or as load_state_dict where the checkpoint comes from no file.
+/// **Errors**: as load_state, or as load_state_dict if the checkpoint is not from a file.
 template <class M>
 LoadReport load_group(const Checkpoint& checkpoint, const std::string& group, M& module,
                       const LoadOptions& options = {}) {

@@ -18,7 +18,7 @@ using detail::kNormBlock;
 
 constexpr const char* kClipOp = "clip_grad_norm";
 
-/// A gradient; `first` and `count` are of blocks.
+/// A gradient; `first` and `count` are numbers of blocks.
 struct Piece {
   index_t first, count;
   index_t elements;
@@ -26,7 +26,7 @@ struct Piece {
   DType dtype;
 };
 
-/// Kept between calls for its memory.
+/// Kept between calls, to reuse its memory.
 std::vector<Piece>& scratch() {
   static thread_local std::vector<Piece> pieces;
   pieces.clear();

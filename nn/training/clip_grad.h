@@ -1,4 +1,4 @@
-// Gradients cut back to a largest norm, against steps that are too wide.
+// Gradient clipping by norm, against steps that are too large.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,19 @@ namespace tessera::nn {
 
 /// The options of clip_grad_norm().
 struct ClipOptions {
-  double scale = 1;  // of all gradients, before: 1 / n makes means of sums, in the same pass
+  double scale = 1;  // multiplies all gradients first: 1 / n turns sums into means, in the same
+                     // pass
   bool error_if_nonfinite = false;
 };
 
-/// Multiplies all gradients by `scale`, and by max_norm / (norm + 1e-6) where that is below 1.
-/// Returns their norm between the two: the root of the sum of the squares of all their elements,
-/// summed in double and in a fixed order. Allocates nothing after the first time.
+/// Multiplies all gradients by `scale`, and then by max_norm / (norm + 1e-6) if this is below 1.
+/// Returns the norm in between: the root of the sum of the squares of all elements, summed in
+/// double and in a fixed order. Allocates no memory after the first call.
 ///
-/// Parameters without a gradient are passed over. As in PyTorch, a norm of inf makes gradients 0
-/// (those that are inf become NaN) and a norm of NaN makes all of them NaN, unless
-/// `error_if_nonfinite`.
+/// Parameters without a gradient are skipped. As in PyTorch, a norm of inf makes gradients 0 (those
+/// that are inf become NaN) and a norm of NaN makes all of them NaN, unless `error_if_nonfinite`.
 /// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with
-/// `error_if_nonfinite`, a norm that is inf or NaN. Then nothing is changed.
+/// `error_if_nonfinite`, a norm that is inf or NaN. After an error nothing is changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
 /// recurrent neural networks" (2013), algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,
@@ -30,7 +30,7 @@ double clip_grad_norm(const Parameters& parameters, double max_norm,
 namespace detail {
 
 /// Squares are summed in blocks of this many elements of one gradient, then block by block in
-/// order: no number of threads changes the sum.
+/// order: the number of threads does not change the sum.
 inline constexpr index_t kNormBlock = 16384;
 
 inline index_t norm_blocks(index_t elements) {
@@ -40,8 +40,8 @@ inline index_t norm_blocks(index_t elements) {
 /// The sum of the squares of all gradients, from the sums of blocks in order.
 double total_of(const Tensor& squares);
 
-/// As above, if these gradients may be a part of all: `total` gets the sum of the squares of
-/// each of their blocks, float64, and returns that of all gradients.
+/// As above, if these gradients may be only a part of all: `total` takes the sum of the squares of
+/// each of their blocks, float64, and returns the sum over all gradients.
 double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options,
                       const std::function<double(const Tensor& squares)>& total);
 

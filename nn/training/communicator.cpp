@@ -21,7 +21,7 @@ void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
 }
 
 Share share_of(index_t count, index_t rank, index_t size) {
-  // As count * rank / size, which could overflow.
+  // Equal to count * rank / size, which could overflow.
   const index_t whole = count / size, rest = count % size;
   const auto before = [&](index_t r) { return whole * r + rest * r / size; };
   return {before(rank), before(rank + 1)};
@@ -56,7 +56,7 @@ std::vector<std::string> all_gather_results(Communicator& processes,
 
 namespace {
 
-/// Texts one after another, each after its length.
+/// Joins texts, each after its length.
 std::string packed(const NamedTexts& facts) {
   std::string result;
   const auto add = [&](const std::string& text) {
@@ -86,7 +86,7 @@ NamedTexts unpacked(std::string_view bytes) {
   return facts;
 }
 
-/// As an error shows it: long ones are lists that nobody reads.
+/// The text for an error; long texts are lists that are not shown in full.
 std::string shown(const std::string& text) {
   constexpr std::size_t kMost = 80;
   const std::string start = text.substr(0, kMost) + (text.size() > kMost ? "..." : "");
@@ -123,8 +123,8 @@ std::optional<std::int64_t> number_in(const char* variable) {
   return parse_number(digits, value) ? value : -1;
 }
 
-/// Whether this is a task of a step that srun has started. Steps of Slurm's own have ids from
-/// 0xfffffff0 on: a batch script, an interactive shell.
+/// Whether this is a task of a step that srun has started. Slurm's own steps (a batch script, an
+/// interactive shell) have ids from 0xfffffff0 on.
 bool is_step_of_srun() {
   constexpr std::int64_t kFirstOfSlurm = 0xfffffff0;
   const std::optional<std::int64_t> step = number_in("SLURM_STEP_ID");

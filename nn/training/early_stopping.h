@@ -1,4 +1,4 @@
-// The best evaluation of a run, its weights, and whether it is time to stop.
+// The best evaluation of a run, its weights, and the decision to stop.
 #pragma once
 
 #include <limits>
@@ -11,20 +11,20 @@ namespace tessera::nn {
 
 /// The options of EarlyStopping.
 struct EarlyStoppingOptions {
-  index_t patience = 0;      // evaluations in a row that are no better; 0: any number
-  bool keep_weights = true;  // of the best one
+  index_t patience = 0;      // evaluations in a row without improvement; 0: no limit
+  bool keep_weights = true;  // of the best evaluation
 };
 
-/// Remembers the evaluation with the greatest score and copies its weights; of equal ones the first
-/// is the best, and NaN never is.
+/// Stores the evaluation with the greatest score and a copy of its weights; of equal scores the
+/// first is the best, and NaN is never the best.
 /// **Errors**: a negative patience.
 /// **Source**: Prechelt, "Early stopping, but when?" (1998).
 class EarlyStopping {
  public:
   EarlyStopping(Parameters parameters, const EarlyStoppingOptions& options = {});
 
-  /// Takes the score of an evaluation of the parameters as they are now; says whether it is the
-  /// best so far.
+  /// Adds the score of an evaluation of the current parameters; returns whether it is the best so
+  /// far.
   bool add(double score, index_t step);
 
   /// Whether `patience` evaluations in a row have been no better than the best.
@@ -33,9 +33,9 @@ class EarlyStopping {
   std::optional<index_t> best_step() const { return best_step_; }
   double best_score() const { return best_score_; }
 
-  /// The best weights by the parameters' names, their score and step; empty at first.
+  /// The best weights by the parameters' names, with their score and step; empty at first.
   Checkpoint state() const;
-  /// **Errors**: a state of other parameters.
+  /// **Errors**: a state of different parameters.
   void load_state(const Checkpoint& state);
 
  private:

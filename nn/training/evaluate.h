@@ -1,4 +1,4 @@
-// How well a model does on examples: its losses, with dropout off and nothing recorded.
+// Evaluates a model on examples: the losses, with dropout off and without recording.
 //
 //   const nn::LossTotals totals = nn::evaluate(model, {lengths, loss}, {.batch_size = 64});
 //   totals.mean();
@@ -16,15 +16,16 @@
 
 namespace tessera::nn {
 
-/// Examples of any kind, to learn from or to evaluate on: the length of each, so that those of one
-/// length come together, and the function from numbers of examples to the sum of their losses.
+/// Examples of any kind, for training or evaluation: the length of each, so that examples of
+/// similar length are batched together, and the function from numbers of examples to the sum of
+/// their losses.
 struct Examples {
   std::vector<index_t> lengths;
   std::function<LossSum(std::span<const index_t> chosen)> loss;
-  std::uint64_t digest = 0;  // of all that they contain, to recognise them; 0: not known
+  std::uint64_t digest = 0;  // of all their contents, to recognise them; 0: unknown
 };
 
-/// The rows of two tensors as examples of one length: `loss` of the chosen rows of both.
+/// The rows of two tensors as examples of one length; `loss` gets the chosen rows of both.
 ///
 ///     nn::examples_of(x, y, [&](const Tensor& x, const Tensor& y) {
 ///       return nn::summed_cross_entropy(model(x), y);
@@ -33,7 +34,7 @@ struct Examples {
 Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
-/// While one is in scope the module is in eval mode; then each part's mode is as it was.
+/// While in scope, the module is in eval mode; afterwards each part has its mode from before.
 class EvalScope {
  public:
   template <class M>
@@ -58,23 +59,23 @@ class EvalScope {
 /// The options of evaluate().
 struct EvaluationOptions {
   index_t batch_size = 32;
-  std::uint64_t seed = 0;  // of what the loss function draws from default_rng(), each time the same
+  std::uint64_t seed = 0;  // for the loss function's draws from default_rng(), the same each time
 };
 
 namespace detail {
 
-/// The totals of each batch, or of every `step`th from `first` on, of a model that is in eval mode.
+/// The totals of each batch, or of every `step`th from `first` on, for a model in eval mode.
 std::vector<LossTotals> totals_of_batches(const Examples& examples,
                                           const EvaluationOptions& options, index_t first = 0,
                                           index_t step = 1);
 
-/// As nn::evaluate, of a model that is in eval mode.
+/// As nn::evaluate, for a model in eval mode.
 LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 }  // namespace detail
 
-/// The sums of all examples' losses, batch by batch, sorted by length. The model is in eval mode
-/// meanwhile; the thread's generator continues afterwards as if nothing had been drawn.
+/// The sums of all examples' losses, computed batch by batch, sorted by length. Meanwhile the model
+/// is in eval mode; afterwards the thread's generator has its previous state.
 /// **Errors**: as BatchSampler; those of the loss function.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {

@@ -34,7 +34,7 @@ LossSum summed_squared_error(const Tensor& x, const Tensor& targets) {
 LossSum summed_contrastive(const Tensor& queries, const Tensor& keys, ContrastiveOptions options) {
   options.reduction = Reduction::kSum;
   const Tensor loss = contrastive(queries, keys, options);
-  // A query's length does not change which key is the nearest.
+  // The nearest key does not depend on the length of a query.
   Tensor k = keys.detach();
   if (options.normalize) k = k / maximum(norm(k, {-1}, true), 1e-12);
   const Tensor nearest = argmax(matmul(queries.detach(), k.t()), {-1});

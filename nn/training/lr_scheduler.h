@@ -12,14 +12,14 @@
 
 namespace tessera::nn {
 
-/// A learning rate's factor at each step: up from 0 over `warmup_steps`, then as `decay` says.
+/// A learning rate's factor at each step: up from 0 over `warmup_steps`, then down by `decay`.
 struct Schedule {
   /// The shape of the decay after the warmup.
   enum class Decay { kNone, kLinear, kCosine };
 
   Decay decay = Decay::kNone;
   index_t warmup_steps = 0;
-  index_t total_steps = 0;  // where the decay ends
+  index_t total_steps = 0;  // the end of the decay
   double cycles = 0.5;      // of the cosine: half a wave
 
   /// The factor after `step` steps of the optimiser.
@@ -29,16 +29,17 @@ struct Schedule {
 /// step / warmup, then 1. **Source**: transformers.get_constant_schedule_with_warmup.
 Schedule constant_schedule(index_t warmup_steps = 0);
 
-/// step / warmup, then down by a straight line to 0 at `total_steps`:
-/// (total - step) / (total - warmup). **Source**: transformers.get_linear_schedule_with_warmup.
+/// step / warmup, then a straight line down to 0 at `total_steps`: (total - step) / (total -
+/// warmup). **Source**: transformers.get_linear_schedule_with_warmup.
 Schedule linear_schedule(index_t warmup_steps, index_t total_steps);
 
 /// step / warmup, then (1 + cos(2 pi cycles p)) / 2 with p = (step - warmup) / (total - warmup).
 /// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR" (2017).
 Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles = 0.5);
 
-/// Sets the rates of an optimiser's groups to their initial ones times the schedule's factor: at
-/// step 0 when it is made, and at the next one with each `step`. The optimiser must outlive it.
+/// Sets the rates of an optimiser's groups to their initial rates times the schedule's factor: for
+/// step 0 in the constructor, and for the next step in each call of `step`. The optimiser must
+/// outlive the scheduler.
 /// **Errors**: an unknown decay; a negative number of steps; cycles that are not finite.
 /// **Source**: torch.optim.lr_scheduler.LambdaLR.
 class LrScheduler {
@@ -52,9 +53,10 @@ class LrScheduler {
   /// The rate of the first group now.
   double lr() const { return optimizer_->groups().front().lr; }
 
-  /// The number `step`. The schedule itself is not part of it: a run can continue with a longer one.
+  /// The number `step`. The state does not contain the schedule: a run can continue with a longer
+  /// one.
   Checkpoint state() const;
-  /// Goes to that step, and sets the rates of the optimiser. **Errors**: a state of something else.
+  /// Sets the step and the rates of the optimiser. **Errors**: a state of something else.
   void load_state(const Checkpoint& state);
 
  private:

@@ -11,7 +11,7 @@
 //     optimizer.zero_grad();
 //   }
 //
-// An optimiser holds the variables that the module had when it was made: make it after
+// An optimiser holds the variables that the module has when it is made: make it after
 // set_requires_grad, convert and the tying of weights.
 #pragma once
 
@@ -67,8 +67,8 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// Adam, but the weights decay by themselves: w *= 1 - lr weight_decay before each step, and g is
-/// only the gradient.
+/// Adam with decoupled weight decay: w *= 1 - lr weight_decay before each step, and g is only the
+/// gradient.
 struct AdamWOptions {
   double lr = 1e-3;
   double beta1 = 0.9;
@@ -77,7 +77,7 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// Both: they keep the same and differ in where weights decay.
+/// Both keep the same tensors and differ in how weights decay.
 template <class AnyOptions>
 struct MomentsRule final : Rule {
   using Options = AnyOptions;

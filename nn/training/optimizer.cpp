@@ -19,7 +19,7 @@ namespace tessera::nn {
 
 namespace {
 
-/// What an element costs, in elementary operations; memory sets the pace.
+/// The cost of an element, in elementary operations; memory bandwidth is the limit.
 constexpr index_t kUpdateCost = 8;
 
 constexpr const char* kLoad = "load_state";
@@ -27,7 +27,7 @@ constexpr const char* kLoad = "load_state";
 /// Parameters, no two of which are the same variable, share memory or have the same name.
 class DistinctParameters {
  public:
-  /// Adds a parameter, which must outlive this object. **Errors**: in the name of `op`.
+  /// Adds a parameter, which must outlive this object. **Errors**: begin with `op`.
   void add(const char* op, const Parameter& parameter) {
     const Parameter* const named = names_.emplace(parameter.name, &parameter).first->second;
     const Parameter* const same =
@@ -82,7 +82,7 @@ void check_number(const char* op, const char* what, double value) {
   require(wrong.empty(), op, wrong);
 }
 
-/// As pointers to elements that begin `begin` elements later.
+/// The same stretch with pointers to the elements from `begin` on.
 Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
   Stretch part = whole;
   const index_t bytes = begin * item_size(whole.dtype);
@@ -176,7 +176,7 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 
 // ---- the step ----
 
-/// Makes what is kept of each parameter, where there is none yet.
+/// Makes the kept tensors of each parameter if they do not exist yet.
 void Optimizer::allocate() {
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     const Tensor& like = variables_[i].tensor;
@@ -237,7 +237,7 @@ void Optimizer::check_step() const {
 
 void Optimizer::step() {
   const ProfileScope scope(name_);
-  // What can fail comes first, so that a failure changes nothing.
+  // Everything that can fail comes first, so that a failure changes nothing.
   check_step();
   open_pieces();
   detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
@@ -293,7 +293,7 @@ void Optimizer::check_state(const Checkpoint& state) const {
   rule_of(state);
 }
 
-/// The rule with the options of a state that fits.
+/// The rule with the options of a matching state.
 std::unique_ptr<Rule> Optimizer::rule_of(const Checkpoint& state) const {
   state.check_names(kLoad, this->state());
   for (const auto& [name, value] : rule_->mark().values) {

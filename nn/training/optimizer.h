@@ -13,7 +13,7 @@
 
 namespace tessera::nn {
 
-/// Neighbouring elements of one parameter that has a gradient, at one step.
+/// Adjacent elements of one parameter that has a gradient, in one step.
 struct Stretch {
   DType dtype;
   index_t count;
@@ -21,7 +21,7 @@ struct Stretch {
   const void* gradient;
   std::array<void*, 2> kept;  // of the rule's tensors, in the order of Rule::kept
   index_t steps;              // earlier steps of this parameter
-  double lr, weight_decay;    // of its group
+  double lr, weight_decay;    // of the parameter's group
 
   /// The elements as T, which must be their type.
   template <class T>
@@ -65,23 +65,23 @@ struct Rule {
   virtual std::string wrong() const = 0;
   /// The options by their names in states; without lr and weight_decay, which belong to groups.
   virtual Checkpoint options() const = 0;
-  /// The rule with the options of a state, which `wrong` has yet to check.
+  /// The rule with the options of a state; `wrong` must still check them.
   virtual std::unique_ptr<Rule> with(const Checkpoint& state) const = 0;
   /// Values that distinguish a state from those of rules that keep tensors of the same names.
   virtual Checkpoint mark() const { return {}; }
   /// Updates weights. Several threads call it at once, for stretches that do not overlap. An
-  /// element's new value must depend only on that element, so that no bit depends on threads.
+  /// element's new value must depend only on that element, so that threads do not change the bits.
   virtual void update(const Stretch& stretch) const = 0;
 };
 
 /// The common part of all optimisers: everything except their rules.
 class Optimizer {
  public:
-  /// Parameters with a learning rate and a weight decay of their own.
+  /// Parameters with their own learning rate and weight decay.
   struct Group {
     Parameters parameters;
     double lr;
-    double initial_lr;  // at first; schedules multiply it
+    double initial_lr;  // the rate that schedules multiply
     double weight_decay;
   };
 
@@ -95,22 +95,24 @@ class Optimizer {
   const Parameters& variables() const { return variables_; }
 
   /// Changes every parameter that has a gradient, in one parallel region, and bumps the versions of
-  /// their memory, so that packed weights are packed anew. Allocates nothing after the first time.
-  /// **Errors**, each naming the parameter: a tape may read it again, because it has recorded ops
-  /// and not run backward; it was converted after the optimiser was made; its gradient is not
-  /// contiguous. Then nothing is changed.
+  /// their memory, so that packed weights are packed again. Allocates no memory after the first
+  /// call.
+  /// **Errors**, each naming the parameter: a tape may read the parameter again, because it has
+  /// recorded ops and not run backward; the parameter was converted after the optimiser was made;
+  /// its gradient is not contiguous. After an error nothing is changed.
   void step();
 
-  /// Forgets the gradients of all parameters.
+  /// Resets the gradients of all parameters.
   void zero_grad();
 
   /// Sets the learning rate of all groups, or of one. **Errors**: not a number >= 0.
   void set_lr(double lr);
   void set_lr(std::size_t group, double lr);
 
-  /// Replaces the parameters, group by group. The optimiser is then as newly made from them,
-  /// without steps or kept tensors; rates and options stay.
-  /// **Errors**: as the constructor; a different number of groups. Then nothing is changed.
+  /// Replaces the parameters, group by group. The optimiser is then in its initial state, without
+  /// steps or kept tensors; rates and options stay.
+  /// **Errors**: as the constructor; a different number of groups. After an error nothing is
+  /// changed.
   void set_parameters(std::vector<Parameters> groups);
 
   /// Everything that a later run needs to continue this one: the settings, and for each parameter
@@ -122,10 +124,9 @@ class Optimizer {
   /// The values of a state without its tensors: for each parameter NAME.step; for each group
   /// group.I.lr, .initial_lr and .weight_decay; and the options.
   Checkpoint settings() const;
-  /// Takes over a state, options included. **Errors**: those of check_state; then nothing is
-  /// changed.
+  /// Takes over a state, options included. **Errors**: as check_state; then nothing is changed.
   void load_state(const Checkpoint& state);
-  /// **Errors**: a state that does not fit; the error lists the differences.
+  /// **Errors**: a state that does not match; the error lists the differences.
   void check_state(const Checkpoint& state) const;
 
  protected:
@@ -156,12 +157,12 @@ class Optimizer {
   Parameters variables_;
   std::vector<std::vector<Tensor>> kept_;  // of each of `variables_`; none before the first step
   std::vector<index_t> steps_;             // of each of `variables_`
-  std::vector<Piece> pieces_;              // kept between steps for their memory
+  std::vector<Piece> pieces_;              // kept between steps to reuse their memory
 };
 
 namespace detail {
 
-/// Throws if the parameter is no longer the one that its module has.
+/// Throws if its module has replaced the parameter.
 void require_current(const char* op, const Parameter& parameter);
 
 }  // namespace detail

@@ -18,11 +18,10 @@ struct Parameter {
 };
 using Parameters = std::vector<Parameter>;
 
-/// The parameters of a module that require a gradient, in the order of `visit`; one that the module
-/// names twice (tied weights) counts once, under its first name.
-///
-/// Call set_requires_grad(module) first: parameters that require no gradient are left out, so that
-/// an optimiser does not change them.
+/// The parameters of a module that require a gradient, in the order of `visit`; a parameter with
+/// two names (tied weights) is listed once, under its first name. Call set_requires_grad(module)
+/// first: parameters that require no gradient are omitted, so that an optimiser does not change
+/// them.
 template <class M>
 Parameters parameters(const M& module) {
   Parameters result;
@@ -35,15 +34,15 @@ Parameters parameters(const M& module) {
   return result;
 }
 
-/// Parameters with settings of their own; what is absent is the optimiser's.
+/// Parameters with their own settings; absent settings are the optimiser's.
 struct ParameterGroup {
   Parameters parameters;
   std::optional<double> lr = {};
   std::optional<double> weight_decay = {};
 };
 
-/// Two groups: the matrices, which decay as the optimiser says, and without decay what has one axis
-/// or none, biases and the scales of norms.
+/// Two groups: the matrices, with the optimiser's weight decay, and the parameters with at most one
+/// axis (biases and the scales of norms), without decay.
 std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
 template <class M>
 std::vector<ParameterGroup> split_weight_decay(const M& module) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kShards = std::uint64_t{1} << 63;
 constexpr std::uint64_t kEvaluations = std::uint64_t{1} << 62;
 
-/// That of the root of the greatest tree.
+/// The level of the root of the largest tree.
 constexpr index_t kMostLevels = 20;
 static_assert(index_t{1} << kMostLevels == kMostShards);
 
@@ -41,7 +41,7 @@ ShardTree<T>::ShardTree(index_t shards) : shards_(shards) {
           kMostShards, ", got ", shards);
 }
 
-/// The other half of what is above the node, where that has shards.
+/// The other half of the node's parent, if it has shards.
 template <class T>
 std::optional<ShardNode> ShardTree<T>::neighbour_of(ShardNode node) const {
   const ShardNode neighbour = {node.level, node.index ^ 1};
@@ -93,7 +93,7 @@ T ShardTree<T>::total() && {
 
 namespace {
 
-/// What stands for a sum where only nodes matter.
+/// Replaces sums if only the nodes matter.
 struct Nothing {};
 
 [[maybe_unused]] void add_to(Nothing&, const Nothing&) {}
@@ -111,7 +111,7 @@ std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end) {
   return nodes;
 }
 
-// ---- what belongs to a shard ----
+// ---- examples and random numbers of a shard ----
 
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard) {
   require(0 <= shard && shard < shards, "shard_of", "shard must be from 0 to ", shards - 1,

@@ -1,11 +1,11 @@
-// A batch in a fixed number of shards, and the one tree by which their sums become that of the
+// A batch in a fixed number of shards, and the one tree that adds their sums to the sum of the
 // batch.
 //
 // Rounded sums depend on the order of their terms. So losses and gradients of a batch are sums over
-// shards, added by one binary tree, that of S = 5 shards being ((0 + 1) + (2 + 3)) + 4, and divided
-// by the number of targets of the whole batch at the end. Who computes which shard, and when, then
-// changes no bit: one process that computes one shard after another, which is gradient
-// accumulation, or several processes that compute some each.
+// shards, added by one binary tree (for S = 5 shards, ((0 + 1) + (2 + 3)) + 4), and divided by the
+// number of targets of the whole batch at the end. So the bits do not depend on which process
+// computes a shard, or when: one process may compute the shards one after the other, which is
+// gradient accumulation, or several processes may compute some each.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,13 @@
 
 namespace tessera::nn {
 
-/// left += right, of losses; and of gradients, where an undefined tensor is none: then the other one
-/// is the sum, with its own bits. The sum of two tensors is written into the memory of the left one.
+/// left += right, for losses and for gradients. If one gradient is undefined, the sum is the other
+/// one, with its own bits. The sum of two tensors is written into the memory of the left one.
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
-/// A node of the tree: covers the shards from index 2^level to (index + 1) 2^level, as far as there
-/// are any, and is the sum of its left and its right half, or its left half where the right one has
-/// no shards.
+/// A node of the tree: the shards from index 2^level to (index + 1) 2^level, as far as they exist.
+/// It is the sum of its left and its right half, or its left half if the right half has no shards.
 struct ShardNode {
   index_t level, index;
 
@@ -36,10 +35,10 @@ struct ShardNode {
   bool operator==(const ShardNode&) const = default;
 };
 
-/// Sums a value of each of the shards 0, ..., S - 1 of a batch, which come in any order, by one tree.
-/// Subtrees are added as soon as they are complete: shards that come in order need memory for at most
-/// log2 S + 1 values.
-/// **Errors**: no shards; a shard or node that is none of them or was there before.
+/// Sums a value of each of the shards 0, ..., S - 1 of a batch, in any order of arrival, by one
+/// tree. Subtrees are added as soon as they are complete: if shards arrive in order, at most log2 S
+/// + 1 values are in memory.
+/// **Errors**: no shards; a shard or node that does not exist or was added before.
 template <class T>
 class ShardTree {
  public:
@@ -53,7 +52,7 @@ class ShardTree {
 
   /// Adds the value of one shard.
   void add(index_t shard, T value) { add(ShardNode{0, shard}, std::move(value)); }
-  /// The sum of all shards of a node, as another tree has made it.
+  /// The sum of all shards of a node, computed by another tree.
   void add(ShardNode node, T sum);
   /// The complete subtrees that wait for their neighbours, in the order of their shards.
   std::span<const Part> parts() const { return parts_; }
@@ -68,22 +67,22 @@ class ShardTree {
   std::vector<Part> parts_;
 };
 
-/// The subtrees that the shards [begin, end) of `shards` make.
+/// The largest complete subtrees made of the shards [begin, end) of `shards`.
 std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 
-/// The examples of one shard: the batch cut into `shards` stretches whose lengths differ by at most
-/// one. With more shards than examples some are empty. **Errors**: no such shard.
+/// The examples of one shard: the batch divided into `shards` ranges whose lengths differ by at
+/// most one. If there are more shards than examples, some are empty. **Errors**: no such shard.
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);
 
 inline constexpr index_t kMostShards = index_t{1} << 20;
-inline constexpr index_t kMostSteps = index_t{1} << 42;  // so that each shard of each has a stream
+inline constexpr index_t kMostSteps = index_t{1} << 42;  // a stream for each shard of each step
 
-/// The random numbers of a shard at a step: a stream of its own, whoever computes it.
+/// The random numbers of a shard at a step: its own stream, in any process.
 Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);
-/// Those of a batch of an evaluation, the same in each evaluation.
+/// The random numbers of a batch of an evaluation, the same in each evaluation.
 Rng evaluation_rng(std::uint64_t seed, index_t batch);
 
-/// While one is in scope, default_rng() is this generator; then it is what it was before.
+/// While in scope, default_rng() is this generator; afterwards it has its previous state.
 class RngScope {
  public:
   explicit RngScope(const Rng& rng) : before_(default_rng().state()) {

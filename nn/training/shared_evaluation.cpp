@@ -16,7 +16,7 @@ LossTotals evaluate(Communicator& processes, const Examples& examples,
       {{"batch_size", std::to_string(options.batch_size)},
        {"seed", std::to_string(options.seed)},
        {"digest of the examples' lengths", std::to_string(digest_of(examples.lengths))}});
-  // By turns, because the longest batches come last.
+  // Processes take batches in turn, because the longest batches come last.
   const std::vector<std::string> all = all_gather_results(processes, [&] {
     std::string mine;
     for (const LossTotals& totals :
@@ -27,7 +27,8 @@ LossTotals evaluate(Communicator& processes, const Examples& examples,
   });
   std::vector<std::string_view> left(all.begin(), all.end());
   LossTotals totals;
-  // Each process has as many as the one before it, or one less: the first that lacks one ends it.
+  // Each process has as many totals as the previous one, or one less: the first without a total
+  // ends it.
   for (std::size_t i = 0;; ++i) {
     std::string_view& of_process = left[i % left.size()];
     if (of_process.empty()) return totals;

@@ -108,7 +108,7 @@ void Trainer::check_optimizer() const {
   }
 }
 
-/// What must be the same in all processes of a team, in addition to the state.
+/// The facts that must be the same in all processes of a team, in addition to the state.
 Checkpoint Trainer::facts() const {
   Checkpoint facts = settings();
   facts.add("optimizer", team_->whole(optimizer_->settings()));
@@ -128,7 +128,7 @@ Checkpoint Trainer::facts() const {
 
 // ---- a step ----
 
-/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished them.
+/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished.
 void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees) {
   const Parameters& variables = team_->variables();
   std::vector<bool> is_taken(variables.size(), false);
@@ -144,7 +144,7 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
     const LossSum result = train_.loss(examples);
     totals = totals_of(result);
     check_finite("loss", totals.loss);
-    if (result.count > 0) {  // else there is nothing to learn, and no loss
+    if (result.count > 0) {  // otherwise there is no loss and no gradient
       tape.backward(result.loss, {}, [&](const GradSlot& leaf) {
         const auto found = numbers_.find(&leaf);
         if (found != numbers_.end()) take(found->second);
@@ -159,14 +159,15 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
   trees.totals.add(shard, totals);
 }
 
-/// The sums of the whole batch. Here alone shards meet: the team decides who computes which.
+/// The sums of the whole batch. Only here shards are combined: the team decides which process
+/// computes which shard.
 BatchSums Trainer::sum_of(std::span<const index_t> batch) {
   return team_->sum([&](index_t shard, BatchTrees& trees) {
     compute(shard_of(batch, options_.shards, shard), shard, trees);
   });
 }
 
-/// Moves the weights; returns the norm of the gradient.
+/// Updates the weights; returns the norm of the gradient.
 double Trainer::update(BatchSums sums) {
   const Parameters& variables = optimizer_->variables();
   for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -259,7 +260,7 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
 }
 
 RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
-  // One that was due when a run failed, or was saved before it: no step may pass over it.
+  // An evaluation may be due since a failed run or the saved state: no step may skip it.
   if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
     if (hooks.save) hooks.save();
     if (hooks.evaluation) hooks.evaluation(*late);
@@ -274,7 +275,7 @@ RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
     if (hooks.save && saves) hooks.save();
     if (hooks.evaluation && evaluation) hooks.evaluation(*evaluation);
     if (hooks.epoch && ends_epoch) hooks.epoch({report.epoch, epoch_totals_, evaluation});
-    // The hooks may have asked for it too.
+    // The hooks may have called stop() too.
     if (saves && !ends && team_->any(stop_)) return RunEnd::kStopped;
   }
   return step() < total_steps_ ? RunEnd::kPatience : RunEnd::kFinished;
@@ -328,7 +329,7 @@ void Trainer::load_state(const Checkpoint& state) {
     throw;
   }
   optimizer_->load_state(optimizer);
-  scheduler_.load_state(state.group("scheduler"));  // again: its rates, not those of the state
+  scheduler_.load_state(state.group("scheduler"));  // again, so that the scheduler sets the rates
 }
 
 void Trainer::take_over(const Checkpoint& state) {

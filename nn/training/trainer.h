@@ -47,7 +47,7 @@ struct TrainerOptions {
   std::uint64_t seed = 0;   // of the order of the examples and the random numbers of their losses
 
   Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
-  double warmup = 0;                               // the share of the steps in which they rise
+  double warmup = 0;                               // the fraction of steps in which the rates rise
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: none is kept
 
@@ -57,8 +57,8 @@ struct TrainerOptions {
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
 
-  // The processes that share each step's shards; at most `shards`. No bit depends on their number.
-  // They must outlive the trainer. nullptr: only this process.
+  // The processes that share each step's shards; at most `shards`. Their number does not change the
+  // bits. They must outlive the trainer. nullptr: only this process.
   Communicator* processes = nullptr;
 };
 
@@ -87,7 +87,7 @@ struct EpochReport {
 };
 
 /// Called in this order, each when it is due: `evaluation` and `epoch` report results that are
-/// saved.
+/// already saved.
 struct TrainerHooks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
@@ -95,24 +95,24 @@ struct TrainerHooks {
   std::function<void(const EpochReport&)> epoch = {};
 };
 
-/// Why a run ended.
+/// The reason why a run ended.
 enum class RunEnd { kFinished, kPatience, kStopped };
 
-/// Trains a model by an optimiser, which must hold all of the model's variables and no others. Both
-/// must outlive the trainer; only the trainer may step the optimiser meanwhile.
+/// Trains a model with an optimiser, which must hold all of the model's variables and no others.
+/// Both must outlive the trainer, and meanwhile only the trainer may call the optimiser's step().
 ///
-/// A step draws a batch, computes each shard under a tape of its own, sums losses and gradients by
-/// one tree, divides them by the number of the batch's targets, clips, and updates. While a
-/// loss is computed, the thread's default generator depends only on the seed, the step and the
-/// shard; afterwards it is as before.
+/// A step draws a batch, computes each shard under its own tape, sums losses and gradients by one
+/// tree, divides them by the number of the batch's targets, clips, and updates. While a loss is
+/// computed, the thread's default generator depends only on the seed, the step and the shard;
+/// afterwards it has its previous state.
 ///
-/// With `options.processes` several processes share the work. Each has a trainer of its own, with
-/// the same weights, examples, optimiser and options; all call their trainer's functions in the
-/// same order, and get the same results. From then on the optimiser's parameters are views of the
-/// chunks that this process owns: the optimiser keeps state only for these chunks.
-/// **Errors**: an optimiser of other parameters; options out of range; more processes than shards;
-/// processes that disagree on the optimiser; patience or evaluations without held-out examples; as
-/// BatchSampler.
+/// With `options.processes` several processes share the work. Each has its own trainer, with the
+/// same weights, examples, optimiser and options; all call their trainer's functions in the same
+/// order, and get the same results. From then on the optimiser's parameters are views of the chunks
+/// that this process owns: the optimiser keeps state only for these chunks.
+/// **Errors**: an optimiser of different parameters; options out of range; more processes than
+/// shards; processes that disagree on the optimiser; patience or evaluations without held-out
+/// examples; as BatchSampler.
 class Trainer {
  public:
   template <class M>
@@ -124,8 +124,8 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains to the end, until patience is over, or until stop(); may be called again then.
-  /// **Errors**: a loss or a gradient that is not finite; those of the hooks and of the loss
+  /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
+  /// **Errors**: a loss or a gradient that is not finite; errors of the hooks and of the loss
   /// functions. A step that fails changes nothing, and the next run begins with that step; after a
   /// failed evaluation the next run begins with the evaluation.
   ///
@@ -140,7 +140,7 @@ class Trainer {
   /// the same step.
   void stop() { stop_ = true; }
 
-  /// The steps so far and in all, the steps of an epoch, and the number of the current epoch, from 0.
+  /// The current step and the total, the steps of an epoch, and the number of the epoch, from 0.
   index_t step() const { return scheduler_.steps(); }
   index_t total_steps() const { return total_steps_; }
   index_t steps_per_epoch() const { return sampler_.batches_per_epoch(); }
@@ -152,23 +152,23 @@ class Trainer {
   /// Whether an evaluation follows this step.
   bool evaluates_after(index_t step) const;
   const TrainerOptions& options() const { return options_; }
-  /// Of the examples to learn from and of those held out, from Examples::digest.
+  /// The digest of the training and the held-out examples, from Examples::digest.
   std::uint64_t digest() const { return train_.digest ^ held_out_.digest * 3; }
 
-  /// All that the rest of the run depends on: the groups model, optimizer, scheduler, sampler and
-  /// trainer, and, if they are kept, average and best. The tensors share memory with these.
+  /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
+  /// and trainer, and, if they are kept, average and best. The tensors share memory with these.
   /// Several processes call it together; only rank 0 gets the optimiser's tensors.
   Checkpoint state() const;
   /// The part of the state that load_trained reads. One process may call it without the others.
   Checkpoint weights() const;
   /// Continues from such a state; other groups in it are ignored. Epochs, steps, schedule and
   /// patience may differ from before.
-  /// **Errors**: a state that does not fit, or of a run with a different seed, batch size, number
+  /// **Errors**: a state that does not match, or of a run with a different seed, batch size, number
   /// of shards or number of examples; then nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:
-  /// The model, without its type.
+  /// The model with its type erased.
   struct AnyModel {
     Parameters parameters;
     std::function<EvalScope()> eval;
@@ -218,7 +218,7 @@ class Trainer {
   std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the team's variables
 };
 
-/// Loads the weights to use from a run's state: those of the best evaluation if they are kept, else
+/// Loads the final weights from a run's state: those of the best evaluation if they are kept, else
 /// the averages, else the last weights.
 /// **Errors**: as load_group.
 template <class M>
@@ -226,7 +226,7 @@ void load_trained(const Checkpoint& run, M& model) {
   load_group(run, "model", model);
   for (const char* const group : {"best", "average"}) {
     if (run.group(group).tensors.empty()) continue;
-    load_group(run, group, model, {.strict = false});  // fixed parameters are not in it
+    load_group(run, group, model, {.strict = false});  // without constant parameters
     return;
   }
 }

@@ -1,4 +1,4 @@
-// A moving average of a model's weights, which often predicts better than the last ones.
+// A moving average of a model's weights, which often predicts better than the last weights.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,8 @@ namespace tessera::nn {
 ///
 ///     average = d average + (1 - d) w,    d = min(decay, (1 + t) / (10 + t))
 ///
-/// The second term forgets the untrained weights soon. It starts as the weights.
+/// The second bound of d makes the average forget the untrained weights soon. The average starts
+/// with the weights.
 /// **Errors**: a decay outside [0, 1).
 /// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992);
 /// tf.train.ExponentialMovingAverage for d.
@@ -20,12 +21,12 @@ class WeightAverage {
  public:
   WeightAverage(Parameters parameters, double decay);
 
-  /// Takes the weights of now into the averages; call it after each step.
+  /// Adds the current weights to the averages; call it after each step.
   void update();
   /// The averages by the names of the parameters.
   const StateDict& averages() const { return averages_; }
 
-  /// While one is in scope the parameters have the averages as values.
+  /// While in scope, the parameters have the averages as values.
   class Scope {
    public:
     explicit Scope(const WeightAverage& average);
@@ -40,7 +41,7 @@ class WeightAverage {
 
   /// The averages by the parameters' names, and the number `updates`.
   Checkpoint state() const;
-  /// **Errors**: a state of other parameters.
+  /// **Errors**: a state of different parameters.
   void load_state(const Checkpoint& state);
 
  private:

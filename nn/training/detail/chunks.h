@@ -1,4 +1,4 @@
-// Parameters cut into pieces, each of which one process owns.
+// Parameters divided into pieces, each owned by one process.
 #pragma once
 
 #include <span>
@@ -8,23 +8,23 @@
 
 namespace tessera::nn {
 
-/// The most elements of a chunk; where a parameter is cut depends on nothing else.
+/// The maximum number of elements of a chunk; the division of a parameter depends only on it.
 inline constexpr index_t kChunkElements = 65536;
 
 /// Elements [begin, begin + count) of one parameter, and the process that owns them: it finishes
-/// their sums, keeps their optimiser's state and moves them.
+/// their sums, keeps their optimiser state and updates them.
 struct Chunk {
   index_t parameter, begin, count, owner;
 
   bool operator==(const Chunk&) const = default;
 };
 
-/// Cuts parameters of so many elements into chunks, in their order.
+/// Divides parameters with these numbers of elements into chunks, in their order.
 ///
-/// A chunk belongs to the process that owns the fewest elements before it, the first of several. So
-/// no process owns more than kChunkElements more than another; and the neighbours of a layer belong
-/// to different processes, because gradients arrive layer by layer, and one that owned a whole layer
-/// would receive it from all others at once.
+/// A chunk belongs to the process that owns the fewest elements before it, the lowest rank if there
+/// are several. So no process owns over kChunkElements more than another. Neighbouring parameters
+/// of a layer belong to different processes, because gradients arrive layer by layer, and the owner
+/// of a whole layer would receive it from all others at once.
 std::vector<Chunk> cut_into_chunks(std::span<const index_t> counts, index_t processes);
 
 }  // namespace tessera::nn

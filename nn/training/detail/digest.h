@@ -1,4 +1,4 @@
-// A number that represents many: what is compared is short, and has the same digest on every host.
+// A short number that represents many, for comparisons; it is the same on every host.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Digest {
       std::uint64_t block = 0;
       const std::size_t size = std::min(bytes.size(), sizeof(block));
       std::memcpy(&block, bytes.data(), size);
-      add(block ^ block >> 32);  // a product never brings high bits to low ones
+      add(block ^ block >> 32);  // a product never moves high bits to low ones
       bytes = bytes.subspan(size);
     }
   }

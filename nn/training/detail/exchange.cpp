@@ -125,7 +125,7 @@ BatchSums Exchange::sum(const AddShard& add_shard) {
   } catch (const ProcessLost&) {
     throw;
   } catch (const std::exception& failure) {
-    error = failure.what();  // the others wait for what this process sends, and for its error
+    error = failure.what();  // the others wait for this process's messages and its error
     if (error.empty()) error = "the loss function threw an exception without a text";
   } catch (...) {
     error = "the loss function threw an exception that is not a std::exception";
@@ -133,7 +133,7 @@ BatchSums Exchange::sum(const AddShard& add_shard) {
   return finish(trees, error);
 }
 
-/// Begins to receive what the other processes will send.
+/// Begins to receive the messages of the other processes.
 void Exchange::begin() {
   is_sent_.assign(variables().size(), false);
   for (std::size_t i = 0; i < incoming_.size(); ++i) {
@@ -146,8 +146,8 @@ void Exchange::begin() {
   }
 }
 
-/// Sends the chunks of a variable to their owners: of each of this process's subtrees, once all of
-/// its shards are added. No parts, or undefined sums, are sent as zeros, which no process adds.
+/// Sends the chunks of a variable to their owners, for each subtree of this process, once all of
+/// its shards are added. Missing parts and undefined sums are sent as zeros, which are never added.
 void Exchange::send(std::size_t variable, const BatchTrees& trees) {
   is_sent_[variable] = true;
   const auto parts = trees.gradients[variable].parts();
@@ -167,7 +167,7 @@ void Exchange::send(std::size_t variable, const BatchTrees& trees) {
   processes_->progress();
 }
 
-/// Sends what has not been sent, waits for the others, and finishes the trees. `error` is why this
+/// Sends the remaining messages, waits for the others, and finishes the trees. `error` is why this
 /// process could not compute its shards, or empty.
 BatchSums Exchange::finish(const BatchTrees& trees, const std::string& error) {
   for (std::size_t i = 0; i < variables().size(); ++i) {
@@ -188,7 +188,7 @@ BatchSums Exchange::finish(const BatchTrees& trees, const std::string& error) {
   return sums;
 }
 
-/// Notes which variables have a gradient at any process.
+/// Records which variables have a gradient in any process.
 void Exchange::note_gradients(const std::vector<Report>& reports) {
   has_gradient_.assign(variables().size(), false);
   for (const Report& report : reports) {
@@ -226,7 +226,7 @@ double Exchange::total(const Tensor& squares) const {
   for (index_t i = 0; i < squares.count(); ++i) detail::append(mine, squares.data<double>()[i]);
   const std::vector<std::string> all = processes_->all_gather(mine);
   std::vector<std::string_view> left(all.begin(), all.end());
-  double total = 0;  // in the order that one process has
+  double total = 0;  // added in the same order as in one process
   for (const Chunk& chunk : owned_.chunks()) {
     if (!has_gradient_[static_cast<std::size_t>(chunk.parameter)]) continue;
     std::string_view& of_owner = left[static_cast<std::size_t>(chunk.owner)];
@@ -237,7 +237,7 @@ double Exchange::total(const Tensor& squares) const {
   return total;
 }
 
-// ---- what processes tell each other of a step ----
+// ---- reports of a step ----
 
 Exchange::Report Exchange::own_report(const BatchTrees& trees, const std::string& error) const {
   Report report{.totals = {}, .is_defined = {}, .error = error};
@@ -252,7 +252,8 @@ Exchange::Report Exchange::own_report(const BatchTrees& trees, const std::string
   return report;
 }
 
-/// An error after an '!', or the subtrees one after another: their totals, and a byte a variable.
+/// An error after '!', or the subtrees one after the other: their totals, and one byte per
+/// variable.
 std::string Exchange::packed(const Report& report) const {
   if (!report.error.empty()) return '!' + report.error;
   std::string text = " ";

@@ -1,12 +1,12 @@
-// Several processes that train together: how they exchange a step, gradients to the owners of their
-// chunks, new weights back. Private to the trainer.
+// Several processes that train together: they exchange the gradients of a step, each chunk to its
+// owner, and then the new weights. Private to the trainer.
 //
-// A process computes some of a batch's shards and adds them to complete subtrees of the shards' tree
-// (shards.h). Of each subtree it sends each chunk (chunks.h) to the process that owns it, as soon as
-// the backward of its last shard has finished the chunk's parameter. The owner finishes the tree. So
-// whatever the number of processes, the same values are added in the same order.
+// A process computes some of a batch's shards and adds them to complete subtrees of the shards'
+// tree (shards.h). It sends each chunk (chunks.h) of each subtree to the owner of the chunk, as
+// soon as the backward of its last shard has finished the chunk's parameter. The owner finishes the
+// tree. So for any number of processes, the same values are added in the same order.
 //
-// Of P processes, process p owns N_p of the N elements that have a gradient, and its shards make n_p
+// Let process p of P own N_p of the N elements that have a gradient, and let its shards make n_p
 // subtrees. In a step it sends
 //
 //     n_p (N - N_p)  elements of gradients    and    (P - 1) N_p  elements of new weights,
@@ -31,25 +31,27 @@
 
 namespace tessera::nn {
 
-/// The team of several processes, each of which has one for the same optimiser and shards.
+/// The team of several processes, each of which has such an object for the same optimiser and
+/// shards.
 ///
-/// It replaces the optimiser's parameters by views of the own chunks (owned_chunks.h). So the
-/// optimiser keeps the moments of only these chunks, and moves only these.
+/// It replaces the optimiser's parameters by views of this process's chunks (owned_chunks.h). So
+/// the optimiser keeps the moments of only these chunks, and updates only these.
 /// **Errors**: more processes than shards; processes that disagree on the optimiser, its parameters
-/// or settings; more chunks than Communicator::kMostTags / 2. Then nothing is changed.
+/// or settings; more chunks than Communicator::kMostTags / 2. After an error nothing is changed.
 class Exchange final : public Team {
  public:
-  /// The optimiser and `processes` must outlive it.
+  /// The optimiser and `processes` must outlive this object.
   Exchange(Communicator& processes, Optimizer& optimizer, index_t shards);
 
-  /// Refuses processes that disagree; adds the step to a ProcessLost.
+  /// Throws if processes disagree; adds the step to a ProcessLost.
   void run(const Run& run) override;
-  /// Each process computes its share of the shards. A gradient leaves when the last of these has
-  /// added it. **Errors**: std::runtime_error with the first error of any process, the same at all.
+  /// Each process computes its share of the shards. A gradient is sent when the last of these
+  /// shards has added it. **Errors**: std::runtime_error with the first error of any process, the
+  /// same in all.
   BatchSums sum(const AddShard& add_shard) override;
   double total(const Tensor& squares) const override;
-  /// Sends the new weights of the own chunks to all, and takes theirs; of the variables that had a
-  /// gradient in the step.
+  /// Sends the new weights of this process's chunks to all, and receives those of the others, for
+  /// the variables that had a gradient in the step.
   void share_weights() override;
   bool any(bool value) const override;
   LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) const override;
@@ -59,7 +61,8 @@ class Exchange final : public Team {
   }
 
  private:
-  /// What the other processes send of one own chunk: a tensor for each of their subtrees.
+  /// The sums for one of this process's chunks from the others: a tensor for each of their
+  /// subtrees.
   using Incoming = std::vector<std::vector<Tensor>>;  // by process, then by subtree
   /// The report of a process about its shards.
   struct Report {
@@ -92,10 +95,10 @@ class Exchange final : public Team {
   std::vector<std::size_t> first_chunk_;       // of each variable, and of one more
   std::vector<bool> is_sent_;                  // by variable
   std::vector<bool> has_gradient_;             // by variable, in this step
-  std::vector<std::byte> zeros_;               // a chunk of them
+  std::vector<std::byte> zeros_;               // of a chunk's size
 };
 
-/// The team of a trainer: an Exchange of several processes, or this process alone.
+/// The team of a trainer: an Exchange of several processes, or a Team of only this process.
 std::unique_ptr<Team> make_team(Communicator* processes, Optimizer& optimizer, index_t shards);
 
 }  // namespace tessera::nn

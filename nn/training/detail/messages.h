@@ -1,5 +1,5 @@
-// Messages between processes, as bytes: values in the texts of Communicator::all_gather, tensors
-// where they lie. All processes of a run have one kind of numbers. Private to nn.
+// Messages between processes, as bytes: values as texts for Communicator::all_gather, tensors in
+// place. All processes of a run must have the same number formats. Private to nn.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ void append(std::string& text, const T& value) {
   std::memcpy(text.data() + text.size() - sizeof(T), &value, sizeof(T));
 }
 
-/// Takes the first value off a text that `append` has made.
+/// Removes the first value from a text made by `append`, and returns it.
 template <class T>
 T take(std::string_view& text) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -32,7 +32,7 @@ T take(std::string_view& text) {
   return value;
 }
 
-/// Elements [begin, begin + count) of a chunk or of another piece, as a view of a contiguous tensor.
+/// Elements [begin, begin + count) of a piece, such as a chunk, as a view of a contiguous tensor.
 template <class Piece>
 Tensor piece_of(const Tensor& x, const Piece& piece) {
   return x.detach().reshape({x.count()}).slice(0, piece.begin, piece.begin + piece.count);

@@ -9,15 +9,15 @@
 
 namespace tessera::nn::detail {
 
-/// The elements of a floating tensor, to write to: as Tensor::mutable_data, this bumps the version of
-/// its memory, so that packed weights are packed anew.
+/// The elements of a floating tensor, to write to: like Tensor::mutable_data, this bumps the
+/// version of its memory, so that packed weights are packed again.
 inline void* mutable_elements_of(Tensor x) {
   return visit_floating(x.dtype(),
                         [&](auto kind) -> void* { return x.mutable_data<decltype(kind)>(); });
 }
 
 /// Calls `body(piece, begin, end)` with ranges of the pieces, which together cover [0, count) of
-/// each, on as many threads as that is worth. A piece has `first`, the sum of the counts of those
+/// each, on as many threads as pay off. A piece has `first`, the sum of the counts of the pieces
 /// before it, and `count`; one index costs about `cost` elementary operations.
 template <class Piece, class Body>
 void for_each_range(const std::vector<Piece>& pieces, index_t cost, const Body& body) {

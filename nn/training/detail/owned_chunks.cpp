@@ -38,7 +38,7 @@ void OwnedChunks::add_view(const Chunk& chunk) {
 void OwnedChunks::give_to(Optimizer& optimizer) const {
   std::vector<Parameters> groups;
   auto view = views_.begin();
-  index_t end = 0;  // of the parameters in the groups so far
+  index_t end = 0;  // the end of the parameters in the groups so far
   for (const Optimizer::Group& group : optimizer.groups()) {
     end += std::ssize(group.parameters);
     Parameters& parameters = groups.emplace_back();
@@ -55,7 +55,7 @@ void OwnedChunks::give_to(Optimizer& optimizer) const {
 
 namespace {
 
-/// "NAME.WHAT" of a view's "NAME[BEGIN:END].WHAT"; of anything else, its name.
+/// "NAME.WHAT" for a view's "NAME[BEGIN:END].WHAT"; other names do not change.
 std::string whole_name(const std::string& own) {
   const std::size_t dot = own.rfind('.');
   if (dot == std::string::npos || dot == 0 || own[dot - 1] != ']') return own;
@@ -64,7 +64,7 @@ std::string whole_name(const std::string& own) {
 
 }  // namespace
 
-/// ".WHAT" of each tensor that a rule keeps, the same of each parameter.
+/// ".WHAT" for each tensor that a rule keeps, the same for each parameter.
 std::vector<std::string> OwnedChunks::kept_of(const Checkpoint& own) const {
   std::vector<std::string> kept;
   for (const auto& [what, tensor] : own.group(views_.front().parameter.name).tensors) {

@@ -1,5 +1,5 @@
-// Makes the chunks that one process owns parameters of their own, so that an optimiser needs no
-// code for several processes. Private to training.
+// Makes the chunks that a process owns separate parameters, so that an optimiser needs no code for
+// several processes. Private to training.
 //
 //   parameter          w, of 150,000 elements
 //   its chunks         [0:65536]  [65536:131072]  [131072:150000]
@@ -17,31 +17,31 @@
 namespace tessera::nn {
 
 /// The views of an optimiser's parameters that this process owns. Converts the optimiser's state:
-/// an own state is of the views, and a whole state, as in checkpoints, is of whole parameters.
+/// an own state is for the views, and a whole state, as in checkpoints, is for whole parameters.
 class OwnedChunks {
  public:
-  /// A variable of its own on a part of a parameter's memory.
+  /// A variable on a part of a parameter's memory.
   struct View {
     Chunk chunk;
     Parameter parameter;  // named as the whole parameter, with "[begin:end]"
   };
 
-  /// Cuts the optimiser's current parameters. `processes` must outlive this object.
+  /// Divides the optimiser's current parameters. `processes` must outlive this object.
   OwnedChunks(const Optimizer& optimizer, Communicator& processes);
 
   /// All chunks of all processes, in the order of parameters and elements.
   const std::vector<Chunk>& chunks() const { return chunks_; }
-  /// The chunks of this process in the same order: at least one of each parameter, if only an empty
-  /// one.
+  /// The chunks of this process in the same order: at least one of each parameter, which may be
+  /// empty.
   const std::vector<View>& views() const { return views_; }
   /// Replaces the optimiser's parameters by the views. Their part of the optimiser's state stays.
   void give_to(Optimizer& optimizer) const;
 
-  /// The whole state or settings, from those of the views, `own`. All processes call it together;
+  /// The whole state or settings, from `own`, those of the views. All processes call it together;
   /// only rank 0 gets tensors, copies of all.
   Checkpoint whole(const Checkpoint& own) const;
   /// The part of a whole state that `like`, a state of the views, names.
-  /// **Errors**: names or shapes that do not fit.
+  /// **Errors**: names or shapes that do not match.
   Checkpoint own(const Checkpoint& whole, const Checkpoint& like) const;
 
  private:

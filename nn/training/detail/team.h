@@ -1,5 +1,5 @@
-// The processes that compute a trainer's steps: Team is one process, and its subclass Exchange
-// (exchange.h) is several. Private to training.
+// The processes that compute a trainer's steps: Team is one process, its subclass Exchange
+// (exchange.h) several. Private to training.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct BatchSums {
   std::vector<Tensor> gradients;
 };
 
-/// The trees of one batch, as far as this process has computed its shards.
+/// The trees of one batch, with the shards that this process has computed so far.
 struct BatchTrees {
   ShardTree<LossTotals> totals;
   std::vector<ShardTree<Tensor>> gradients;          // one for each variable of the model
@@ -69,17 +69,17 @@ class Team {
   /// The sum of the squares of all gradients, from the sums of the squares of the blocks of the
   /// optimiser's variables (clip_grad.h).
   virtual double total(const Tensor& squares) const;
-  /// Called when the optimiser has moved its variables.
+  /// Called when the optimiser has updated its variables.
   virtual void share_weights() {}
 
   /// Whether `value` is true in any process.
   virtual bool any(bool value) const { return value; }
-  /// As nn::evaluate, of a model that is in eval mode.
+  /// As nn::evaluate, for a model in eval mode.
   virtual LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) const;
 
-  /// The state or settings of the whole model, from those of the optimiser's variables, `own`.
+  /// The state or settings of the whole model, from `own`, those of the optimiser's variables.
   virtual Checkpoint whole(const Checkpoint& own) const { return own; }
-  /// The reverse: the optimiser's part of a whole state. **Errors**: a state that does not fit.
+  /// The reverse: the optimiser's part of a whole state. **Errors**: a state that does not match.
   virtual Checkpoint own(const Checkpoint& whole) const { return whole; }
 
  protected:

@@ -17,7 +17,7 @@ namespace tessera::mpi {
 
 namespace {
 
-/// Of the MPI that the program is linked with: the first line, up to a comma.
+/// The version of the MPI library: its first line, up to a comma.
 std::string version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
   int length = 0;
@@ -28,7 +28,7 @@ std::string version() {
   return line;
 }
 
-/// Starts MPI, unless it runs; whether it did.
+/// Starts MPI if it does not run; returns whether it did.
 bool start_mpi() {
   int runs = 0, has_run = 0;
   MPI_Initialized(&runs);
@@ -62,7 +62,7 @@ bool runs_already() {
   return runs != 0 && has_run == 0;
 }
 
-/// A number of threads that the user has set is for each process.
+/// If the user has set a number of threads, it is for each process.
 bool is_thread_count_set() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   return text != nullptr && std::atoi(text) > 0;
@@ -74,7 +74,7 @@ void flush_all() {
   std::fflush(nullptr);
 }
 
-/// In one write, because launchers print what processes write in any order.
+/// In one write, because launchers mix the output of processes.
 void say(index_t rank, const std::string& text) {
   std::cerr << str_cat("rank ", rank, ' ', text, '\n');
 }

@@ -1,4 +1,4 @@
-// A program's time under mpirun or srun: the same program, on as many processes as were started.
+// A program under mpirun or srun: the same program in as many processes as were started.
 //
 //   #include "nn/training/mpi/session.h"
 //
@@ -13,8 +13,8 @@
 //     }
 //   }
 //
-// Link tessera::mpi, and start it with `mpirun -n 8 ./program`. Started as `./program` it is one
-// process, and MPI is not even initialised.
+// Link tessera::mpi, and start the program with `mpirun -n 8 ./program`. Started as `./program` it
+// is one process, and MPI is not initialised.
 #pragma once
 
 #include <memory>
@@ -25,23 +25,23 @@ namespace tessera::mpi {
 
 class MpiCommunicator;
 
-/// Starts MPI where a launcher has started several processes (nn::launched_processes), and ends it.
+/// Starts MPI if a launcher has started several processes (nn::launched_processes), and ends it.
 ///
-/// One in a program, in main. Where MPI runs already, because the program or another Session has
-/// started it, that one is used and left running. All functions are for the thread that made the
-/// session (MPI_THREAD_FUNNELED).
+/// Make one in main. If MPI runs already, because the program or another Session has started it,
+/// that MPI is used and left running. Only the thread that made the session may call its functions
+/// (MPI_THREAD_FUNNELED).
 ///
-/// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process
-/// waits up to 5 seconds, so that they can still say which was lost.
+/// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process is
+/// delayed by up to 5 seconds, so that they can still report which process was lost.
 class Session {
  public:
-  /// **Errors**: std::runtime_error where MPI does not see the processes that were started, because
-  /// it is another MPI than the launcher's, or was ended before.
+  /// **Errors**: std::runtime_error if MPI does not see the started processes, because it is not
+  /// the launcher's MPI, or if it was ended before.
   Session();
 
-  /// Waits for the others and ends MPI. Where an exception unwinds the stack the others may wait for
-  /// this process for ever, so all are ended, and the exception is not seen by anyone: catch it while
-  /// the session lives.
+  /// Waits for the others and ends MPI. If an exception unwinds the stack, the others may wait for
+  /// this process forever, so all are ended, and the exception is lost: catch it while the session
+  /// lives.
   ~Session();
 
   Session(const Session&) = delete;
@@ -50,16 +50,17 @@ class Session {
   /// All processes that were started together: those of MPI_COMM_WORLD.
   nn::Communicator& processes() { return *processes_; }
 
-  /// The threads for this process: OMP_NUM_THREADS where it is set; else the cores of its host
-  /// that it may run on, each divided by the number of processes that may run on it too; at least 1.
+  /// The threads for this process: OMP_NUM_THREADS if it is set; otherwise the cores of its host
+  /// that it may run on, each divided by the number of processes that may run on it too; at least
+  /// 1.
   int threads() const { return threads_; }
 
-  /// Ends all processes at once; the launcher gives the code back.
+  /// Ends all processes at once; `code` becomes the exit status of the launcher.
   [[noreturn]] void end_all(int code);
 
  private:
   std::unique_ptr<nn::Communicator> processes_;
-  MpiCommunicator* mpi_ = nullptr;  // processes_, where there are several
+  MpiCommunicator* mpi_ = nullptr;  // equal to processes_ if there are several
   int threads_;
   int exceptions_;  // in flight when the session began
   bool ends_mpi_ = false;

@@ -12,7 +12,7 @@ namespace tessera::mpi {
 
 namespace {
 
-/// More than a host has cores. What a handler of signals reads must lie still.
+/// More than the cores of a host. In static memory, because a signal handler reads it.
 std::array<pid_t, 4096> neighbour_ids = {};
 std::atomic<int> neighbour_count = 0;
 std::atomic<bool> waits = false;
@@ -25,7 +25,7 @@ void end_by_signal(int) {
   raise(SIGTERM);
 }
 
-/// Calls nothing but what signal-safety(7) lists.
+/// Only calls functions of signal-safety(7).
 void on_terminate(int) {
   const int saved_errno = errno;
   const int count = neighbour_count.load();
@@ -41,7 +41,7 @@ void on_terminate(int) {
   errno = saved_errno;
 }
 
-/// Sets the handler where the present one is `from`.
+/// Replaces the handler if the present one is `from`.
 void exchange_handler(void (*from)(int), void (*to)(int)) {
   struct sigaction action = {};
   if (sigaction(SIGTERM, nullptr, &action) != 0 || action.sa_handler != from) return;

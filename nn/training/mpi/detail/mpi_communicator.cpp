@@ -16,9 +16,9 @@ namespace {
 
 constexpr index_t kMostBytes = std::numeric_limits<int>::max();
 
-/// What a process at its end gives for the length of a text.
+/// The length that a process sends if it is at its end.
 constexpr std::int64_t kParts = -1;
-/// Of the empty message by which it tells each of the others.
+/// The tag of the empty message that a process at its end sends to each of the others.
 constexpr int kEndTag = static_cast<int>(nn::Communicator::kMostTags);
 
 [[noreturn]] void fail_by_end(index_t rank) {
@@ -33,7 +33,7 @@ std::string text_of(int error) {
   return {text.data(), static_cast<std::size_t>(length)};
 }
 
-/// Tags that MPI can have, and those that are used here.
+/// Checks that MPI supports the tags that are used here.
 void check_tags() {
   int* most = nullptr;
   int is_set = 0;
@@ -116,7 +116,7 @@ void MpiCommunicator::wait() {
   });
 }
 
-/// Takes those that have ended off the lists; false if there were none.
+/// Removes the completed requests from the lists; returns false if there are none.
 bool MpiCommunicator::test_some() {
   if (requests_.empty()) return false;
   const std::size_t begun = requests_.size();
@@ -131,7 +131,7 @@ bool MpiCommunicator::test_some() {
     const auto which = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
     const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
     const bool receives = expected_[which] >= 0;
-    const auto what = [&] {  // only for errors: there are many messages
+    const auto what = [&] {  // only computed for errors, because there are many messages
       return str_cat(receives ? "receiving from rank " : "sending to rank ", others_[which]);
     };
     if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) {
@@ -158,7 +158,7 @@ bool MpiCommunicator::test_some() {
   return true;
 }
 
-/// What each process gives, by rank.
+/// Gathers a number from each process, by rank.
 std::vector<std::int64_t> MpiCommunicator::gather_lengths(std::int64_t mine) {
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(size_));
   MPI_Request request = MPI_REQUEST_NULL;
@@ -212,14 +212,15 @@ void MpiCommunicator::part() {
     check(MPI_Irecv(nullptr, 0, MPI_BYTE, other, kEndTag, group_, &request), "MPI_Irecv");
     add(request, other, 0);
   }
-  // As all_gather begins, so that processes that go on, and call that, are told.
+  // The same first call as in all_gather, so that processes that continue with that are notified.
   const std::vector<std::int64_t> lengths = gather_lengths(kParts);
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     if (lengths[rank] == kParts) continue;
     throw std::runtime_error(str_cat("rank ", rank, " still waits for this process"));
   }
   wait();
-  // Nobody ends before all have come here; while the others pass the barrier, some may end.
+  // All processes have come here before any of them ends; some may end while others leave the
+  // barrier.
   watches_ = false;
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(group_, &request), "MPI_Ibarrier");
@@ -251,8 +252,8 @@ void MpiCommunicator::look_for_lost_processes() const {
   }
 }
 
-/// A process at its end answers nothing that was begun here. What it has sent before may still be on
-/// its way, so the second look decides.
+/// A process at its end does not reply to requests begun here. Its earlier messages may still be on
+/// their way, so only the second such check is an error.
 void MpiCommunicator::look_for_ends() {
   const bool had_seen = std::exchange(has_seen_end_, false);
   for (const index_t other : others_) {
@@ -265,7 +266,7 @@ void MpiCommunicator::look_for_ends() {
   }
 }
 
-/// What ended a process on another host is told by MPI's own errors, if at all.
+/// The end of a process on another host is only known from MPI's own errors, if at all.
 void MpiCommunicator::fail_by_mpi(int error, const std::string& what) const {
   look_for_lost_processes();
   int kind = MPI_SUCCESS;

@@ -1,4 +1,4 @@
-// nn::Communicator by MPI.
+// nn::Communicator implemented with MPI.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -16,15 +16,15 @@
 
 namespace tessera::mpi {
 
-/// The processes of MPI_COMM_WORLD, on a communicator of its own.
+/// The processes of MPI_COMM_WORLD, on a duplicated communicator.
 ///
-/// **Errors**: nn::ProcessLost where a process of this host has ended, where one that is waited for
-/// has come to its end, or where MPI says so of another; std::runtime_error where MPI fails, with its
-/// text. After either nothing but ending all processes is possible: MPI may still write where messages
-/// were to be received.
+/// **Errors**: nn::ProcessLost if a process of this host has ended, if a process that is waited for
+/// has finished, or if MPI reports either for another host; std::runtime_error with MPI's text if
+/// MPI fails. After either, all processes must be ended: MPI may still write into memory for
+/// messages that were to be received.
 class MpiCommunicator final : public nn::Communicator {
  public:
-  /// Collective. MPI runs.
+  /// Collective. MPI must be initialised.
   MpiCommunicator();
   ~MpiCommunicator() override;
   MpiCommunicator(const MpiCommunicator&) = delete;
@@ -42,15 +42,16 @@ class MpiCommunicator final : public nn::Communicator {
   /// The host and cores of each process, by rank.
   std::span<const Place> places() const { return places_; }
 
-  /// Waits until all have called it, so that none is taken for lost that has only finished. A
-  /// program's last call. **Errors**: others continue, and wait for this process.
+  /// Waits until all processes have called it, so that a process that has only finished is not
+  /// taken for lost. The last call of a program. **Errors**: other processes continue, and wait for
+  /// this process.
   void part();
 
   /// Ends all processes.
   [[noreturn]] void abort(int code);
 
  private:
-  /// As MPI counts. **Errors**: no such process or tag; more bytes than MPI takes in a message.
+  /// As an int for MPI. **Errors**: no such process or tag; more bytes than MPI takes in a message.
   int checked_size(const char* op, index_t other, index_t tag, std::size_t bytes) const;
   void add(MPI_Request request, index_t other, index_t expected_bytes);
   bool test_some();
@@ -66,13 +67,13 @@ class MpiCommunicator final : public nn::Communicator {
   MPI_Comm group_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 0;
   bool watches_ = true;
-  bool has_seen_end_ = false;  // when it last looked
+  bool has_seen_end_ = false;  // at the last check
   std::vector<Place> places_;
   std::vector<std::size_t> watched_;  // ranks of this host
   index_t bytes_sent_ = 0;
 
-  // What was begun: requests_[i] with process others_[i]; expected_[i] is the length of a message to
-  // be received, -1 for one that is sent.
+  // The messages in progress: requests_[i] with process others_[i]; expected_[i] is the length of a
+  // message to be received, -1 for a message that is sent.
   std::vector<MPI_Request> requests_;
   std::vector<index_t> others_, expected_;
   std::vector<int> indices_;

@@ -1,5 +1,5 @@
-// How to wait for other processes: with the processor at first, for they are about to answer, then
-// mostly asleep, for where there are more processes than cores they need it.
+// Waiting for other processes: spins at first, because they usually respond soon, then mostly
+// sleeps, because there may be more processes than cores.
 #pragma once
 
 #include <sched.h>
@@ -9,12 +9,12 @@
 
 namespace tessera::mpi {
 
-/// What one look at the messages under way has found.
+/// The result of one check of the messages in progress.
 enum class Progress { kNone, kSome, kDone };
 
 class Patience {
  public:
-  /// Something has happened.
+  /// Starts again after progress.
   void renew() { *this = Patience(); }
 
   void pause() {
@@ -27,7 +27,7 @@ class Patience {
     }
   }
 
-  /// Every tenth of a second: whether the others still live.
+  /// True every tenth of a second: time to check whether the other processes still run.
   bool should_look() {
     constexpr auto kBetween = std::chrono::milliseconds(100);
     const Clock::time_point now = Clock::now();

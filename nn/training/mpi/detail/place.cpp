@@ -16,7 +16,7 @@ namespace tessera::mpi {
 
 namespace {
 
-/// Empty where there is none.
+/// The text of a file; empty if there is none.
 std::string text_of(const std::string& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -33,7 +33,8 @@ struct Status {
   std::string start;
 };
 
-/// Fields 3 and 22 of /proc/ID/stat (proc(5)). The second, a name in brackets, may hold brackets.
+/// Fields 3 and 22 of /proc/ID/stat (proc(5)). The second field, a name in brackets, may contain
+/// brackets.
 Status status_of(long id) {
   const std::string text = text_of("/proc/" + std::to_string(id) + "/stat");
   const std::size_t name_end = text.rfind(')');
@@ -111,7 +112,7 @@ int fair_share(std::span<const Place> places, std::size_t mine, int alone) {
     }
     cores += 1.0 / users;
   }
-  constexpr double kRounding = 1e-6;  // three thirds are one
+  constexpr double kRounding = 1e-6;  // so that three thirds are one
   const int share = static_cast<int>(cores + kRounding);
   const bool has_quota = alone < static_cast<int>(me.cpus.size());
   return std::max(1, has_quota ? std::min(share, alone / neighbours) : share);
