@@ -7,9 +7,8 @@
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
-// The classifiers of pretrained models are these two with a head: of texts, of pairs (does the
-// second text follow the first), of tokens, of the two ends of an answer, of tokens that were
-// replaced.
+// The classifiers of pretrained models are these two with a head, for: texts; pairs (does the
+// second text follow the first); tokens; the two ends of an answer; replaced tokens.
 #pragma once
 
 #include <optional>
@@ -23,16 +22,16 @@ namespace tessera::models {
 
 /// The options of a head before the last linear layer.
 struct HeadOptions {
-  std::optional<nn::Activation> activation = {};  // absent: tanh, as BERT's pooler
+  std::optional<nn::Activation> activation = {};  // absent: tanh, as in BERT's pooler
   bool bias = true;                               // of the affine layer
-  bool norm = false;                              // after the activation, of the last layer's kind
+  bool norm = false;                              // after the activation; of the last layer's kind
 };
 
 /// The part between an encoder and a classifier in pretrained models: `norm(activation(dense(x)))`.
 ///
-/// **Shapes**: (..., D) -> (..., D). Parameters are called dense.weight (D, D), dense.bias (D),
-/// norm.weight and norm.bias (D), if the options have them.
-/// **Source**: Devlin et al., "BERT", 2018, whose pooler is one with tanh; transformers'
+/// **Shapes**: (..., D) -> (..., D). Parameters: dense.weight (D, D), dense.bias (D), norm.weight
+/// and norm.bias (D), if the options have them.
+/// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
 struct Head {
@@ -58,17 +57,17 @@ struct SequenceClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
   Pooling pooling = Pooling::kMean;
-  double dropout = 0.1;                  // of what the classifier reads
+  double dropout = 0.1;                  // of the classifier's input
   std::optional<HeadOptions> head = {};  // absent: the classifier reads the pooled vector
 };
 
 /// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
 ///
 /// With Pooling::kCls and a head of tanh, BERT's pooler, it is BertForSequenceClassification, and
-/// with two classes the guess whether the second text of a pair follows the first.
+/// with two classes it predicts whether the second text of a pair follows the first.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, head's as those of Head,
-/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no class.
+/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, those of Head as head,
+/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all.
 struct SequenceClassifier {
@@ -84,7 +83,7 @@ struct SequenceClassifier {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores of sequences that `encode` has encoded, (B, T, D).
+  /// The scores of sequences from the output of `encode`, (B, T, D).
   Tensor classify(const Tensor& encoded, const Tokens& tokens) const;
 
   template <class Self, class Visitor>
@@ -100,18 +99,18 @@ struct SequenceClassifier {
 struct TokenClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
-  double dropout = 0.1;                  // of what the classifier reads
+  double dropout = 0.1;                  // of the classifier's input
   std::optional<HeadOptions> head = {};  // absent: the classifier reads the tokens' vectors
 };
 
 /// `classifier(dropout(head(encode(tokens))))`: a score for each class of each token.
 ///
-/// With two classes it answers questions: the scores say where an answer begins and where it ends.
-/// With one class and a head it is ELECTRA's discriminator: was the token replaced.
+/// With two classes it answers questions: the scores mark the first and the last token of an
+/// answer. With one class and a head it is ELECTRA's discriminator, which finds replaced tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding. Parameters are TokenEncoder's,
-/// head's as those of Head, and classifier.weight (C, D), classifier.bias (C). **Errors**: as
-/// TokenEncoder; no class.
+/// those of Head as head, and classifier.weight (C, D), classifier.bias (C).
+/// **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {

@@ -14,7 +14,7 @@ namespace tessera::models {
 
 namespace {
 
-/// The numbers of the layers whose weights are requested, of `count`.
+/// The numbers of the layers whose weights are requested, out of `count`.
 std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t count) {
   std::vector<index_t> all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), 0);
@@ -26,8 +26,8 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-/// The inputs, packed if they are not packed yet and a mask of lengths fits them. Attention
-/// refuses lengths that do not fit.
+/// The inputs, packed if they are not packed yet and the lengths of the mask match them. Attention
+/// refuses lengths that do not match.
 EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;
@@ -70,7 +70,7 @@ nn::NormOptions norm_options(const EncoderOptions& options) {
 
 namespace {
 
-/// Rotary tables, one for all who ask for an equal one.
+/// Rotary tables; layers with equal options share one.
 class RotaryTables {
  public:
   const nn::Rotary& of(const nn::RotaryOptions& options, index_t head_width) {
@@ -139,7 +139,7 @@ const EncoderLayer& Encoder::layer_at(index_t step) const {
   return layers[order.empty() ? i : static_cast<std::size_t>(order[i])];
 }
 
-/// The output, and the weights of the layers that a request, if there is one, chooses.
+/// The output, and the weights of the layers that `request` chooses, if it is not null.
 EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionRequest* request) const {
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());

@@ -8,17 +8,17 @@
 
 namespace tessera::models {
 
-/// A stack as data: the options of each layer. A family of models is a function that makes such
+/// A stack as data: the options of each layer. A model family is a function that makes such
 /// options, not a class.
 struct EncoderOptions {
   std::vector<EncoderLayerOptions> layers;
   bool final_norm = false;              // of the last layer's kind; pre-norm stacks need one
   std::optional<index_t> d_model = {};  // needed only if there is no layer
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of all layers
-  std::vector<index_t> order = {};  // numbers of layers, one maybe often; if empty, each once
+  std::vector<index_t> order = {};  // numbers of layers, which may repeat; if empty, each once
 
-  /// The width of the vectors that go in and out. **Errors**: layers of several widths; no layer
-  /// and no d_model.
+  /// The width of the inputs and outputs. **Errors**: layers of several widths; no layer and no
+  /// d_model.
   index_t width() const;
 };
 
@@ -28,32 +28,32 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
 /// Options of a norm of the last layer's kind and width; of a layer norm if there is no layer.
 nn::NormOptions norm_options(const EncoderOptions& options);
 
-/// The output of an encoder and its attention weights: one tensor per layer, in the order
-/// in which the request chose layers. Of a stack with an `order` it chooses the order's places.
+/// The output of an encoder and its attention weights: one tensor per layer, in the order of the
+/// request. If the stack has an `order`, the request chooses positions in it.
 struct EncoderTrace {
   Tensor output;
   std::vector<Tensor> weights;
 };
 
-/// `norm(layer_n(... layer_1(x)))`, or the layers that `order` names, one after the other: ALBERT
-/// applies one layer twelve times.
+/// `norm(layer_n(... layer_1(x)))`, or the layers in the sequence given by `order`: ALBERT applies
+/// one layer twelve times.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
 /// D). Parameters have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
-/// Each layer draws its own initial weights; torch.nn.TransformerEncoder starts every layer as a
-/// copy of one. Layers with equal rotary options share one table of angles, and with
-/// `relative_position` all share one bias, relative_attention_bias.weight, as T5's and MPNet's.
-/// With a mask of lengths, positions after a length are not computed: real tokens go through the
-/// layers one sequence after the other, and the output is 0 at padding, as requested weights are.
-/// Dropout then draws by a token's place among the real ones; nothing else depends on it. With the
-/// tokens first, or where another mask hides padding, it is computed, and no real position sees it.
-/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a shared
-/// bias of layers whose numbers of heads differ; a number in `order` that no layer has.
+/// Each layer draws its own initial weights; torch.nn.TransformerEncoder makes all layers copies of
+/// one. Layers with equal rotary options share one table of angles, and with `relative_position`
+/// all share one bias, relative_attention_bias.weight, as in T5 and MPNet. With a mask of lengths,
+/// positions after a length are not computed: the layers process the real tokens of one sequence
+/// after the other, and the output and requested weights are 0 at padding. Dropout then draws by a
+/// token's position among the real tokens; all other results are the same. With batch_first =
+/// false, or if another mask hides padding, padding is computed, and no real position sees it.
+/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a
+/// shared bias for layers with different numbers of heads; a number in `order` without a layer.
 /// **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;
-  std::optional<nn::RelativePositionBias> relative_position;  // of all layers
+  std::optional<nn::RelativePositionBias> relative_position;  // shared by all layers
   std::vector<index_t> order;                                 // if empty, each layer once
 
   explicit Encoder(const EncoderOptions& options, const nn::Source& from = default_rng());
@@ -63,9 +63,9 @@ struct Encoder {
     return (*this)(EncoderInputs{x, mask});
   }
 
-  /// The output together with the attention weights requested, of every layer unless it chooses.
-  /// Layers that are not chosen take the fast path.
-  /// **Errors**: also a layer that is not there.
+  /// The output together with the requested attention weights, by default of every layer. Layers
+  /// that are not chosen take the fast path.
+  /// **Errors**: also a layer that does not exist.
   EncoderTrace with_weights(const EncoderInputs& inputs,
                             const AttentionRequest& request = {}) const;
 
@@ -78,7 +78,7 @@ struct Encoder {
 
  private:
   EncoderInputs with_bias(const EncoderInputs& inputs) const;
-  /// How many layers are applied, and the one applied in a place of the order.
+  /// The number of applied layers, and the layer at a position of the order.
   index_t depth() const;
   const EncoderLayer& layer_at(index_t step) const;
   EncoderTrace compute(const EncoderInputs& inputs, const AttentionRequest* request) const;

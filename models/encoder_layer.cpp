@@ -93,7 +93,7 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source&
       gradient_checkpoint(options.gradient_checkpoint) {
   if (placement != NormPlacement::kPreFeedForward)
     norm1.emplace(norm_options(options), from["norm1"]);
-  if (window) window_mask(*window);  // throws now what it would in every call
+  if (window) window_mask(*window);  // throws now instead of in every call
   if (options.attention.relative_position) {
     relative_position.emplace(
         nn::RelativePositionOptions{.num_heads = options.nhead,
@@ -122,19 +122,19 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   nn::for_each_parameter(
       *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
       nn::detail::kSkipFrozen);
-  // A copy of the layer, of handles that is, so that the original may change or go.
+  // A copy of the layer's handles, so that the original may change or be destroyed.
   return tessera::gradient_checkpoint(
       [layer = *this, mask = inputs.mask, packed = inputs.packed,
        of_mask](std::span<const Tensor> in) {
         const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1],
                                     packed};
-        const nn::PausedHooks paused;  // backward repeats the forward pass, which had no hooks
+        const nn::PausedHooks paused;  // backward repeats the forward pass without hooks
         return layer.compute(same, {}).output;
       },
       read);
 }
 
-/// The mask with all that the layer adds to it.
+/// The mask with the layer's own additions.
 AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   AttentionMask mask = inputs.mask;
   if (window) mask = mask & window_mask(*window);
@@ -145,7 +145,7 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   return mask;
 }
 
-/// Self-attention of `query`, with `residual`, if there is one, added in the same pass.
+/// Self-attention of `query`, with `residual`, if defined, added in the same pass.
 AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual,
                                      const EncoderInputs& inputs,
                                      const std::optional<AttentionRequest>& request) const {
@@ -163,8 +163,7 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   using nn::hooked;
   const Tensor& x = inputs.x;
   const bool post = placement == NormPlacement::kPost;
-  // Unless dropout or a hook is between a branch and its sum, the branch's last product adds the
-  // residual itself.
+  // The last product of a branch adds the residual itself, unless dropout or a hook comes between.
   const bool separate1 = dropout1.active() || nn::active_hooks > 0;
   const bool separate2 = dropout2.active() || nn::active_hooks > 0;
 

@@ -14,14 +14,13 @@ namespace tessera::models {
 enum class NormPlacement {
   kPost,            // after each sum: Vaswani et al., BERT
   kPre,             // before attention and before the feed-forward network
-  kPreFeedForward,  // only before the latter: ModernBERT's first layer, whose input is a norm's
+  kPreFeedForward,  // only before the feed-forward network: ModernBERT's first layer
 };
 
-/// Options of a layer's parts for which PyTorch has no word. What is absent follows PyTorch's
-/// options.
+/// Options of a layer's norms that PyTorch lacks. Absent options follow PyTorch's.
 struct NormDetails {
   nn::NormKind kind = nn::NormKind::kLayerNorm;
-  std::optional<NormPlacement> placement = {};  // if absent, as norm_first says
+  std::optional<NormPlacement> placement = {};  // if absent, by norm_first
   std::optional<bool> bias = {};                // of layer norms
 };
 
@@ -42,16 +41,16 @@ struct FeedForwardDetails {
   std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
-/// The dropout probabilities of an encoder layer; absent ones are those of EncoderLayerOptions.
+/// The dropout probabilities of an encoder layer; if absent, those of EncoderLayerOptions.
 struct DropoutDetails {
   std::optional<double> attention_weights = {};
   std::optional<double> attention_output = {};
-  std::optional<double> feed_forward = {};  // between its linear layers; BERT has none there
+  std::optional<double> feed_forward = {};  // between its linear layers; 0 in BERT
   std::optional<double> feed_forward_output = {};
 };
 
-/// One layer as data: torch.nn.TransformerEncoderLayer's options, with its defaults except
-/// batch_first, then what other encoders have.
+/// One layer as data: the options of torch.nn.TransformerEncoderLayer, with its defaults except
+/// batch_first, followed by options of other encoders.
 ///
 ///     EncoderLayerOptions bert = {.d_model = 768, .nhead = 12, .dim_feedforward = 3072,
 ///                                 .activation = nn::Activation::kGelu, .layer_norm_eps = 1e-12,
@@ -89,7 +88,7 @@ struct EncoderInputs {
   PackedRows packed = {};  // x is (1, N, D), and positions, if given, (1, N)
 };
 
-/// How many queries and keys attention has: those of packed sequences where they are.
+/// The number of queries and keys of attention: if sequences are packed, those of the padded batch.
 /// **Errors**: fewer than two axes.
 index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first);
 
@@ -102,17 +101,17 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and biases by
 /// distance are added to the mask.
 ///
-/// With `gradient_checkpoint` a tape keeps only the layer's input, not the dozen tensors that its
-/// backward reads, and backward computes the layer once more: a third more time, for memory that
-/// grows by one tensor a layer. No bit changes, with dropout either. It is for calls that return no
-/// weights; see tensor/autograd/gradient_checkpoint.h.
+/// With `gradient_checkpoint` a tape keeps only the layer's input, instead of the dozen tensors
+/// that its backward reads, and backward computes the layer again: a third more time, for memory
+/// that grows by one tensor per layer. The bits stay the same, also with dropout. It applies to
+/// calls that return no weights; see tensor/autograd/gradient_checkpoint.h.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
 /// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
 /// ...; a gated linear1.weight is (2F, D), and a learned bias by distance
 /// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; heads that do not divide d_model; an unknown activation, kind or
-/// placement; inputs or masks that do not fit.
+/// placement; inputs or masks that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
@@ -135,7 +134,7 @@ struct EncoderLayer {
     return (*this)(EncoderInputs{x, mask});
   }
 
-  /// The output together with the layer's attention weights, those requested.
+  /// The output together with the layer's requested attention weights.
   AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 

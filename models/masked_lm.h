@@ -1,4 +1,4 @@
-// A masked language model: it says which tokens stand at hidden places.
+// A masked language model: it predicts the tokens at hidden positions.
 //
 //   const text::MaskedTokens hidden = text::mask_tokens(batch.ids, special, vocabulary_size, rng);
 //   const Tensor places = text::places_of(hidden.labels);
@@ -18,23 +18,23 @@ struct MaskedLmOptions {
   nn::Activation activation = nn::Activation::kGelu;
   bool dense_bias = true;
   bool bias = true;  // of the scores
-  bool tied = true;  // false: the scores have a matrix of their own, not the embedding
+  bool tied = true;  // false: the scores have their own matrix instead of the embedding
 };
 
-/// A score for each token of the vocabulary, at each place:
+/// A score for each token of the vocabulary, at each position:
 ///
 ///     h = LayerNorm(gelu(dense(encode(tokens)))),    scores = h E^T + bias
 ///
-/// E is the embedding of the tokens itself, so that what the two ends learn adds up in one
-/// parameter, which has one name and one gradient. Where embeddings are narrower than the encoder's
-/// vectors, as ALBERT's, dense goes to their width.
+/// E is the embedding of the tokens itself, so the gradients of both uses add up in one parameter
+/// with one name. If embeddings are narrower than the encoder's vectors, as in ALBERT, dense maps
+/// to their width.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, numbers
-/// of tokens of the flattened batch, b T + t: (n, V), which spares the product with the whole
-/// vocabulary where nothing is asked. Parameters are TokenEncoder's, and
+/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, numbers of
+/// tokens of the flattened batch, b T + t: (n, V), which omits the product with the whole
+/// vocabulary for all other tokens. Parameters are TokenEncoder's, and
 /// cls.predictions.transform.dense.weight (E, D), .bias (E),
-/// cls.predictions.transform.LayerNorm.weight, .bias (E), cls.predictions.bias (V), as BERT's, E
-/// being the embeddings' width; BERT's cls.predictions.decoder.weight is
+/// cls.predictions.transform.LayerNorm.weight, .bias (E), cls.predictions.bias (V), as in BERT,
+/// where E is the embeddings' width; BERT's cls.predictions.decoder.weight is
 /// embeddings.word_embeddings.weight, unless they are not tied.
 /// **Errors**: as TokenEncoder; a place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
@@ -57,15 +57,15 @@ struct MaskedLm {
 
   TokenEncoder encode;
   Transform transform;
-  Tensor bias;     // undefined without one
-  Weight decoder;  // (V, E); undefined where the embedding is in its place
+  Tensor bias;     // undefined without bias
+  Weight decoder;  // (V, E); undefined if the embedding is used instead
 
   explicit MaskedLm(const MaskedLmOptions& options, const nn::Source& from = default_rng());
 
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores for vectors that `encode` has encoded, (..., D) -> (..., V).
+  /// The scores for vectors from the output of `encode`, (..., D) -> (..., V).
   Tensor score(const Tensor& encoded) const;
 
   template <class Self, class Visitor>

@@ -1,4 +1,4 @@
-// All of Tessera but pretrained models: models, text, and with them all of nn and tensor.
+// All of Tessera except pretrained models: models, text, nn and tensor.
 #pragma once
 
 #include "models/classifier.h"

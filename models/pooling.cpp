@@ -16,7 +16,7 @@ namespace tessera::models {
 
 namespace {
 
-/// x with `value` in the place of padding.
+/// x with padding replaced by `value`.
 Tensor padded_with(double value, const Tensor& x, const Tokens& tokens) {
   if (!tokens.lengths.defined()) return x;
   const Tensor real = real_tokens(tokens.lengths, x.size(1)).unsqueeze(-1);

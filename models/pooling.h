@@ -1,6 +1,6 @@
-// How the vectors of a sequence's tokens become one.
+// Poolings: functions that make one vector from the vectors of a sequence's tokens.
 //
-// A pooling is a name and a function. One of your own is a constant:
+// A pooling is a name and a function. A new pooling is a constant:
 //
 //   constexpr Pooling kSecond = {"second", [](const Tensor& x, const Tokens& tokens) { ... }};
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace tessera::models {
 
-/// One vector per sequence, only from its real tokens: padding is never read, NaN or not, and
-/// changes no bit.
+/// One vector per sequence, only from its real tokens: padding is never read, even NaN, and does
+/// not change the result.
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
 /// `tokens.lengths`, kWeightedMean positions too; others may read ids and types.
-/// **Errors**: no token; shapes that do not fit; a length that is not from 1 to T.
+/// **Errors**: no token; shapes that do not match; a length outside 1 .. T.
 struct Pooling {
   std::string_view name;
   Tensor (*function)(const Tensor& x, const Tokens& tokens);
@@ -27,11 +27,13 @@ struct Pooling {
   static const Pooling kMean;  // the mean of the tokens' vectors
   static const Pooling kCls;   // the first token's vector: examples must begin with a [CLS]
   static const Pooling kMax;   // the largest element in each column
-  static const Pooling kMeanSqrtLength;  // the tokens' sum over the root of their number
-  static const Pooling kWeightedMean;  // the mean, where the token at position t counts t + 1 times
-  static const Pooling kLast;          // the last real token's vector
+  static const Pooling kMeanSqrtLength;  // the sum of the tokens' vectors over the root of their
+                                         // number
+  static const Pooling kWeightedMean;    // the mean, weighted by t + 1 for the token at position t
+  static const Pooling kLast;            // the last real token's vector
 
-  /// Those above, and one of them by name: sentence-transformers' names. **Errors**: another name.
+  /// The poolings above, and one of them by its name in sentence-transformers. **Errors**: an
+  /// unknown name.
   static std::span<const Pooling> all();
   static const Pooling& named(std::string_view name);
 };

@@ -22,8 +22,8 @@ PackedRows checked_packing(const Tokens& tokens) {
   return packing_of(tokens.lengths, tokens.ids.size(1));
 }
 
-/// RoBERTa's positions, (B, T): the padding token's own number for it, and for each other token
-/// that number plus how many others there are up to this one.
+/// RoBERTa's positions, (B, T): for padding, the padding token's number; for each other token, that
+/// number plus the count of other tokens up to this one.
 Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens) {
   std::vector<index_t> numbers = ids.to_vector<index_t>();
   const auto length = static_cast<std::size_t>(ids.size(-1));

@@ -1,4 +1,4 @@
-// From token numbers to one vector per token: the common part of all models of text.
+// Converts token numbers to one vector per token: the common part of all models of text.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace tessera::models {
 
-/// How positions of tokens enter a model.
+/// The positions of tokens in a model.
 enum class Positions {
   kSinusoidal,  // computed: Vaswani et al., 2017, section 3.5
   kLearned,     // parameters: BERT's
-  kNone,        // not by the embedding: layers have rotary positions or biases by distance
+  kNone,        // not in the embedding: layers have rotary positions or biases by distance
 };
 
 /// The options of TokenEncoder.
@@ -24,34 +24,31 @@ struct TokenEncoderOptions {
   EncoderOptions encoder;
   Positions positions = Positions::kSinusoidal;
   index_t max_tokens = 512;
-  std::optional<index_t> padding_id = {};       // learned positions count all tokens but this one
-  std::optional<index_t> embedding_width = {};  // of the tables, if not the encoder's
+  std::optional<index_t> padding_id = {};       // learned positions skip this token
+  std::optional<index_t> embedding_width = {};  // of the tables, if different from the encoder's
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
   double dropout = 0.1;         // of the embedded tokens
-  bool embedding_norm = false;  // a norm before that dropout, of the last layer's kind
+  bool embedding_norm = false;  // before that dropout, of the last layer's kind
 };
 
-/// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`.
+/// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`. With sinusoidal
+/// positions the embedding starts as N(0, 1 / D), and lookups multiply it by sqrt(D). So it has the
+/// magnitude of the sines and, tied to an output layer, gives scores of variance 1. All other
+/// tables start as N(0, 0.02^2), and so does the embedding without sinusoidal positions. With
+/// `embedding_norm` the sum is normalised before the dropout. With an `embedding_width` tables and
+/// norm have that width, and a linear layer after the dropout maps it to the encoder's.
 ///
-/// With sinusoidal positions the embedding starts as N(0, 1 / D), and lookups multiply it by
-/// sqrt(D). So it is as large as the sines and, tied to an output layer, gives scores of variance
-/// 1. All other tables start as N(0, 0.02^2), and so does the embedding without sinusoidal
-/// positions. With `embedding_norm` the sum is normalised before the dropout. With an
-/// `embedding_width` tables and norm have that width, and a linear layer after the dropout maps it
-/// to the encoder's.
-///
-/// With a `padding_id` p and learned positions, positions that are not given depend on ids: p for
-/// each token p, and p + 1, p + 2, ... for the other tokens. So the table has p + 1 + max_tokens
-/// rows.
+/// With a `padding_id` p and learned positions, the default positions depend on ids: p for each
+/// token p, and p + 1, p + 2, ... for the other tokens. So the table has p + 1 + max_tokens rows.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
-/// Parameters are called embeddings.word_embeddings.weight (V, D),
-/// embeddings.token_type_embeddings.weight (types, D), embeddings.position_embeddings.weight
-/// (P, D), embeddings.LayerNorm.weight and .bias (D) as BERT's, embeddings.projection.weight
-/// (D, width) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as PyTorch's.
-/// **Errors**: sizes below 1; Tokens of other shapes or dtypes; ids, types and positions outside
-/// their tables; more tokens than max_tokens if positions are not given; types without a table of
-/// types; an encoder with batch_first = false; a padding_id outside [0, V), or one without
+/// Parameters: embeddings.word_embeddings.weight (V, D), embeddings.token_type_embeddings.weight
+/// (types, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias
+/// (D) as in BERT, embeddings.projection.weight (D, width) and .bias (D),
+/// encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
+/// **Errors**: sizes below 1; Tokens of different shapes or dtypes; ids, types and positions
+/// outside their tables; more tokens than max_tokens if positions are not given; types without a
+/// table of types; an encoder with batch_first = false; a padding_id outside [0, V), or one without
 /// learned positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
@@ -74,7 +71,7 @@ struct TokenEncoder {
     std::optional<index_t> padding_id;
 
     Embeddings(const TokenEncoderOptions& options, const nn::Source& from);
-    /// The vectors that the encoder reads, (B, T, D), or (1, N, D) of packed tokens.
+    /// The input of the encoder, (B, T, D), or (1, N, D) for packed tokens.
     Tensor operator()(const Tokens& tokens, const PackedRows& packed = {}) const;
 
     template <class Self, class Visitor>
@@ -100,7 +97,7 @@ struct TokenEncoder {
   /// The output before it is unpacked, for layers that compute token by token.
   PackedOutput packed(const Tokens& tokens) const;
 
-  /// The output together with the attention weights requested, of every layer unless it chooses.
+  /// The output together with the requested attention weights, by default of every layer.
   EncoderTrace with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>

@@ -22,7 +22,7 @@ void check_lengths(const char* op, const Tensor& lengths, const Shape& batch) {
   }
 }
 
-/// Numbers of each token, or of each column of tokens.
+/// Checks numbers of each token, or of each column of tokens.
 void check_numbers(const char* op, const char* what, const Tensor& numbers, const Shape& batch) {
   require(
       (numbers.shape() == batch || numbers.shape() == Shape{batch[1]}) && numbers.dtype() == kInt64,

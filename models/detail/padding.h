@@ -3,10 +3,9 @@
 //   const PackedRows packed = packing_of(lengths, x.size(1));
 //   return packed.unpack(token_wise(packed.pack(x)));
 //
-// A batch is packed once, where it enters, and unpacked once, where it leaves. It enters in one of
-// two places: TokenEncoder packs ids, so that embeddings compute no padding, and Encoder packs
-// vectors that come with a mask of lengths. Encoder does not pack inputs twice. Heads call
-// TokenEncoder::packed and unpack only their scores.
+// A batch is packed and unpacked once, at one of two places: TokenEncoder packs ids, so that
+// embeddings compute no padding, and Encoder packs vectors with a mask of lengths. Encoder does not
+// pack inputs twice. Heads call TokenEncoder::packed and unpack only their scores.
 #pragma once
 
 #include "tensor/ops/pack_rows.h"
@@ -14,8 +13,8 @@
 
 namespace tessera::models {
 
-/// The packing of a batch (B, T, ...) if a sequence is shorter than T, else no packing. Undefined
-/// lengths are T each. **Errors**: a length outside 0 .. T.
+/// The packing of a batch (B, T, ...) if a sequence is shorter than T, otherwise no packing. If
+/// lengths are undefined, each is T. **Errors**: a length outside 0 .. T.
 PackedRows packing_of(const Tensor& lengths, index_t tokens);
 
 /// Packs one number per token, (B, T) or (T) -> (1, N). Returns x itself if nothing is packed or x

@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kFineTuningOp = "fine_tuning_groups";
 constexpr std::string_view kLayers = "encoder.layers.";
-/// What is added to tokens or to scores of attention before the first layer has computed.
+/// Added to tokens or to scores of attention before the first layer computes.
 constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias."};
 
-/// The number of the layer that a parameter belongs to; -1: to none.
+/// The number of the layer that a parameter belongs to; -1: none.
 index_t layer_of(std::string_view name) {
   if (!name.starts_with(kLayers)) return -1;
   name.remove_prefix(kLayers.size());

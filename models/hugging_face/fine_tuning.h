@@ -1,10 +1,11 @@
-// Which parameters of a pretrained model learn, and how fast.
+// Selects the parameters of a pretrained model that learn, and their rates.
 //
 //   nn::AdamW optimizer(models::fine_tuning_groups(model, {.lr = 1e-4, .layer_decay = 0.9}));
 //   nn::Trainer trainer(model, optimizer, examples);
 //
 // The lower a layer, the more general its features, and the less it should change: its rate is a
-// fixed share of that of the layer above it. What is new, the head, may learn faster than all.
+// fixed fraction of that of the layer above it. New parts, the head, may learn faster than all
+// layers.
 #pragma once
 
 #include <optional>
@@ -20,20 +21,20 @@ namespace tessera::models {
 /// The options of fine-tuning.
 struct FineTuningOptions {
   double lr = 1e-4;                    // of the highest layer
-  std::optional<double> head_lr = {};  // of what reads the encoder's output; absent: lr
-  double layer_decay = 1;              // a layer's rate divided by that of the layer above it
+  std::optional<double> head_lr = {};  // of the parts that read the encoder's output; absent: lr
+  double layer_decay = 1;              // a layer's rate divided by that of the next higher layer
   double weight_decay = 0.01;          // of matrices; biases and norms have none
   bool fixed_embeddings = false;       // embeddings do not learn
   /// The number of lowest layers that do not learn; unless 0, the embeddings do not learn either.
   index_t fixed_layers = 0;
 };
 
-/// Where a parameter of a model with a TokenEncoder stands, from below: 0 for the embeddings and
-/// what tells the layers positions, i + 1 for layer i, `layers` for the norm after them, and
-/// layers + 1 for what reads the encoder's output.
+/// The level of a parameter of a model with a TokenEncoder: 0 for the embeddings and position
+/// parameters, i + 1 for layer i, `layers` for the norm after them, and layers + 1 for the parts
+/// that read the encoder's output.
 index_t level_of(const std::string& name, index_t layers);
 
-/// The number of layers that these names of parameters tell of.
+/// The number of layers, from the names of parameters.
 index_t layer_count(const std::vector<std::string>& names);
 
 /// The rate of a level:
@@ -45,20 +46,19 @@ index_t layer_count(const std::vector<std::string>& names);
 /// `layers`.
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 
-/// The parameters in groups from the highest level to the lowest, two a level: the matrices, and
-/// what has no weight decay.
+/// The parameters in groups from the highest level to the lowest, two per level: the matrices, and
+/// the parameters without weight decay.
 /// **Errors**: as rate_of.
 std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
                                                 const FineTuningOptions& options);
 
-/// Makes variables of the parameters that are trained and of no others, and groups them for an
-/// optimiser. Fixed parameters get no gradients: if the lowest layers are fixed, backward ends
-/// above them.
+/// Makes only the parameters that are trained variables, and groups them for an optimiser. Fixed
+/// parameters get no gradients: if the lowest layers are fixed, backward ends above them.
 ///
-/// It is for models whose encoder's parameters are called as TokenEncoder's.
-/// **Errors**: as rate_of; nothing is left that learns; a weight to train that nn::freeze() packed.
-/// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark et
-/// al., "ELECTRA", 2020, appendix B, for the decay by layer.
+/// The parameters of the model's encoder must have the names of TokenEncoder's.
+/// **Errors**: as rate_of; no parameter learns; a weight to train that nn::freeze() packed.
+/// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark
+/// et al., "ELECTRA", 2020, appendix B, for the decay by layer.
 template <nn::Module M>
 std::vector<nn::ParameterGroup> fine_tuning_groups(M& model, const FineTuningOptions& options) {
   std::vector<std::string> names;

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kMergeAdapter =
     "; merge the adapter (LoRA) into its model and save that model";
 
-/// Throws if the config is of a model whose weights are not what they seem.
+/// Throws if the config describes weights that must not be used as they are.
 void check_weights_are_plain(const Json& config) {
   if (const auto pruned = config.find("pruned_heads")) {
     const bool has_items = pruned->is_object() || pruned->is_list();
@@ -70,7 +70,7 @@ std::vector<TensorNames> ModelFolder::names_of(const std::string& name) const {
   return all;
 }
 
-/// The name that a tensor really has in the files.
+/// The name of a tensor as the files spell it.
 std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) const {
   for (std::string& spelling : spellings(theirs, family->prefix)) {
     if (files_->shape(spelling) != nullptr) return std::move(spelling);

@@ -1,10 +1,10 @@
-// A model's folder as Hugging Face's libraries write it: config.json and weights.
+// A model's folder in the format of Hugging Face's libraries: config.json and weights.
 //
 //   const ModelFolder folder("all-MiniLM-L6-v2");
 //   const TokenEncoder encode = load_encoder(folder);
 //   Tensor vectors = encode({ids, lengths});                      // (B, T, 384)
 //
-// A model with a head is made of the folder's options, and asks the folder for its parameters:
+// A model with a head is made from the folder's options, and gets its parameters from the folder:
 //
 //   const SequenceClassifierOptions options = {.tokens = folder.options, .classes = 2};
 //   const auto model = load_model<SequenceClassifier>(options, folder);
@@ -28,51 +28,51 @@ struct Family;
 class WeightFiles;
 struct TensorNames;
 
-/// A parameter `from`.* of a model is read as if it were called `to`.*.
+/// A parameter `from`.* of a model is loaded under the name `to`.*.
 struct Rename {
   std::string from;
   std::string to;
 };
 
-/// The name after the first rename that fits it.
+/// The name after the first rename that matches it.
 std::string renamed(const std::string& name, const std::vector<Rename>& renames);
 
-/// A folder with a config.json and weights, of a family that is known. Opening it reads the
-/// config and the list of tensors; their elements are read when they are asked for.
+/// A folder with a config.json and weights of a supported family. Opening it reads the config and
+/// the list of tensors; their elements are read on request.
 ///
 /// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
 /// the rule and the value.
 class ModelFolder {
  public:
-  /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range; adapters
-  /// (LoRA), pruned heads and quantised weights, which are not supported.
+  /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range;
+  /// adapters (LoRA), pruned heads and quantised weights, which are not supported.
   explicit ModelFolder(const std::filesystem::path& folder);
 
   std::filesystem::path path;
   Json config;
   const Family* family;
-  /// The encoder's options. max_tokens is the longest sequence, special tokens included; token_types
-  /// is 0 if the model reads none.
+  /// The encoder's options. max_tokens is the longest sequence, including special tokens;
+  /// token_types is 0 if the model reads none.
   TokenEncoderOptions options;
 
-  /// Whether the files have what our parameter `name` is made of.
+  /// Whether the files have the tensors of our parameter `name`.
   bool has(const std::string& name) const;
   /// The shape of our parameter `name`, if the files have it.
   std::optional<Shape> shape(const std::string& name) const;
-  /// Our parameter `name`, in float32. **Errors**: it is not there, or has not this shape.
+  /// Our parameter `name`, in float32. **Errors**: it does not exist, or has a different shape.
   Tensor weight(const std::string& name, const Shape& shape) const;
-  /// The tensor of the files that our parameter `name` begins with, and its file, for errors.
-  /// **Errors**: it is not there.
+  /// The first tensor of the files in our parameter `name`, and its file, for errors.
+  /// **Errors**: it does not exist.
   std::string place(const std::string& name) const;
   /// A source of the files' tensors, by our names after `renames`. The folder must live until the
   /// model is made. The model shares the tensors; large ones are mapped, not read. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
   nn::Source source(const std::vector<Rename>& renames = {}) const;
-  /// Throws if the files have a layer, or a part of one, that `model` lacks: without it every
-  /// output would be different. The names in `model` are those before `renames`.
+  /// Throws if the files have a layer, or a part of one, that `model` lacks, because every output
+  /// would be wrong. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
-  /// The names that the tensors of our parameter `name` can have in files of the family, whether the
-  /// files have them or not; the likeliest first, by which it is saved. Empty: no model of the family
+  /// The names that the tensors of our parameter `name` can have in files of the family, in these
+  /// files or not; the most likely first, which is used to save it. Empty: no model of the family
   /// has the parameter.
   std::vector<TensorNames> names_of(const std::string& name) const;
 
@@ -92,8 +92,8 @@ class ModelFolder {
 ///
 ///     load_model<SequenceClassifier>(options, folder, {{"classifier", "cls.seq_relationship"}});
 ///
-/// **Errors**: a parameter that the files lack or have in another shape; a layer of the files that
-/// the model leaves out.
+/// **Errors**: a parameter that the files lack or have in a different shape; a layer of the files
+/// that the model lacks.
 template <nn::Module M, class Options>
 M load_model(const Options& options, const ModelFolder& folder,
              const std::vector<Rename>& renames = {}) {
@@ -104,7 +104,7 @@ M load_model(const Options& options, const ModelFolder& folder,
   return model;
 }
 
-/// The folder's encoder with its weights, in evaluation mode. Heads and poolers are left out.
+/// The folder's encoder with its weights, in evaluation mode. Heads and poolers are not loaded.
 TokenEncoder load_encoder(const ModelFolder& folder);
 
 }  // namespace tessera::models

@@ -1,4 +1,4 @@
-// All of Tessera: pretrained models, and with them models, text, nn and tensor.
+// All of Tessera: pretrained models, models, text, nn and tensor.
 #pragma once
 
 #include "models/hugging_face/fine_tuning.h"

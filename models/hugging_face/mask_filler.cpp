@@ -26,7 +26,7 @@ std::vector<std::size_t> places_of(const text::Encoding& encoding, index_t mask)
   return places;
 }
 
-/// The text with `id` at a place. Where other blanks remain they are shown.
+/// The text with `id` at a position. Other remaining blanks are shown.
 std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                    std::size_t place, index_t id, bool others) {
   std::vector<index_t> ids;
@@ -56,8 +56,9 @@ Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std
   return blank;
 }
 
-/// The blanks of one text, whose tokens' vectors are `encoded`, (T, D). A few at a time: each blank
-/// has a score for each token of the vocabulary. The text has this number in errors.
+/// The blanks of one text, given `encoded`, its tokens' vectors, (T, D). Computes a few at a time,
+/// because each blank has a score for each token of the vocabulary. Errors name the text by
+/// `number`.
 std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding, index_t number,
                              std::span<const std::size_t> places, const Tensor& encoded,
                              const FillingOptions& options) {
@@ -94,7 +95,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::stri
   require(options.count >= 1, kMaskFillerOp, "count must be at least 1, got ", options.count);
   const index_t mask_id = reader.tokenizer->id(mask());
   text::EncodeOptions encode = reader.encode_options(options.task);
-  encode.special_in_text = true;  // a blank is one
+  encode.special_in_text = true;  // a blank is such a token
   const auto encodings = reader.tokenizer->encode_all(texts, encode);
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {

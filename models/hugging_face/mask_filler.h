@@ -1,4 +1,4 @@
-// Words for the blanks in texts, by a pretrained model.
+// Fills blanks in texts with words, by a pretrained model.
 //
 //   const models::MaskFiller model = models::load_mask_filler("bert-base-uncased");
 //   const std::vector<std::string> texts = {"The capital of France is " + model.mask() + "."};
@@ -20,14 +20,14 @@ namespace tessera::models {
 struct Filling {
   index_t id;
   std::string token;  // as text
-  std::string text;   // the whole text with it, as the tokenizer decodes it
+  std::string text;   // the whole text with the token, as decoded by the tokenizer
   double score;       // the probability among all tokens of the vocabulary
 };
 
 /// The fillings of one blank.
 struct Blank {
-  text::Span bytes;               // of the mask, in the text given
-  std::vector<Filling> fillings;  // the likeliest first
+  text::Span bytes;               // of the mask, in the given text
+  std::vector<Filling> fillings;  // the most likely first
 };
 
 /// The options of MaskFiller.
@@ -45,7 +45,7 @@ struct MaskFiller {
   std::string mask() const;
 
   /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a
-  /// blank, or with one beyond the most tokens that the model reads.
+  /// blank, or with one beyond the model's maximum length.
   std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -24,7 +24,7 @@ void check(const AnsweringOptions& options) {
   require(options.stride >= 0, kAnswererOp, "stride must be at least 0, got ", options.stride);
 }
 
-/// A question with all of its context, a part in each window.
+/// Splits a question with its context into windows, each with a part of the context.
 std::vector<text::Encoding> windows_of(const Question& question, const std::string& name,
                                        const TextReader& reader, const AnsweringOptions& options) {
   const text::Tokenizer& tokenizer = *reader.tokenizer;
@@ -48,7 +48,7 @@ std::vector<text::Encoding> windows_of(const Question& question, const std::stri
   return tokenizer.encode_pair_windows(question.question, question.context, encode);
 }
 
-/// The best spans of a window whose tokens' two scores stand side by side in `scores`.
+/// The best spans of a window, given two scores per token in `scores`.
 WindowAnswers answers_in(const text::Encoding& window, std::span<const float> scores,
                          const AnswerSpanOptions& options) {
   std::vector<float> start;
@@ -62,7 +62,7 @@ WindowAnswers answers_in(const text::Encoding& window, std::span<const float> sc
   return find_answers(start, end, in_context, options);
 }
 
-/// The answers to one question, from those of its windows.
+/// Collects the answers to one question from its windows.
 class Collected {
  public:
   explicit Collected(const std::string& context) : context_(context) {}
@@ -75,7 +75,7 @@ class Collected {
     }
   }
 
-  /// The best, each part of the context once.
+  /// The best answers; no part of the context occurs twice.
   std::vector<Answer> best(const AnsweringOptions& options) {
     if (options.may_be_none) answers_.push_back({"", null_score_, {}});
     std::ranges::stable_sort(answers_,

@@ -1,4 +1,4 @@
-// The part of a text that answers a question, by a pretrained model.
+// Finds the part of a text that answers a question, by a pretrained model.
 //
 //   const models::QuestionAnswerer model = models::load_question_answerer("squad");
 //   const std::vector<models::Question> questions = {
@@ -25,34 +25,35 @@ struct Question {
 
 /// A part of the context that answers a question.
 struct Answer {
-  std::string text;  // of the context; empty: there is no answer
+  std::string text;  // of the context; empty: no answer
   double score;
   text::Span bytes;  // of the context
 };
 
 /// The options of QuestionAnswerer.
 struct AnsweringOptions {
-  index_t count = 1;         // of answers to each question
+  index_t count = 1;         // of answers per question
   index_t max_tokens = 15;   // of an answer
-  bool may_be_none = false;  // "there is no answer" is one of the answers
-  index_t window = 384;      // in tokens, if the model reads as many
+  bool may_be_none = false;  // whether "there is no answer" is a possible answer
+  index_t window = 384;      // in tokens, if the model's maximum allows it
   index_t stride = 128;      // the tokens that neighbouring windows share, at most half a window
   TaskOptions task = {};
 };
 
-/// A token classifier with two scores, where an answer begins and where it ends, and its tokenizer.
+/// A token classifier with two scores, for the first and the last token of an answer, and its
+/// tokenizer.
 struct QuestionAnswerer {
   TextReader reader;
   TokenClassifier model;
 
   /// The answers to each question, the best first. A long context is read in windows; each gives
-  /// its best spans of tokens, widened to whole words. Fewer answers than options.count are there
-  /// where a context has fewer; none where it has no token.
+  /// its best spans of tokens, widened to whole words. There are fewer answers than options.count
+  /// if a context has fewer, and none if it has no token.
   /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;
 
-  /// The windows in which it reads a question with its context. **Errors**: as above.
+  /// The windows in which a question is read with its context. **Errors**: as above.
   std::vector<text::Encoding> windows(const Question& question,
                                       const AnsweringOptions& options = {}) const;
 };

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The changes that give a config these labels; none if it has them.
+/// The changes that give a config these labels; empty if it has them.
 JsonMembers label_changes(const Json& config, const std::vector<std::string>& labels,
                           const Tensor& classifier) {
   require(classifier.size(0) == std::ssize(labels), kSaveFolderOp, "number of labels must be ",
@@ -49,8 +49,8 @@ JsonMembers label_changes(const Json& config, const std::vector<std::string>& la
   return changes;
 }
 
-/// The problem_type that makes transformers' text classification score so, where the config's does
-/// not: for a new head it is that of another model. A cross-encoder has a key of its own.
+/// Adds the problem_type of the task's scoring for transformers, if the config has a different one:
+/// for a new head the config's belongs to another model. A cross-encoder has its own key.
 void add_scoring(const Json& config, const TextClassifier& task, JsonMembers& changes) {
   const auto read = task.is_cross_encoder ? pair_scoring : text_scoring;
   if (read(config, std::ssize(task.labels)) == task.scoring) return;
@@ -81,7 +81,7 @@ void finish(NewFolder& folder, const SaveOptions& options) {
   }
 }
 
-/// A folder of one model of a family.
+/// Writes a folder with one model of a family.
 void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
           const SaveOptions& options) {
   NewFolder folder(to, options.overwrite);
@@ -89,7 +89,7 @@ void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
   finish(folder, options);
 }
 
-/// Only the encoder, with the folder's pooler, which other models of the family may read.
+/// Only the encoder, with the folder's pooler, which other models of the family may use.
 SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
   SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
   for (const char* name : {"pooler.dense.weight", "pooler.dense.bias"}) {
@@ -152,7 +152,7 @@ namespace {
 /// modules.json, row by row.
 class ModuleList {
  public:
-  /// The name of the next module's folder, unless `path` says another.
+  /// The name of the next module's folder, unless `path` gives one.
   std::string add(const std::string& kind, const std::string& path) {
     rows_.add(JsonObject(kObjectInLine)
                   .add("idx", count_)
@@ -172,7 +172,7 @@ class ModuleList {
   index_t count_ = 0;
 };
 
-/// The encoder with its pooling, or the table, and the tokenizer. Returns the folder that has them.
+/// Writes the encoder with its pooling, or the table, and the tokenizer. Returns their folder.
 fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
                      ModuleList& modules) {
   if (const auto* const encoder = std::get_if<TokenEncoder>(&model.words)) {

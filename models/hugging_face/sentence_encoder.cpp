@@ -31,7 +31,7 @@ bool is_python_space(char32_t code) {
 std::string cleaned(std::string_view text, bool lower_case) {
   if (text::find_invalid_utf8(text) != std::string_view::npos) return std::string(text);
   std::size_t begin = 0;
-  std::size_t end = 0;  // after the last character that is no space
+  std::size_t end = 0;  // after the last character that is not a space
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = text::utf8_size(text[at]);
@@ -56,7 +56,7 @@ namespace {
 
 constexpr const char* kSentenceEncoderOp = "SentenceEncoder";
 
-/// The prompt to put in front: what is given, else the folder's default.
+/// The prompt to prepend: the given one, else the folder's default.
 std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& options) {
   if (options.prompt) return *options.prompt;
   const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
@@ -72,7 +72,7 @@ std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& o
        printable(*name));
 }
 
-/// `options` with the first of these prompts that the folder has, if they name none.
+/// `options` with the first of these prompts that the folder has, if `options` has no prompt.
 SentenceOptions with_prompt(const SentenceSettings& settings, SentenceOptions options,
                             std::initializer_list<const char*> names) {
   if (options.prompt || options.prompt_name) return options;
@@ -92,7 +92,7 @@ void require_finite_rows(const Tensor& y, const TextName& name) {
   }
 }
 
-/// One vector per row of tokens, of as many columns as the pooling makes.
+/// One vector per row of tokens, with as many columns as the pooling gives.
 Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt) {
   const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
   const Tensor x = encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
@@ -104,7 +104,7 @@ Tensor pooled_texts(const SentenceEncoder& model, const std::vector<text::Encodi
                     index_t prompt, const TaskOptions& options) {
   Tensor result;
   float* rows = nullptr;
-  std::once_flag is_made;  // by the first row, whose width is that of all
+  std::once_flag is_made;  // by the first row; all rows have its width
   model.reader.each_row(
       encodings, options,
       [&](const Tokens& tokens) { return pooled(model, tokens, prompt).to(kFloat32); },
@@ -138,8 +138,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
       reader.tokenizer->encode_all(given, reader.encode_options(options.task));
   if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
 
-  // Static embeddings can give a text without tokens, which no batch accepts. Such a text is encoded
-  // as token 0, and its vector is set to 0 afterwards.
+  // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
+  // encoded as token 0, and its vector is set to 0 afterwards.
   std::vector<index_t> empty;
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     if (!encodings[i].ids.empty()) continue;
@@ -153,7 +153,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   y = apply_modules(modules, std::move(y));
   if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
   if (options.normalize) y = Normalize{}(y);
-  if (!modules.empty()) {  // else pooled_texts has checked the rows
+  if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
     with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });
   }
   return y;
@@ -190,7 +190,8 @@ index_t SentenceEncoder::prompt_tokens(const SentenceOptions& options) const {
 
 namespace {
 
-/// What could fail comes before the braces: GCC 12 frees members twice where a later one throws.
+/// Values that may throw are computed before the braces: GCC 12 frees members twice if a later one
+/// throws.
 SentenceEncoder static_encoder(const ModuleRow& row, SentenceFiles files) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
@@ -237,7 +238,7 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
     model.pooling = read_pooling(rows[1].folder, model.width);
     next = 2;
   }
-  model.reader.folder = folder;  // with all modules, not only the encoder's own
+  model.reader.folder = folder;  // contains all modules, not only the encoder
   if (pooling) model.pooling.modes = {*pooling};
   model.width *= std::ssize(model.pooling.modes);
   for (std::size_t i = next; i < rows.size(); ++i) {

@@ -1,4 +1,4 @@
-// Sentences to vectors, by a folder of sentence-transformers as it is.
+// Converts sentences to vectors, with a folder of sentence-transformers.
 //
 //   const auto model = models::load_sentence_encoder("all-MiniLM-L6-v2");
 //   const Tensor e = model.encode(lines);                              // (lines, 384)
@@ -24,27 +24,28 @@ namespace tessera::models {
 /// The settings in the JSON files of a folder, except its modules.
 struct SentenceSettings {
   bool lower_case = false;                          // before the tokenizer
-  std::map<std::string, std::string> prompts = {};  // texts to put in front, by their names
+  std::map<std::string, std::string> prompts = {};  // texts to prepend, by their names
   std::optional<std::string> default_prompt = {};   // the prompt's name if a call gives none
   Similarity similarity = Similarity::kCosine;
 };
 
-/// A text as a tokenizer of sentences reads it: without the white space at its ends, as by Python's
-/// str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned unchanged.
+/// A text prepared for the tokenizer of sentences: without the white space at its ends, as by
+/// Python's str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned
+/// unchanged.
 std::string cleaned(std::string_view text, bool lower_case);
 
 /// The options of SentenceEncoder.
 struct SentenceOptions {
-  std::optional<std::string> prompt = {};       // put in front of each text
-  std::optional<std::string> prompt_name = {};  // or the one that the folder has by this name
-  index_t truncate = 0;                         // only the first so many columns; 0: all
-  bool normalize = false;                       // to length 1 at the end, whatever the folder does
+  std::optional<std::string> prompt = {};       // prepended to each text
+  std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
+  index_t truncate = 0;                         // the number of leading columns to keep; 0: all
+  bool normalize = false;                       // scale to length 1 at the end, for any folder
   TaskOptions task = {};
 };
 
 /// An encoder of sentences: a reader, vectors of tokens, a pooling, and modules.
 ///
-/// A sentence's embedding has the same bits by itself and among others, with any batch size and number
+/// A sentence's embedding has the same bits by itself and in a batch, for any batch size and number
 /// of threads.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
@@ -55,51 +56,51 @@ struct SentenceEncoder {
   SentenceSettings settings;
   index_t width;  // of an embedding
 
-  /// The embeddings of tokens, with gradients if a tape is active. The first `prompt` tokens of each
-  /// row are a prompt: see SentencePooling.
+  /// The embeddings of tokens, with gradients if a tape is active. The first `prompt` tokens of
+  /// each row are a prompt: see SentencePooling.
   ///
   /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as TokenEncoder and the pooling.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
-  /// to reader.max_length tokens. A prompt that is not given is the folder's default, if it has
-  /// one. The first call packs the weights, which are then in memory twice; freeze() leaves them
+  /// to reader.max_length tokens. If no prompt is given, the folder's default is used, if it has
+  /// one. The first call packs the weights, which are then in memory twice; after freeze() they are
   /// there once.
   ///
-  /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are zeros
-  /// before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
+  /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are
+  /// zeros before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
   /// max_length or batch_size out of range; an embedding that is not finite: std::runtime_error
   /// that names the weight, or NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
-  /// The same with the prompt that the folder has for a question ("query") or for what is searched
-  /// ("document", "passage" or "corpus"), where it has one and options name none.
+  /// The same with the folder's prompt for a question ("query") or for searched texts ("document",
+  /// "passage" or "corpus"), if it has one and `options` has no prompt.
   Tensor encode_queries(const std::vector<std::string>& texts,
                         const SentenceOptions& options = {}) const;
   Tensor encode_documents(const std::vector<std::string>& texts,
                           const SentenceOptions& options = {}) const;
 
-  /// The options with which encode_documents encodes.
+  /// The options that encode_documents uses.
   SentenceOptions for_documents(const SentenceOptions& options) const;
-  /// The tokens that encode reads of a text, those of the prompt among them. **Errors**: as encode.
+  /// The tokens that encode reads for a text, including those of the prompt. **Errors**: as encode.
   text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
 
-  /// How many of those tokens are the prompt's and are left out of the embedding.
+  /// The number of tokens of the prompt that are not included in the embedding.
   index_t prompt_tokens(const SentenceOptions& options = {}) const;
 
-  /// How alike embeddings are, as the folder has it. **Shapes**: (N, D), (M, D) -> (N, M).
+  /// The folder's similarity of embeddings. **Shapes**: (N, D), (M, D) -> (N, M).
   Tensor similarity(const Tensor& a, const Tensor& b) const {
     return models::similarity(settings.similarity, a, b);
   }
 };
 
-/// nn::freeze of everything that `encode` computes with, for inference only, as freeze in task.h.
+/// nn::freeze for all weights that `encode` uses, only for inference, as freeze in task.h.
 void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
 
-/// Reads a folder with modules.json, or the folder of an encoder only, which gets mean pooling.
+/// Reads a folder with modules.json, or the folder of only an encoder, which gets mean pooling.
 /// `pooling`, if given, replaces the folder's.
-/// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value; a
-/// module that is not known; a pooling for static embeddings.
+/// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value;
+/// an unknown module; a pooling for static embeddings.
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
                                       const std::optional<Pooling>& pooling = {});
 

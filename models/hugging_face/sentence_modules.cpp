@@ -43,7 +43,7 @@ Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x) {
 
 namespace {
 
-/// A row's distances from all rows of b, (M).
+/// The distances between a row and all rows of b, (M).
 Tensor distances(Similarity kind, const Tensor& row, const Tensor& b) {
   const Tensor difference = b - row;
   return kind == Similarity::kEuclidean ? norm(difference, {1}) : sum(abs(difference), {1});

@@ -12,11 +12,11 @@
 
 namespace tessera::models {
 
-/// One vector per sentence: the vectors of the modes, one after the other.
+/// One vector per sentence: the concatenated vectors of the modes.
 ///
 /// **Shapes**: x (B, T, D) -> (B, modes D). Without `include_prompt` the first `prompt` tokens of
-/// each row do not count, though positions count from the row's begin; a row that has no others
-/// gives zeros.
+/// each row are ignored, but positions still count from the beginning of the row; a row without
+/// other tokens gives zeros.
 /// **Source**: sentence_transformers.models.Pooling.
 struct SentencePooling {
   std::vector<Pooling> modes = {Pooling::kMean};
@@ -46,9 +46,9 @@ Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x);
 /// The similarity of two embeddings: larger is more similar.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
-/// The cosine of the angle, the dot product, or minus the distance |a - b|_2 or |a - b|_1. A zero vector
-/// has the cosine 0 to every vector.
-/// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: other shapes; widths that differ.
+/// The cosine of the angle, the dot product, or minus the distance |a - b|_2 or |a - b|_1. A zero
+/// vector has the cosine 0 to every vector.
+/// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: different shapes; widths that differ.
 Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
 
 }  // namespace tessera::models

@@ -46,14 +46,15 @@ std::vector<index_t> longest_first(Encodings encodings) {
   return order;
 }
 
-/// No batch has more tokens, unless it is one encoding: beyond it a batch gains nothing but memory.
+/// The largest batch in tokens, unless it is one encoding: larger batches need memory without being
+/// faster.
 constexpr index_t kMostTokens = 256;
-/// The fewest encodings in a batch, unless options ask for fewer: each batch reads all weights.
+/// The smallest batch in encodings, unless options request fewer: each batch reads all weights.
 constexpr index_t kFewEncodings = 8;
 /// With this many batches per thread the threads end at about the same time.
 constexpr index_t kBatchesPerThread = 4;
 
-/// The order in pieces, each a batch.
+/// The order divided into batches.
 std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const index_t> order,
                                           index_t batch_size) {
   const index_t shared = std::ssize(order) / (kBatchesPerThread * thread_count());
@@ -70,7 +71,7 @@ std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const i
   return batches;
 }
 
-/// One list of each chosen encoding as rows, (B, T), filled up with `pad`.
+/// One list of each chosen encoding as rows, (B, T), padded with `pad`.
 Tensor padded_rows(Encodings encodings, std::span<const index_t> chosen, index_t longest,
                    Numbers text::Encoding::*list, index_t pad) {
   Tensor result = Tensor::empty({std::ssize(chosen), longest}, kInt64);
@@ -83,7 +84,7 @@ Tensor padded_rows(Encodings encodings, std::span<const index_t> chosen, index_t
   return result;
 }
 
-/// The chosen encodings, the first of which is the longest.
+/// The chosen encodings; the first one is the longest.
 Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen, const TextReader& reader) {
   const auto encoding = [&](index_t i) -> const text::Encoding& {
     return encodings[static_cast<std::size_t>(i)];
@@ -139,7 +140,7 @@ void TextReader::for_each_batch(
   const auto batches = cut(encodings, order, options.batch_size);
   std::mutex mutex;
   std::exception_ptr error;
-  std::atomic<index_t> failed = std::ssize(batches);  // the first batch with an error, so far
+  std::atomic<index_t> failed = std::ssize(batches);  // the first batch with an error so far
   index_t done = 0;
   const auto batch = [&](index_t number, index_t) {
     if (number > failed) return;
@@ -160,7 +161,7 @@ void TextReader::for_each_batch(
     }
   };
   const ProfileScope scope("batches");
-  // Hooks belong to this thread, which then computes all batches.
+  // Hooks belong to this thread, which therefore computes all batches.
   const index_t workers = nn::active_hooks > 0 ? 1 : thread_count();
   kernels::parallel_tasks(std::ssize(batches), std::min<index_t>(std::ssize(batches), workers),
                           batch);
@@ -215,7 +216,7 @@ TextReader load_reader(const ModelFolder& folder, index_t max_length) {
   const index_t limit = max_length > 0 ? max_length : settings.max_length;
   const index_t most = folder.options.max_tokens;
   reader.max_length = limit > 0 ? std::min(limit, most) : most;
-  // A table of one row is added to every token, whatever types a tokenizer gives.
+  // With one row, the table adds the same vector to every token, for any types of the tokenizer.
   reader.feeds_types = settings.feeds_types && folder.options.token_types > 1;
   return reader;
 }

@@ -1,4 +1,5 @@
-// How pretrained models read texts: as tokens, in batches of similar lengths, on all threads.
+// The reading of texts by pretrained models: as tokens, in batches of similar lengths, on all
+// threads.
 //
 //   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
 //   reader.each_row(encodings, options,
@@ -20,10 +21,10 @@
 
 namespace tessera::models {
 
-/// The name that errors give to text `number`, such as "lines.txt: line 4".
+/// The name of text `number` in errors, such as "lines.txt: line 4".
 using TextName = std::function<std::string(index_t number)>;
 
-/// A model's output is NaN or infinite, though its weights are not.
+/// A model's output is NaN or infinite, although its weights are not.
 class NotFinite : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -32,51 +33,52 @@ class NotFinite : public std::runtime_error {
 /// `name(number)`; without a name, "text 3".
 std::string text_name(const TextName& name, index_t number);
 
-/// Throws NotFinite, naming the text, unless all of a model's outputs for this text are finite.
+/// Throws NotFinite, naming the text, if a model's output for this text is not finite.
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// The options of a call on texts.
 struct TaskOptions {
-  index_t max_length = 0;       // in tokens: longer texts are cut; 0: the most that the model reads
-  index_t batch_size = 32;      // of texts computed together, at most; changes no bit
-  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
+  index_t max_length = 0;       // in tokens: longer texts are cut; 0: the model's maximum
+  index_t batch_size = 32;      // the largest number of texts computed together
+  bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
   std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
-  TextName name = {};  // what errors call a text; empty: "text 3"
+  TextName name = {};  // the name of a text in errors; empty: "text 3"
 };
 
-/// **Errors**: a max_length below 0, or above `most`, the tokens that a model reads (0: any number).
+/// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).
 void require_max_length(const char* op, index_t max_length, index_t most);
 
-/// A tokenizer and what its model can read.
+/// A tokenizer and the limits of its model.
 struct TextReader {
   std::shared_ptr<const text::Tokenizer> tokenizer = {};
-  index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
+  index_t max_length = 0;   // in tokens, including special ones; 0: no limit
   bool feeds_types = true;  // token types are passed to the model, unless all are 0
   bool adds_special = true;
-  std::filesystem::path folder = {};  // of the model; empty: it was not loaded from a folder
+  std::filesystem::path folder = {};  // of the model; empty: not from a folder
 
-  /// How texts are encoded for a call. **Errors**: a max_length below 0, or above the model's.
+  /// The options to encode texts for a call. **Errors**: a max_length below 0, or above the
+  /// model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
   /// One encoding as a batch of one text. **Shapes**: (1, T).
   Tokens tokens(const text::Encoding& encoding) const;
 
-  /// Cuts the encodings into batches, the longest first and similar lengths together, so that
-  /// little is padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the indices
-  /// of its encodings.
+  /// Divides the encodings into batches, the longest first and similar lengths together, so that
+  /// there is little padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the
+  /// indices of its encodings.
   ///
-  /// Several threads call `body` at once, each with a batch of its own. Inside `body` every op runs
-  /// in the calling thread, and no tape records. So `body` must write only to results of its chosen
-  /// encodings. The batch of an encoding changes no bit of the model's output.
+  /// Several threads call `body` at once, each with its own batch. Inside `body` every op runs in
+  /// the calling thread, and no tape records. So `body` must write only to results of its chosen
+  /// encodings. The bits of the model's output for an encoding do not depend on its batch.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
   /// for which `body` throws. If that is NotFinite and a weight in the folder is not finite, a
-  /// std::runtime_error that names the weight replaces it.
+  /// std::runtime_error that names the weight is thrown instead.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
 
-  /// Calls `use(text, row)` for each encoding: its index, and its row of `model(tokens)`,
+  /// Calls `use(text, row)` for each encoding, with its index and its row of `model(tokens)`,
   /// flattened. **Errors**: as for_each_batch; NotFinite: an output that is not finite.
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
@@ -89,7 +91,7 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
                                                     index_t rows, const std::string& table);
 
 /// The tokenizer in a model's folder. Its limit is `max_length` or, if that is 0, the tokenizer's,
-/// but at most the model's.
+/// but never more than the model's.
 TextReader load_reader(const ModelFolder& folder, index_t max_length = 0);
 
 /// The result of the loaders of tasks: a reader of texts and a model.
@@ -99,14 +101,14 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
-/// `options`; if the format is kInt8 and no `keep` is given, with a `keep` that accepts all
-/// weights outside the layers, such as a head's or a pooler's.
+/// `options`; if the format is kInt8 and `keep` is empty, with a `keep` that accepts all weights
+/// outside the layers, such as a head's or a pooler's.
 nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
 
-/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller,
-/// for inference only. Weights are packed one by one, each is held once, and the file's pages are
-/// released; tables of embeddings stay mapped. With kExact no bit of any result changes; with kInt8
-/// and no `keep`, only weights of layers are rounded.
+/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller, only for
+/// inference. Weights are packed one by one, each is held once, and the file's pages are released;
+/// tables of embeddings stay mapped. With kExact results keep their bits; with kInt8 and without
+/// `keep`, only weights of layers are rounded.
 template <TaskModel Task>
 void freeze(Task& task, const nn::FreezeOptions& options = {}) {
   nn::freeze(task.model, with_kept_heads(options));

@@ -15,7 +15,7 @@ namespace {
 
 using Encodings = std::span<const text::Encoding>;
 
-/// For orders that put NaN last.
+/// For orders with NaN last.
 double rank_of(double score) {
   return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
 }

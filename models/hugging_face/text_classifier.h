@@ -1,9 +1,9 @@
-// Classes of texts and of pairs of texts, by a pretrained model.
+// Classifies texts and pairs of texts, by a pretrained model.
 //
 //   const models::TextClassifier model = models::load_text_classifier("sst2");
 //   const std::vector<std::string> texts = {"I love it.", "What a mess."};
 //   const auto results = model(texts);
-//   results[0][0].label;       // "POSITIVE", the likeliest class first
+//   results[0][0].label;       // "POSITIVE", the most likely class first
 //   results[0][0].score;
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace tessera::models {
 
-/// The function that is applied to the scores of one text.
+/// The function applied to the scores of a text.
 enum class Scoring {
   kNone,     // the scores are the result: regression, and rerankers
-  kSigmoid,  // each class is judged separately: any number of them can apply
+  kSigmoid,  // each class separately: any number of them can apply
   kSoftmax,  // exactly one class applies
 };
 
@@ -37,19 +37,18 @@ struct RankedText {
   double score;
 };
 
-/// A sequence classifier with its tokenizer and the names of its classes.
-///
-/// A cross-encoder is one that reads a query and a text as a pair. Its score says how well the text
-/// answers the query.
+/// A sequence classifier with its tokenizer and the names of its classes. A cross-encoder is a
+/// classifier that reads a query and a text as a pair. Its score says how well the text answers the
+/// query.
 struct TextClassifier {
   TextReader reader;
   SequenceClassifier model;
   std::vector<std::string> labels;
   Scoring scoring;                // of the output: softmax, sigmoid or none
-  bool is_cross_encoder = false;  // folders store the scoring as sentence-transformers does
+  bool is_cross_encoder = false;  // stored in folders as by sentence-transformers
 
-  /// All classes of each text, that of the highest score first; of equal ones the one of the lower
-  /// number. A text has the same bits by itself and among others.
+  /// All classes of each text, the highest score first; of equal scores the lower number first. A
+  /// text has the same bits by itself and in a batch.
   /// **Errors**: as Tokenizer::encode.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
@@ -60,8 +59,8 @@ struct TextClassifier {
   /// The scores of the model, before the scoring. **Shapes**: -> (texts, C).
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 
-  /// A score for each label of each pair. **Shapes**: -> (pairs, C). **Errors**: as
-  /// Tokenizer::encode_pair.
+  /// A score for each label of each pair. **Shapes**: -> (pairs, C).
+  /// **Errors**: as Tokenizer::encode_pair.
   Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
   /// A score for each text with the query. **Shapes**: -> (texts). **Errors**: as above; a model
   /// with several labels.
@@ -79,10 +78,10 @@ std::vector<RankedText> best_first(const Tensor& scores);
 /// the rule and the value.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
-/// The folder's encoder with a new classifier for these labels, to be trained, in training mode.
-/// The dense layer before it, as BERT's pooler, is the folder's where it has one. The scoring says
-/// what is learned: one of several classes, any number of them (kSigmoid), or numbers (kNone).
-/// **Errors**: as load_text_classifier; std::invalid_argument: no label, or one twice.
+/// The folder's encoder with a new classifier for these labels, in training mode. The dense layer
+/// before it, such as BERT's pooler, is the folder's if it has one. The scoring selects the
+/// targets: one of several classes, any number of them (kSigmoid), or numbers (kNone).
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal ones.
 TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,
                                     Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());

@@ -10,7 +10,7 @@ namespace tessera::models {
 
 namespace {
 
-/// The tokens of a text itself with their scores, of which each has `labels`.
+/// The tokens of a text without those of the layout, with `labels` scores each.
 std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const std::string& text,
                                        const text::Encoding& encoding,
                                        std::span<const float> scores, std::size_t labels) {

@@ -1,4 +1,4 @@
-// Names, places and other parts of texts, by a pretrained model.
+// Finds names, places and other parts of texts, by a pretrained model.
 //
 //   const models::TokenTagger model = models::load_token_tagger("bert-base-NER");
 //   const std::vector<std::string> texts = {"Ada Lovelace lived in London."};
@@ -18,7 +18,7 @@
 
 namespace tessera::models {
 
-/// How tokens become tags. The rules are those of transformers' token classification.
+/// The conversion of tokens to tags, by the rules of transformers' token classification.
 enum class TagGrouping {
   kNone,     // each token has its best label
   kSimple,   // the same, and adjacent tokens of one kind form a group
@@ -30,7 +30,7 @@ enum class TagGrouping {
 /// The grouping called "none", "simple", "first", "average" or "max". **Errors**: any other name.
 TagGrouping tag_grouping(std::string_view name);
 
-/// A part of a text and what it is.
+/// A part of a text and its label.
 struct Tag {
   std::string label;  // "B-PER" of a token, "PER" of a group
   double score;
@@ -43,7 +43,7 @@ struct TokenTagger {
   TokenClassifier model;
   std::vector<std::string> labels;
 
-  /// The tags of each text, in its order, without "O". Spans are in bytes of the text given.
+  /// The tags of each text, in order, without "O". Spans are in bytes of the given text.
   /// **Errors**: as Tokenizer::encode.
   std::vector<std::vector<Tag>> operator()(std::span<const std::string> texts,
                                            TagGrouping grouping = TagGrouping::kSimple,
@@ -53,8 +53,8 @@ struct TokenTagger {
 /// The token classifier in a folder. **Errors**: as load_text_classifier.
 TokenTagger load_token_tagger(const std::filesystem::path& folder);
 
-/// The folder's encoder with a new classifier for these labels, to be trained, in training mode.
-/// **Errors**: as load_text_classifier; std::invalid_argument: no label, or one twice.
+/// The folder's encoder with a new classifier for these labels, in training mode.
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal ones.
 TokenTagger make_token_tagger(const std::filesystem::path& folder, std::vector<std::string> labels,
                               Rng& rng = default_rng());
 

@@ -19,7 +19,7 @@ void note(int signal) {
 InterruptScope::InterruptScope() {
   if (scopes++ == 0) noted = 0;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    // A terminal that closes sends SIGHUP more than once.
+    // A closing terminal sends SIGHUP more than once.
     const int reset = kSignals[i] == SIGHUP ? 0 : static_cast<int>(SA_RESETHAND);
     struct sigaction action = {};
     action.sa_handler = note;

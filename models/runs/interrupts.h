@@ -1,4 +1,4 @@
-// The signals that stop a training, which saves first.
+// The signals that stop a training after it has saved.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,9 @@
 
 namespace tessera::runs {
 
-/// While one is in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM kills. A
-/// signal that is ignored stays ignored, as SIGHUP under nohup and SIGINT in a script's `program &`.
+/// While in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM ends the
+/// process. An ignored signal stays ignored, such as SIGHUP under nohup and SIGINT in a script's
+/// `program &`.
 class InterruptScope {
  public:
   InterruptScope();

@@ -19,11 +19,11 @@ namespace tessera::runs {
 namespace {
 
 constexpr double kSecondsBetweenReports = 5;
-constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less
+constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less time
 
-/// The lines of a log up to the one of `step`; nothing if it has not our header. One without the
-/// last columns, as older versions wrote it, gets them empty. A last line without an end was not
-/// written to its end.
+/// The lines of a log up to that of `step`; nothing if its header is different. If the last columns
+/// are missing, as in older versions, they are added empty. A last line without a line end is
+/// incomplete and removed.
 std::string kept_lines(std::istream& log, index_t step) {
   std::string kept, more;
   for (std::string line; std::getline(log, line) && !log.eof();) {
@@ -42,7 +42,7 @@ std::string kept_lines(std::istream& log, index_t step) {
   return kept;
 }
 
-/// The same of a file; nothing if there is none.
+/// The same for a file; nothing if it does not exist.
 std::string kept_log(const std::filesystem::path& path, index_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
@@ -56,7 +56,7 @@ nn::Communicator& processes_of(const nn::Trainer& trainer) {
   return processes != nullptr ? *processes : one;
 }
 
-/// Our hook, then the caller's.
+/// Our hook, followed by the caller's.
 template <class Report, class Ours>
 std::function<void(const Report&)> both(const Ours& ours,
                                         const std::function<void(const Report&)>& theirs) {
@@ -86,9 +86,9 @@ bool Run::writes() const {
   return processes_of(trainer_).rank() == 0;
 }
 
-/// Makes the folder this run's own, and continues what is saved there.
+/// Locks the folder for this run, and continues the run that is saved there.
 void Run::take_folder() {
-  nn::all_gather_results(processes_of(trainer_), [&] {  // all processes get its errors
+  nn::all_gather_results(processes_of(trainer_), [&] {  // all processes throw its errors
     if (writes()) options_.lock = lock_of_checkpoints(options_.folder.string(), kCheckpointFile);
     return std::string();
   });
@@ -110,7 +110,8 @@ bool Run::is_saved() const {
          std::filesystem::exists(options_.folder / kCheckpointFile, error);
 }
 
-/// What log and page begin with: a header, and the lines up to where this call continues.
+/// The first lines of log and page: a header, and the lines up to the step where this call
+/// continues.
 std::string Run::earlier_lines() const {
   const index_t step = trainer_.step();
   std::string kept;
@@ -133,8 +134,8 @@ void Run::begin_files() {
   if (options_.log.empty() && !report_->is_wanted()) return;
   std::string lines = earlier_lines();
   const auto& name = options_.log.empty() ? options_.report : options_.log;
-  // What the last line says goes on, not pages::elapsed(): a log whose seconds once began again would
-  // have those before it counted twice.
+  // Continues from the last line's seconds, not pages::elapsed(): if a log's seconds have restarted
+  // once, that function would count the earlier ones twice.
   for (const pages::LoggedStep& step : pages::read_run_log(lines, name.string())) {
     seconds_before_ = step.seconds.value_or(seconds_before_);
   }
@@ -142,7 +143,7 @@ void Run::begin_files() {
     std::error_code error;
     const bool is_device = std::filesystem::exists(options_.log, error) &&
                            !std::filesystem::is_regular_file(options_.log, error);
-    if (!is_device) write_text(options_.log, lines);  // whole: a kill must not lose earlier lines
+    if (!is_device) write_text(options_.log, lines);  // as a whole, so that a kill loses no lines
     log_.open(options_.log, std::ios::app);
     if (is_device) log_ << lines << std::flush;
     if (!log_) fail_file(options_.log.string(), "cannot be written");
@@ -158,7 +159,7 @@ void Run::report(pages::ClassCounts classes) {
 }
 
 void Run::save() const {
-  nn::Checkpoint checkpoint = trainer_.state();  // all give their parts to rank 0
+  nn::Checkpoint checkpoint = trainer_.state();  // all send their parts to rank 0
   if (!writes()) return;
   for (const auto& [name, value] : options_.notes.values) checkpoint.set(name, value);
   nn::save_checkpoint(options_.folder / kCheckpointFile, checkpoint);
@@ -168,7 +169,7 @@ double Run::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
-/// The signal that has stopped the processes, whichever has received it; 0: none has.
+/// The signal that has stopped the processes, received by any of them; 0: none.
 int Run::stopping_signal() const {
   int signal = 0;
   for (const auto& each : processes_of(trainer_).all_gather(std::to_string(noted_signal()))) {
@@ -196,7 +197,7 @@ Ending Run::train(const nn::TrainerHooks& hooks) {
   return ending;
 }
 
-/// Trains; an error is written to the page too, and that of a lost process says how to continue.
+/// Trains. Errors are also written to the page; the error of a lost process says how to continue.
 nn::RunEnd Run::run_or_fail(const nn::TrainerHooks& hooks) {
   nn::TrainerHooks all = {
       .step = both<nn::StepReport>([this](const auto& report) { after_step(report); }, hooks.step),
@@ -218,7 +219,7 @@ nn::RunEnd Run::run_or_fail(const nn::TrainerHooks& hooks) {
       write_pending();
       report_->write(str_cat("failed after step ", trainer_.step(), ": ", error), lines_, false);
     } catch (const std::exception&) {
-      // the first error says more
+      // the first error is more informative
     }
   };
   try {
@@ -251,7 +252,7 @@ void Run::after_step(const nn::StepReport& report) {
   if (noted_signal() != 0 || limited) trainer_.stop();
 }
 
-/// Writes the last step with its evaluation, which the checkpoint that comes now has.
+/// Writes the last step with its evaluation, which the next checkpoint contains.
 void Run::take_evaluation() {
   const std::optional<nn::EvaluationReport>& evaluation = trainer_.last_evaluation();
   if (pending_ && evaluation && evaluation->step == pending_->step) {
@@ -261,7 +262,7 @@ void Run::take_evaluation() {
   write_pending();
 }
 
-/// Adds the last step to the log, and to what the page will show.
+/// Adds the last step to the log and to the lines of the page.
 void Run::write_pending() {
   const std::optional<pages::LoggedStep> step = std::exchange(pending_, {});
   if (!step || (!log_.is_open() && !report_->is_wanted())) return;

@@ -1,10 +1,10 @@
-// A training run and the files that it leaves: a checkpoint, a log, a page. It continues what an earlier
+// A training run and its files: a checkpoint, a log, a page. It continues the run that an earlier
 // call has saved, and Ctrl-C stops it after it has saved.
 //
 //   nn::Trainer trainer(model, optimizer, train, {.epochs = 10, .patience = 2}, held_out);
 //   runs::Run run(trainer, runs::in_folder("run"));
 //   const runs::Ending ending = run.train();
-//   if (ending.is_stopped()) std::cout << ending.text << '\n';   // "stopped after step 12 of 30; ..."
+//   if (ending.is_stopped()) std::cout << ending.text << '\n';  // "stopped after step 12; ..."
 #pragma once
 
 #include <chrono>
@@ -33,15 +33,15 @@ struct RunOptions {
   std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
   std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
   index_t max_steps = 0;              // of this call; 0: no limit
-  bool has_accuracy = true;           // an answer is right or wrong; otherwise it is a number
+  bool has_accuracy = true;           // predictions are right or wrong; otherwise they are numbers
   nn::Checkpoint notes = {};          // added to each checkpoint
   /// Title, identity, options and machine of the page.
   pages::TrainingReport page = {};
 
-  /// How to continue, for texts.
+  /// The hint for continuing, in messages.
   std::string cure = "start it again to continue";
-  /// The caller has locked the folder, on all processes. Then the run begins, or continues `resumed`,
-  /// whatever is saved in the folder.
+  /// The caller has locked the folder, on all processes. Then the run begins, or continues
+  /// `resumed`, and ignores files in the folder.
   bool owns_folder = false;
   std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;
@@ -50,43 +50,46 @@ struct RunOptions {
 /// Options with the three files of a run in one folder.
 RunOptions in_folder(const std::filesystem::path& folder);
 
-/// How a call has ended.
+/// The end of a call.
 struct Ending {
   nn::RunEnd why = nn::RunEnd::kFinished;
-  int signal = 0;         // that has stopped the run; 0: none
-  std::string text = {};  // why it did not reach the last step, and how to continue; else empty
+  int signal = 0;         // the signal that stopped the run; 0: none
+  std::string text = {};  // why the last step was not reached, and how to continue; else empty
 
   /// Whether a signal or a hook stopped the run before its end.
   bool is_stopped() const { return why == nn::RunEnd::kStopped; }
-  /// What main() returns: 128 + the signal, as a shell reports a process that it has ended, else 0.
+  /// The exit code for main(): 128 + the signal, as in a shell, else 0.
   int exit_code() const { return signal > 0 ? 128 + signal : 0; }
 };
 
 class ReportFile;
 
-/// One call of a run. With several processes (TrainerOptions::processes) each makes a Run, and only rank 0 writes files.
+/// One call of a run. With several processes (TrainerOptions::processes) each makes a Run, and only
+/// rank 0 writes files.
 ///
-/// The log's lines are written before the checkpoint that they lead to, and a continued run cuts off
-/// those after its checkpoint. So a run that was killed ends with the log of an unbroken one.
+/// The log's lines are written before the checkpoint that they lead to, and a continued run removes
+/// the lines after its checkpoint. So a run that was killed has the same log at its end as one that
+/// was not.
 class Run {
  public:
-  /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must live as
-  /// long as this. **Errors**: another run writes in the folder; a saved run that does not fit; files
-  /// that cannot be written.
+  /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must
+  /// outlive this object. **Errors**: another run uses the folder; a saved run that does not match;
+  /// files that cannot be written.
   Run(nn::Trainer& trainer, RunOptions options);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// Trains to the end, or until a signal, max_steps or trainer.stop() ends it. Saves after each epoch
-  /// and evaluation, and when it stops; `hooks` are called after the files are written.
-  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the error.
+  /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
+  /// evaluation, and when it stops; `hooks` are called after the files are written.
+  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the
+  /// error.
   Ending train(const nn::TrainerHooks& hooks = {});
 
   /// Adds a confusion matrix of the trained model to the page.
   void report(pages::ClassCounts classes);
 
-  /// The steps completed before this call, and the time and length of its batches up to now.
+  /// The steps completed before this call, and the time and length of its batches so far.
   index_t first_step() const { return first_step_; }
   double seconds() const;
   index_t length() const { return length_; }
@@ -114,7 +117,7 @@ class Run {
   std::unique_ptr<ReportFile> report_;
   std::ofstream log_;
   std::string lines_;                         // of the log, kept for the page
-  double seconds_before_ = 0;                 // of earlier calls, as the log has them
+  double seconds_before_ = 0;                 // of earlier calls, from the log
   std::optional<pages::LoggedStep> pending_;  // an evaluation may follow
 };
 

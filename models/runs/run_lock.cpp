@@ -24,7 +24,7 @@ RunLock::RunLock(std::filesystem::path file, const std::string& folder) : file_(
           "must not be in use, but another run is writing there; wait until it ends, or name a "
           "different folder");
     }
-    if (lock_->is_ours()) return;  // else its last owner has just removed it
+    if (lock_->is_ours()) return;  // otherwise its last owner has just removed it
   }
   fail_file(folder, "cannot be locked");
 }

@@ -1,4 +1,4 @@
-// A lock that lets only one run write a folder.
+// A lock that allows only one run to write to a folder.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@ class LockedFile;
 
 namespace tessera::runs {
 
-/// A lock on a file that is made for it and removed at the end. The lock ends with the process, also if
-/// the process is killed: the next run uses the file that is left. On a file system without locks it
+/// A lock on a file that is made for it and removed at the end. The lock ends with the process,
+/// even if the process is killed: the next run reuses the file. On a file system without locks it
 /// has no effect.
 class RunLock {
  public:
-  /// **Errors**: std::runtime_error that names `folder`: another run holds the lock; the file cannot
-  /// be made.
+  /// **Errors**: std::runtime_error that names `folder`: another run holds the lock; the file
+  /// cannot be made.
   RunLock(std::filesystem::path file, const std::string& folder);
   ~RunLock();
   RunLock(const RunLock&) = delete;
@@ -28,8 +28,8 @@ class RunLock {
   std::unique_ptr<detail::LockedFile> lock_;
 };
 
-/// Makes the folder of a run's checkpoints, if it is not there, and locks it; `file` will be written in
-/// it. **Errors**: as RunLock; the folder cannot be made, or `file` in it not be written.
+/// Makes the folder of a run's checkpoints, if it does not exist, and locks it; `file` will be
+/// written there. **Errors**: as RunLock; the folder cannot be made, or `file` cannot be written.
 std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, const char* file);
 
 }  // namespace tessera::runs

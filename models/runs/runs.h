@@ -1,4 +1,4 @@
-// All of tessera::runs in one header.
+// All headers of tessera::runs.
 #pragma once
 
 #include "models/runs/interrupts.h"

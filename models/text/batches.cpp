@@ -52,7 +52,7 @@ struct Chosen {
     return result;
   }
 
-  /// One number an example, (B).
+  /// One number per example, (B).
   template <class T, class NumberOf>
   Tensor numbers(DType dtype, const NumberOf& number_of) const {
     Tensor result = Tensor::empty({count()}, dtype);

@@ -15,24 +15,24 @@
 
 namespace tessera::text {
 
-/// The label of places that a loss leaves out.
+/// The label of positions that a loss ignores.
 inline constexpr index_t kIgnored = -100;
 
-/// What a model is to predict: nothing, a class of the text, a class of each token (or kIgnored),
-/// or a value.
+/// The target of a model: nothing, a class of the text, a class of each token (or kIgnored), or a
+/// value.
 using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
 
 /// A sequence of token numbers, and its label.
 struct Example {
   std::vector<index_t> ids;
   Label label = {};
-  std::vector<index_t> types = {};  // of each token, for pairs of texts; empty: all are 0
+  std::vector<index_t> types = {};  // of each token, for pairs of texts; empty: all 0
 };
 
 /// The number of tokens of each example.
 std::vector<index_t> lengths_of(std::span<const Example> examples);
 
-/// The example's class. **Errors**: its label is something else.
+/// The example's class. **Errors**: its label is not a class.
 index_t class_of(const Example& example);
 
 /// Examples of different lengths as tensors.
@@ -44,9 +44,9 @@ struct Batch {
                   // undefined
 };
 
-/// The chosen examples as tensors. The token `pad`, the vocabulary's special().pad, follows those
-/// that are shorter than the longest. **Errors**: none chosen, no such example; labels of different
-/// kinds; not as many types or labels as tokens.
+/// The chosen examples as tensors. Shorter examples are padded with the token `pad`, the
+/// vocabulary's special().pad. **Errors**: none chosen, no such example; labels of different kinds;
+/// not as many types or labels as tokens.
 Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
                  index_t pad = 0);
 

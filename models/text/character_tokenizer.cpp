@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kCharactersKind = "characters";
 
-/// Calls use(character, its first byte) for each. Errors: bytes that are not UTF-8.
+/// Calls use(character, its first byte) for each character. Errors: bytes that are not UTF-8.
 template <class Use>
 void each_character(std::string_view text, const Use& use) {
   for (std::size_t at = 0; at < text.size();) {

@@ -13,14 +13,14 @@ namespace tessera::text {
 /// The code points of a text, as UTF-8. **Errors**: bytes that are not UTF-8.
 std::vector<std::string> split_characters(std::string_view text);
 
-/// The code points of a text, by number. Decoding gives the text back.
+/// The code points of a text, by number. Decoding restores the text.
 class CharacterTokenizer final : public Tokenizer {
  public:
-  /// The characters of `texts`, as TokenCounts numbers them. **Errors**: as TokenCounts; bytes that
-  /// are not UTF-8.
+  /// The characters of `texts`, numbered by TokenCounts. **Errors**: as TokenCounts; bytes that are
+  /// not UTF-8.
   static CharacterTokenizer of(std::span<const std::string> texts,
                                const VocabularyOptions& options = {});
-  /// **Errors**: std::runtime_error that begins with `file`: text that to_text does not make.
+  /// **Errors**: std::runtime_error that begins with `file`: text that is not from to_text.
   static CharacterTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;

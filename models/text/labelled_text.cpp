@@ -33,7 +33,8 @@ struct Line {
     fail_file(file, "line ", number, parts...);
   }
 
-  /// As many fields as `names`, none of them blank. The last one may hold tabs if `tabs_in_last`.
+  /// As many fields as `names`, none of them blank. The last one may contain tabs if
+  /// `tabs_in_last`.
   std::vector<std::string> fields(std::span<const char* const> names, bool tabs_in_last) const {
     if (text.empty()) fail_here(": must be ", wanted, ", got an empty line");
     std::vector<std::string> found;
@@ -72,7 +73,7 @@ std::vector<std::string> sorted(const std::vector<std::string>& labels) {
   return {different.begin(), different.end()};
 }
 
-/// Numbers labels by their place in a list.
+/// Numbers labels by their position in a list.
 class LabelNumbers {
  public:
   LabelNumbers(const std::vector<std::string>& labels, const std::string& file)
@@ -89,7 +90,7 @@ class LabelNumbers {
               printable(label));
   }
 
-  /// Of labels in lines that follow each other.
+  /// The numbers of labels in consecutive lines.
   std::vector<index_t> operator()(const std::vector<std::string>& labels, index_t line) const {
     std::vector<index_t> numbers;
     for (const std::string& label : labels) numbers.push_back((*this)(label, line++));

@@ -1,4 +1,4 @@
-// Text with labels, from files, and labels as numbers.
+// Reads texts with labels from files, and converts labels to numbers.
 //
 //   DESC<tab>How did serfdom develop ?         read_labelled_lines: one label per text
 //   yes<tab>A man sleeps.<tab>Someone rests.   read_labelled_pairs: one label per pair of texts
@@ -26,18 +26,18 @@ struct LabelledText {
   std::string second = {};  // the second text of a pair
 };
 
-/// One example per line: a label, a tab, the text. Further tabs belong to the text. Entry i comes
-/// from line i + 1. **Errors**: a line without a tab, label or text.
+/// One example per line: a label, a tab, the text. Further tabs belong to the text. Entry i is from
+/// line i + 1. **Errors**: a line without a tab, label or text.
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
-/// One example per line: a label, a tab, a text, a tab, a text. Entry i comes from line i + 1.
+/// One example per line: a label, a tab, a text, a tab, a text. Entry i is from line i + 1.
 /// **Errors**: a line with fewer tabs, or more; without the label or a text.
 std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path);
 
-/// A sentence whose tokens, as the file cuts them, have a tag each.
+/// A sentence whose tokens, as divided in the file, have a tag each.
 struct TaggedText {
   std::string text;               // the tokens with a space between them
-  std::vector<Span> words;        // the place of each token in it
+  std::vector<Span> words;        // the bytes of each token in it
   std::vector<std::string> tags;  // of each token
   index_t line;                   // of the first token; the others follow in the next lines
 };
@@ -46,34 +46,35 @@ struct TaggedText {
 /// **Errors**: a line without a tab, or with two; without the token or the tag.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 
-/// The different labels of `examples`, sorted by their bytes: a label's place is its number.
+/// The different labels of `examples`, sorted by their bytes: the position of a label is its
+/// number.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
-/// The number of each example's label, or of each of its tags. **Errors**: a label that is not among
-/// `labels`; `file` is the name of the file that the examples came from.
+/// The number of each example's label, or of each of its tags. **Errors**: a label that is not in
+/// `labels`; `file` is the name of the examples' file.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
 std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
                                                 const std::vector<std::string>& labels,
                                                 const std::string& file);
 
-/// Each example's label read as a number, a value to be predicted. **Errors**: a label that is no finite
-/// number.
+/// Each example's label read as a number, a value to be predicted. **Errors**: a label that is not
+/// a finite number.
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file);
 
-/// How texts become examples.
+/// The conversion of texts to examples.
 struct TextEncoder {
   const Tokenizer* tokenizer;
   EncodeOptions options = {};
-  bool feeds_types = false;  // whether tokens of pairs get their types
+  bool feeds_types = false;  // whether tokens of pairs get token types
 };
 
 /// Encoded lines as examples without labels. **Errors**: a line without a token.
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
                                       bool feeds_types = false);
-/// The texts of lines, or their pairs, as examples without labels. **Errors**: the same.
+/// The texts of lines, or their pairs, as examples without labels. **Errors**: as above.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
 /// The same with the number of each line's label. **Errors**: also those of label_numbers.
@@ -81,9 +82,9 @@ std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
                                        const TextEncoder& encode, const std::string& file);
 
-/// The labels of words as labels of the tokens into which a tokenizer has cut them: a word's first
-/// token gets its label, all others kIgnored, special tokens too. `words` are spans of the
-/// encoding's first text, in its order.
+/// Converts the labels of words to labels of tokens: a word's first token gets its label, all
+/// others and special tokens kIgnored. `words` are spans of the encoding's first text, in its
+/// order.
 /// **Errors**: std::invalid_argument: not as many labels as words.
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,
                                   std::span<const index_t> labels);

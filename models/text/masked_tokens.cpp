@@ -21,7 +21,7 @@ index_t below(index_t count, std::uint32_t word) {
   return static_cast<index_t>(static_cast<std::uint64_t>(count) * word >> 32);
 }
 
-/// Numbers of tokens that are not special, from a draw.
+/// Draws numbers of tokens that are not special.
 class OrdinaryTokens {
  public:
   OrdinaryTokens(const SpecialTokens& special, index_t vocabulary_size)
@@ -36,7 +36,7 @@ class OrdinaryTokens {
   }
 
  private:
-  std::vector<index_t> special_;  // in rising order
+  std::vector<index_t> special_;  // ascending
   index_t count_;
 };
 
@@ -87,7 +87,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
   auto* seen = result.ids.mutable_data<index_t>();
   auto* labels = result.labels.mutable_data<index_t>();
   const index_t count = ids.count();
-  // One block a token, so that what happens to a token does not depend on the others.
+  // One block per token, so that the treatment of a token does not depend on the others.
   const std::uint64_t first = rng.take_blocks(count);
   const auto block = [&](index_t i) { return rng.block(first + static_cast<std::uint64_t>(i)); };
   const auto hide = [&](index_t i) {
@@ -101,7 +101,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
     }
     ++result.count;
   };
-  index_t luckiest = -1;  // of those that can be chosen, and its draw
+  index_t luckiest = -1;  // of the tokens that can be chosen, and its draw
   double lowest = 1;
   for (index_t i = 0; i < count; ++i) {
     require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens",

@@ -1,4 +1,4 @@
-// Training data of a masked language model: tokens, some of them hidden.
+// Training data of a masked language model: tokens, some of which are hidden.
 #pragma once
 
 #include <optional>
@@ -12,34 +12,35 @@
 
 namespace tessera::text {
 
-/// A long text as examples of at most `length` tokens: `cls`, if there is one, and the next tokens of
-/// the text, up to its end; the last may be shorter. **Errors**: a length that leaves no room.
+/// Divides a long text into examples of at most `length` tokens: `cls`, if it is given, and the
+/// next tokens of the text, up to its end; the last may be shorter. **Errors**: a length that
+/// leaves no room.
 std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length,
                                    std::optional<index_t> cls = {});
 
 /// The options of mask_tokens().
 struct MaskOptions {
-  double chosen = 0.15;  // the chance of each token to be one that the model must predict
+  double chosen = 0.15;  // the probability that a token must be predicted
   double masked = 0.8;   // of these: replaced by the mask token,
-  double random = 0.1;   // replaced by any token; the others stay as they are
+  double random = 0.1;   // replaced by any token; the others do not change
 };
 
 /// A batch with hidden tokens, and the tokens to predict.
 struct MaskedTokens {
-  Tensor ids;     // (B, T) int64, what the model sees
-  Tensor labels;  // (B, T) int64, the token at each chosen place, kIgnored elsewhere
-  index_t count;  // chosen places
+  Tensor ids;     // (B, T) int64, the model's input
+  Tensor labels;  // (B, T) int64, the token at each chosen position, kIgnored elsewhere
+  index_t count;  // chosen positions
 };
 
-/// Chooses tokens at random, and hides most of them. Special tokens, among them padding and unknown
-/// words, are never chosen and never stand in for a token. Where there is any other token, at least
-/// one is chosen (unless the chance is 0), so that every batch has something to learn.
+/// Chooses tokens at random, and hides most of them. Special tokens, including padding and unknown
+/// words, are never chosen and never replace a token. If there is any other token, at least one is
+/// chosen (unless the probability is 0), so that every batch has a target.
 ///
-/// The result depends on the tokens and the generator's state, and on nothing else; the generator
-/// moves on by as many blocks as there are tokens.
-/// **Shapes**: ids (B, T) int64. **Errors**: another dtype; a token, special or not, that a vocabulary
-/// of `vocabulary_size` does not have; no mask token where one is needed; chances outside [0, 1] or,
-/// together, above 1.
+/// The result depends only on the tokens and the generator's state; the generator advances by one
+/// block per token.
+/// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that a
+/// vocabulary of `vocabulary_size` does not have; no mask token where one is needed; probabilities
+/// outside [0, 1] or with a sum above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
                          Rng& rng, const MaskOptions& options = {});

@@ -1,4 +1,4 @@
-// All of text: files, tokenizers, batches, hidden tokens.
+// All of text: files, tokenizers, batches, masked tokens.
 #pragma once
 
 #include "models/text/batches.h"

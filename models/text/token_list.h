@@ -13,8 +13,8 @@
 
 namespace tessera::text {
 
-/// Texts by number; an empty one leaves its number free. One string holds them all, because
-/// vocabularies have a million of them: 8 bytes per token in addition to its text.
+/// Texts by number; an empty text means that the number is free. One string holds them all, because
+/// vocabularies may have a million: 8 bytes per token in addition to its text.
 class TokenList {
  public:
   TokenList() = default;
@@ -29,13 +29,13 @@ class TokenList {
     return std::string_view(bytes_).substr(place.begin, place.size);
   }
 
-  /// How many numbers have a token.
+  /// The number of ids with a token.
   index_t used() const;
 
-  /// Makes room for this number of tokens and bytes. Growing would take them twice.
+  /// Reserves memory for this number of tokens and bytes. Growing would take twice the memory.
   void reserve(index_t tokens, index_t bytes);
   void add(std::string_view token) { set(size(), token); }
-  /// Gives a number its token; numbers between that and the last one are free.
+  /// Gives a number its token; numbers between the previous last one and this one are free.
   /// **Errors**: more than 4 GB of text.
   void set(index_t id, std::string_view token);
 
@@ -53,17 +53,17 @@ class TokenList {
 /// Tokens by number, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
 class NumberedTokens {
  public:
-  /// With room for `most` tokens.
+  /// With memory for `most` tokens.
   explicit NumberedTokens(index_t most, index_t bytes = 0);
-  /// With room for `more` tokens. If tokens are equal, `find` returns the first.
+  /// With memory for `more` additional tokens. If tokens are equal, `find` returns the first.
   explicit NumberedTokens(TokenList list, index_t more = 0);
 
   /// The tokens by number; release() moves them out.
   const TokenList& list() const { return list_; }
   TokenList release() { return std::move(list_); }
-  /// The number of a token; nothing if it has none.
+  /// The number of a token; nullopt if it has none.
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free number its token. The number that the token had before becomes free.
+  /// Gives a free number its token. The token's previous number becomes free.
   void set(index_t id, std::string_view token);
 
  private:

@@ -25,7 +25,7 @@ std::string parts_named(const std::vector<index_t>& texts) {
   return names.empty() ? "none" : names;
 }
 
-/// Throws unless `parts` have each of so many texts once, and tokens of a vocabulary of `size`.
+/// Throws if `parts` do not have each text once, or have tokens outside a vocabulary of `size`.
 void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t size) {
   std::vector<index_t> named;
   for (const Layout::Part& part : parts) {
@@ -49,8 +49,9 @@ void check_utf8(std::string_view text, const char* op) {
   fail(op, "byte ", bad, " must be UTF-8, got ", printable(text.substr(bad, 1)));
 }
 
-/// The length of a text in the comparison of two: of one that is too long by itself, what reaches
-/// max_length in whole words, from the end that is kept. **Source**: the tokenizers library, 0.23.
+/// The length of a text for the comparison of two: the number of tokens, or for a text that is too
+/// long by itself, the whole words that reach max_length from the kept end. **Source**: the
+/// tokenizers library, 0.23.
 index_t compared_length(const Pieces& pieces, const EncodeOptions& options) {
   const index_t size = std::ssize(pieces);
   if (options.max_length >= size) return size;
@@ -63,7 +64,7 @@ index_t compared_length(const Pieces& pieces, const EncodeOptions& options) {
   return length;
 }
 
-/// How many tokens of each text of a pair fit into `room`.
+/// The numbers of tokens of each text of a pair that fit into `room`.
 std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t second,
                                        bool first_is_longer, Truncation truncation,
                                        const char* op) {
@@ -86,7 +87,7 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
   return first_is_longer ? std::pair(longer, shorter) : std::pair(shorter, longer);
 }
 
-/// Where windows of `length` of so many tokens begin and end, from the end that is kept.
+/// The begin and end of windows of `length` tokens, from the kept end.
 std::vector<Span> windows_of(index_t tokens, index_t length, index_t step, Side cut) {
   std::vector<Span> windows;
   for (index_t begin = 0;; begin += step) {
@@ -100,8 +101,8 @@ std::span<Piece> pieces_at(Pieces& pieces, Span range) {
   return {pieces.data() + range.begin, pieces.data() + range.end};
 }
 
-/// The tokens of the texts that `parts` names, and its special tokens if they are wanted. The pieces
-/// are freed half-way: both would take more memory than a long text is allowed.
+/// The tokens of the texts in `parts`, and its special tokens if requested. The pieces are freed
+/// half-way, because both together would exceed the memory limit of long texts.
 Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> pieces,
                   const std::array<Span, 2>& chosen, bool add_special) {
   const std::array<index_t, 2> sizes = {chosen[0].end - chosen[0].begin,
@@ -137,7 +138,7 @@ Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> 
   return result;
 }
 
-/// How many tokens of texts fit; the largest number if there is no limit.
+/// The number of tokens of texts that fit; the largest number if there is no limit.
 index_t room_in(const std::vector<Layout::Part>& parts, const EncodeOptions& options,
                 const char* op) {
   const auto added = options.add_special
@@ -150,7 +151,7 @@ index_t room_in(const std::vector<Layout::Part>& parts, const EncodeOptions& opt
   return options.max_length == 0 ? std::numeric_limits<index_t>::max() : options.max_length - added;
 }
 
-/// encoding(i) of each i below `count`, whose text has size(i) bytes, on all threads.
+/// encoding(i) for each i below `count`, whose text has size(i) bytes, on all threads.
 template <class Size, class Encode>
 std::vector<Encoding> in_parallel(index_t count, const Size& size, const Encode& encoding) {
   constexpr index_t kPerTask = 32;
@@ -199,7 +200,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettin
   if (!layout_.pair.empty()) check_layout(layout_.pair, 2, size());
 }
 
-/// One text or two, as all of their windows or only the first.
+/// One text or a pair, as all of its windows or only the first.
 std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> texts,
                                               const EncodeOptions& options, bool all,
                                               const char* op) const {

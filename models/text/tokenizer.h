@@ -1,4 +1,4 @@
-// Tokenizers: from a text to the numbers that a model reads, and back.
+// Tokenizers: convert a text to numbers for a model, and back.
 //
 //   const auto words = text::WordTokenizer::of(texts);
 //   text::Encoding e = words.encode("The cat sat.", {.max_length = 4});
@@ -8,8 +8,8 @@
 //   words.encode_all(texts);                                      // on all threads
 //   words.encode_windows(long_text, {.max_length = 128, .stride = 32});
 //
-// A tokenizer of your own is a class with three functions: split a text, join tokens, and write the
-// tokenizer down.
+// A new tokenizer is a class with three functions: split a text, join tokens, and write the
+// tokenizer as text.
 #pragma once
 
 #include <filesystem>
@@ -35,27 +35,27 @@ inline std::string_view text_at(std::string_view text, Span bytes) {
                      static_cast<std::size_t>(bytes.end - bytes.begin));
 }
 
-/// A token of a text, and its place there.
+/// A token of a text, and its position there.
 struct Piece {
   index_t id;
   Span bytes;
-  index_t word = -1;  // the number of the word that it is a part of; -1: it is a word of its own
+  index_t word = -1;  // the number of the word that contains it; -1: a word by itself
 };
 
-/// The text of a token that comes from no text.
+/// The text number of a token that is not from a text.
 inline constexpr index_t kNoText = -1;
 
-/// A text, or a pair of them, as tokens. All five lists have one entry a token.
+/// A text, or a pair of texts, as tokens. All five lists have one entry per token.
 struct Encoding {
   std::vector<index_t> ids;
   // Bytes of the text before normalisation; {0, 0}: special token of the layout.
   std::vector<Span> offsets;
   std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
-  std::vector<index_t> texts;  // 0 or 1, the text that a token is from; kNoText: from the layout
-  std::vector<index_t> words;  // the word of its text that it is a part of; kNoText: none
+  std::vector<index_t> texts;  // 0 or 1, the text of a token; kNoText: from the layout
+  std::vector<index_t> words;  // the number of its word in its text; kNoText: none
 };
 
-/// The places of the special tokens around a text and around a pair.
+/// The positions of the special tokens around a text and around a pair.
 struct Layout {
   /// One special token, or one of the texts.
   struct Part {
@@ -64,7 +64,7 @@ struct Layout {
     index_t id = 0;
   };
   std::vector<Part> single;
-  std::vector<Part> pair;  // empty: the tokenizer supports no pairs
+  std::vector<Part> pair;  // empty: pairs are not supported
 
   /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. Without a [CLS] or [SEP]
   /// texts have none; without a [SEP] there are no pairs.
@@ -72,33 +72,33 @@ struct Layout {
   static Layout bert(const SpecialTokens& special);
 };
 
-/// Which text of a pair is cut if both together are too long.
+/// The text of a pair that is cut if both together are too long.
 enum class Truncation {
-  kLongestFirst,  // the longer one, and both alike once they are equally long
+  kLongestFirst,  // the longer one, and both when they are equally long
   kFirst,
   kSecond,
 };
 
-/// Which end of a text is cut off.
+/// The end of a text that is cut off.
 enum class Side { kLeft, kRight };
 
 /// The options of encode and its variants.
 struct EncodeOptions {
   bool add_special = true;  // the tokens of the layout
-  index_t max_length = 0;   // in tokens, the special ones included; 0: no limit
+  index_t max_length = 0;   // in tokens, including special ones; 0: no limit
   Truncation truncation = Truncation::kLongestFirst;
   Side cut = Side::kRight;
-  index_t stride = 0;           // windows: how many tokens one shares with the next
-  bool special_in_text = true;  // false: a "[SEP]" that a text spells out is text like any other
+  index_t stride = 0;           // windows: the number of tokens shared with the next one
+  bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
 };
 
-/// The facts in a tokenizer's files about its models.
+/// The settings in a tokenizer's files that concern its models.
 struct TokenizerSettings {
-  index_t max_length = 0;              // in tokens, the special ones included; 0: no limit is known
-  bool feeds_types = true;             // whether the model is given token types
+  index_t max_length = 0;              // in tokens, including special ones; 0: no known limit
+  bool feeds_types = true;             // whether the model gets token types
   Side padding = Side::kRight;         // of the padding of a batch
-  Side cut = Side::kRight;             // of the cut of texts that are too long
-  std::string continuing_prefix = {};  // begins the tokens that continue a word: "##"
+  Side cut = Side::kRight;             // the end at which long texts are cut
+  std::string continuing_prefix = {};  // of tokens that continue a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;
 };
@@ -126,31 +126,31 @@ class Tokenizer {
                        const EncodeOptions& options = {}) const;
 
   /// All of a long text, or of a long pair, as windows of at most options.max_length tokens, each
-  /// with the layout's special tokens; neighbours share options.stride tokens. The first is what
-  /// encode gives. Of a pair that text is cut which options.truncation names; where both are, each
-  /// window of the one meets each of the other.
-  /// **Errors**: as encode; a stride that leaves a window nothing new.
+  /// with the layout's special tokens; neighbours share options.stride tokens. The first one is the
+  /// result of encode. Of a pair, options.truncation selects the text that is divided; if both are
+  /// divided, each window of one is combined with each of the other.
+  /// **Errors**: as encode; a stride that leaves no new tokens for a window.
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
   std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
                                             const EncodeOptions& options) const;
 
   /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: that of the
-  /// first text that has one.
+  /// first text with an error.
   std::vector<Encoding> encode_all(std::span<const std::string> texts,
                                    const EncodeOptions& options = {}) const;
   std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
                                    const EncodeOptions& options = {}) const;
 
-  /// The text of `ids`, as far as the tokens keep it. **Errors**: no such number.
+  /// The text of `ids`, as far as the tokens preserve it. **Errors**: no such number.
   virtual std::string decode(std::span<const index_t> ids) const = 0;
   /// The same without special tokens.
   std::string decode_text(std::span<const index_t> ids) const;
-  /// Whether a number is that of a special token: decode_text leaves it out.
+  /// Whether a number is that of a special token, which decode_text omits.
   virtual bool is_special(index_t id) const { return special().contains(id); }
 
-  /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes the same again.
+  /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes an equal one.
   virtual std::string to_text() const = 0;
-  /// Writes to_text, whole or not at all. **Errors**: as write_file.
+  /// Writes to_text, completely or not at all. **Errors**: as write_file.
   void save(const std::filesystem::path& path) const;
 
   /// Its vocabulary, special tokens, layout and settings, and the number of its ids.
@@ -164,19 +164,19 @@ class Tokenizer {
   std::string_view token(index_t id) const { return vocabulary_.token(id); }
 
  protected:
-  /// With the layout of BERT, as far as the vocabulary has the tokens for it.
+  /// With the layout of BERT, as far as the vocabulary has its tokens.
   explicit Tokenizer(Vocabulary vocabulary);
-  /// **Errors**: a layout that leaves out a text, or names one twice; a token without a number.
+  /// **Errors**: a layout that omits a text, or names one twice; a token without a number.
   Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings = {});
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
  private:
-  /// The tokens of `text`, which is UTF-8, in its order; none that a layout adds.
+  /// The tokens of `text`, which is UTF-8, in its order, without those of the layout.
   virtual std::vector<Piece> split(std::string_view text) const = 0;
-  /// The same, but special tokens that the text spells out are text.
+  /// The same, but special tokens written in the text are ordinary text.
   virtual std::vector<Piece> split_plain(std::string_view text) const { return split(text); }
-  /// Corrects the bytes of the tokens of `text` that are left after the cut.
+  /// Corrects the bytes of the tokens of `text` that remain after the cut.
   virtual void trim(std::string_view /*text*/, std::span<Piece> /*pieces*/) const {}
 
   std::vector<Encoding> encode_texts(std::span<const std::string_view> texts,

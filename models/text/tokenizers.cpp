@@ -32,7 +32,7 @@ constexpr TokenizerKind kind(std::string_view name) {
           }};
 }
 
-/// A kind that is learned: its to_text is a tokenizer.json, which begins with no name.
+/// A kind that is learned: its to_text is a tokenizer.json, which does not begin with a name.
 template <auto train>
 constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,

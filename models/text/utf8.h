@@ -1,4 +1,4 @@
-// UTF-8: checking it, and cutting it into code points.
+// UTF-8: checks texts, and divides them into code points.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline bool continues_code_point(std::string_view text, index_t at) {
 /// The code points of a text that is UTF-8.
 index_t code_point_count(std::string_view text);
 
-/// The position of the first byte of `text` that begins no code point; npos if all is UTF-8.
+/// The position of the first byte of `text` that does not begin a code point; npos if all is UTF-8.
 std::size_t find_invalid_utf8(std::string_view text);
 
 }  // namespace tessera::text

@@ -45,7 +45,7 @@ std::string escaped_token(std::string_view token) {
   return text;
 }
 
-/// The inverse of escaped_token; nothing if `text` has a different escape.
+/// The inverse of escaped_token; nullopt if `text` has a different escape.
 std::optional<std::string> unescaped_token(std::string_view text) {
   std::string token;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -62,7 +62,7 @@ std::optional<std::string> unescaped_token(std::string_view text) {
   return token;
 }
 
-/// Takes lines from the front of a text, and keeps the number of the last one for errors.
+/// Takes lines from the front of a text, and counts them for errors.
 struct Lines {
   std::string_view rest;
   const std::string& file;

@@ -1,5 +1,4 @@
-// Vocabularies: which number a token has. A tokenizer cuts texts into tokens
-// (tokenizer.h).
+// Vocabularies: the numbers of tokens. A tokenizer divides texts into tokens (tokenizer.h).
 #pragma once
 
 #include <cstdint>
@@ -18,24 +17,24 @@ namespace tessera::text {
 ///
 /// Two may share a number: some vocabularies have one token for [CLS] and [SEP].
 struct SpecialTokens {
-  std::optional<index_t> pad = {};      // fills the rows of shorter texts in a batch
+  std::optional<index_t> pad = {};      // pads the rows of shorter texts in a batch
   std::optional<index_t> unknown = {};  // for tokens that are not in the vocabulary
   std::optional<index_t> cls = {};      // before a text
-  std::optional<index_t> sep = {};      // after a text, and so between two
-  std::optional<index_t> mask = {};     // for a token that the model has to guess
+  std::optional<index_t> sep = {};      // after a text, and so between two texts
+  std::optional<index_t> mask = {};     // for a token that the model must predict
 
-  /// All that are there, each once, in rising order.
+  /// All that exist, each once, ascending.
   std::vector<index_t> ids() const;
   bool contains(index_t id) const;
 
   bool operator==(const SpecialTokens&) const = default;
 };
 
-/// A list of tokens, whose places are their numbers, and which of them are special. An empty one
-/// leaves its number free.
+/// A list of tokens, whose positions are their numbers, with the special tokens. An empty token
+/// means that its number is free.
 class Vocabulary {
  public:
-  /// **Errors**: a token that occurs twice; a special token without a place in the list.
+  /// **Errors**: a token that occurs twice; a special token that is not in the list.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
   /// The number of ids, free ones included.
@@ -43,11 +42,11 @@ class Vocabulary {
   /// The ids of the special tokens.
   const SpecialTokens& special() const { return special_; }
 
-  /// The token's number, nothing if it has none.
+  /// The token's number, nullopt if it has none.
   std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
-  /// The token's number, or that of the unknown token. **Errors**: there is neither.
+  /// The token's number, or that of the unknown token. **Errors**: neither exists.
   index_t id(std::string_view token) const;
-  /// Empty if the number is free. **Errors**: no such number.
+  /// The token of a number; empty if the number is free. **Errors**: no such number.
   std::string_view token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
@@ -61,16 +60,16 @@ class Vocabulary {
 
 /// The options of TokenCounts::vocabulary().
 struct VocabularyOptions {
-  index_t min_count = 1;  // rarer tokens are left out
-  index_t max_size = 0;   // of the whole vocabulary, the special tokens included; 0: no limit
-  bool sep = false;       // a [SEP] too, for pairs of texts
+  index_t min_count = 1;  // rarer tokens are dropped
+  index_t max_size = 0;   // of the whole vocabulary, including special tokens; 0: no limit
+  bool sep = false;       // add a [SEP], for pairs of texts
 };
 
 /// Counts tokens, and makes a vocabulary of the frequent ones.
 ///
-/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the numbers 0 to 3, "[SEP]" has 4 if it is requested.
-/// The others follow by count, the most frequent first, and of equally frequent ones the one that
-/// was added first.
+/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the numbers 0 to 3, "[SEP]" has 4 if it is
+/// requested. The others follow by count, the most frequent first; of equally frequent tokens the
+/// one added first comes first.
 class TokenCounts {
  public:
   /// Counts one occurrence.
@@ -81,17 +80,17 @@ class TokenCounts {
  private:
   struct Occurrence {
     index_t count = 0;
-    index_t order = 0;  // how many other tokens had occurred before this one first did
+    index_t order = 0;  // the number of other tokens that occurred before it
   };
   std::map<std::string, Occurrence, std::less<>> occurrences_;
 };
 
-/// A vocabulary of TokenCounts as lines: `kind`, which names its tokenizer, then a token a line, `\n`,
-/// `\r` and `\\` for a line feed, a carriage return and a backslash.
+/// A vocabulary of TokenCounts as lines: `kind`, which names its tokenizer, then one token per
+/// line, `\n`, `\r` and `\\` for a line feed, a carriage return and a backslash.
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary);
 
-/// The vocabulary of which vocabulary_to_text made `text`. **Errors**: std::runtime_error that begins
-/// with `file`: other text; a token that is not one by `is_token`.
+/// The inverse of vocabulary_to_text. **Errors**: std::runtime_error that begins with `file`: any
+/// other text; a token that `is_token` refuses.
 Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
                                 const std::string& file,
                                 const std::function<bool(std::string_view)>& is_token);

@@ -20,7 +20,7 @@ bool is_punctuation(char c) {
   return c > ' ' && c < 0x7f && !is_letter_or_digit(c);
 }
 
-/// Whether split_words can give a word.
+/// Whether split_words can return this word.
 bool is_word(std::string_view word) {
   if (word.size() == 1 && is_punctuation(word[0])) return true;
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {

@@ -10,20 +10,20 @@
 
 namespace tessera::text {
 
-/// The places of the words of a text: cut at ASCII's white space, each ASCII punctuation mark a word of
-/// its own. Everything beyond ASCII belongs to the word around it.
+/// The positions of the words of a text: split at ASCII white space; each ASCII punctuation mark is
+/// a separate word. All other characters belong to the word around them.
 std::vector<Span> word_spans(std::string_view text);
 
 /// The words of a text, with A to Z in lower case.
 std::vector<std::string> split_words(std::string_view text);
 
-/// The words of split_words, by number. Decoding puts a space between two words.
+/// The words of split_words, by number. Decoding puts a space between words.
 class WordTokenizer final : public Tokenizer {
  public:
-  /// The words of `texts`, as TokenCounts numbers them. **Errors**: as TokenCounts.
+  /// The words of `texts`, numbered by TokenCounts. **Errors**: as TokenCounts.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
-  /// **Errors**: std::runtime_error that begins with `file`: text that to_text does not make.
+  /// **Errors**: std::runtime_error that begins with `file`: text that is not from to_text.
   static WordTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;

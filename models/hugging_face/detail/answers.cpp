@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kHidden = -10000;
 
-/// Softmax over a window of the scores that count.
+/// Softmax over a window of the scores in the context and of the first token.
 std::vector<double> probabilities(std::span<const float> scores,
                                   const std::vector<bool>& in_context) {
   std::vector<double> result(scores.begin(), scores.end());

@@ -79,7 +79,7 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
 
 nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
                          index_t nhead) {
-  constexpr index_t kMaxAngles = index_t{1} << 21;  // 24 MiB, whatever the weights are
+  constexpr index_t kMaxAngles = index_t{1} << 21;  // 24 MiB, for any weights
   const index_t head = d_model / nhead;
   if (head % 2 != 0) {
     config.fail("width of a head must be even for rotary positions, got ", head);

@@ -1,4 +1,4 @@
-// The values that families read from config.json, with ranges that no file may exceed.
+// The values that families read from config.json, with their permitted ranges.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ inline constexpr index_t kMaxLayers = 1024;
 inline constexpr index_t kMaxVocabulary = index_t{1} << 24;
 inline constexpr index_t kMaxPositions = index_t{1} << 20;
 
-/// Sizes, at least 1. Without `otherwise` the key must be there.
+/// Sizes, at least 1. Without `otherwise` the key is required.
 index_t width(const Json& config, std::string_view key, std::optional<index_t> otherwise = {});
 index_t layer_count(const Json& config, std::string_view key);
 index_t vocabulary_size(const Json& config, std::string_view key = "vocab_size");
 index_t positions(const Json& config, std::string_view key, index_t otherwise);
 
-/// The tokens that a table of `rows` positions has room for where the first `before` are for no
-/// token. **Errors**: none.
+/// The number of tokens that a table of `rows` positions can hold if the first `before` rows are
+/// not used for tokens. **Errors**: too few rows.
 index_t positions_after(const Json& config, std::string_view key, index_t rows, index_t before);
 
 /// The padding token's number.
@@ -35,16 +35,17 @@ double probability(const Json& config, std::string_view key, double otherwise);
 /// A number above 0 and below 1.
 double epsilon(const Json& config, std::string_view key, double otherwise);
 
-/// An activation function by Hugging Face's name. **Errors**: one that is not known.
+/// An activation function by Hugging Face's name. **Errors**: an unknown one.
 nn::Activation activation(const Json& config, std::string_view key, std::string_view otherwise);
 
-/// Rotary positions of whole heads. **Errors**: an odd width of heads; a table beyond reason.
+/// Rotary positions of whole heads. **Errors**: an odd width of heads; a table that is too large.
 nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
                          index_t nhead);
 /// A base of rotary positions: a number above 0.
 double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise = {});
 
-/// Throws unless the key is absent, null or has this value: any other is another model.
+/// Throws if the key has a different value, which means an unsupported model; it may be absent or
+/// null.
 void want_flag(const Json& config, std::string_view key, bool value);
 void want_text(const Json& config, std::string_view key, std::string_view value);
 

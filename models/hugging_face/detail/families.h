@@ -1,4 +1,4 @@
-// The families, each in a file with its names and its options.
+// The families; each has a file with its names and its options.
 #pragma once
 
 #include "models/hugging_face/detail/family.h"
@@ -15,12 +15,12 @@ extern const Family kModernBert;
 extern const Family kNomicBert;
 extern const Family kGte;
 
-/// What BERT's relatives take from it: a layer, the whole, and the encoder's names.
+/// The parts of BERT that its relatives use: a layer, the whole, and the encoder's names.
 EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
 
-/// A stack of as many such layers as the key `layers` says, behind embeddings that are normalised;
-/// positions are a table's, or the layers' own.
+/// A stack of such layers, their number under the key `layers`, after embeddings with a norm;
+/// positions are from a table, or the layers' own.
 TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
                                       std::string_view layers);
 TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,
@@ -40,13 +40,13 @@ inline constexpr WeightName kBertEncoder[] = {
     {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
 };
 
-/// RoBERTa's heads; MPNet's are called the same.
+/// RoBERTa's heads; MPNet's have the same names.
 inline constexpr WeightName kRobertaHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
     {"head.dense.*", "classifier.dense.*"},
     {"classifier.*", "classifier.out_proj.*"},
     {"classifier.*", "classifier.*"},        // of tokens
-    {"token_classifier.*", "classifier.*"},  // of tokens, and of nothing else
+    {"token_classifier.*", "classifier.*"},  // only of tokens
     {"qa_outputs.*", "qa_outputs.*"},
     {"cls.predictions.transform.dense.*", "lm_head.dense.*"},
     {"cls.predictions.transform.LayerNorm.*", "lm_head.layer_norm.*"},

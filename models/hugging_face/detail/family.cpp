@@ -15,7 +15,7 @@ constexpr std::array kFamilies = {
     &families::kModernBert, &families::kNomicBert, &families::kGte,
 };
 
-/// Encoders that people may try, and why they are not here.
+/// Encoders that users may try, and the reason why they are not supported.
 struct Refusal {
   std::string_view name;
   std::string_view why;

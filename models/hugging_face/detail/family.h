@@ -1,5 +1,5 @@
-// What distinguishes one family of encoders from another: how its config.json is read, and what its
-// weights are called. A family is data, in a file of families/.
+// The differences between families of encoders: how config.json is read, and the names of the
+// weights. A family is data, in a file of families/.
 #pragma once
 
 #include <optional>
@@ -13,42 +13,42 @@
 
 namespace tessera::models {
 
-/// Which half of a gated layer's rows has the activation.
+/// The half of a gated layer's rows that has the activation.
 enum class Halves {
   kKept,       // the first, as in Tessera
   kExchanged,  // the second
 };
 
-/// Our names of parameters, and a family's names of the same:
+/// Our names of parameters, and a family's names for them:
 ///
-///     {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"}
+///   {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"}
 ///
 /// `#` is a layer's number and `*` the last part, weight or bias. Names in braces are tensors whose
-/// rows follow one another in ours. Where layers are in groups of n, `@` is the number / n and `%`
-/// what remains. Several lines for one of ours are tried in their order.
+/// rows are joined in ours. If layers are in groups of n, `@` is the number / n and `%` the
+/// remainder. If several lines have the same name of ours, they are tried in their order.
 struct WeightName {
   std::string_view ours;
   std::string_view theirs;
   Halves halves = Halves::kKept;
 };
 
-/// What a family has between its encoder and the scores, where that is not as in BERT.
+/// The parts between a family's encoder and the scores that differ from BERT.
 struct FamilyHeads {
-  /// Of the dense layer in front of classes of texts; absent: tanh.
+  /// The activation of the dense layer before classes of texts; absent: tanh.
   std::optional<nn::Activation> sequence = {};
 
-  /// A masked language model's activation: what the config's key says, else `masked`.
+  /// The activation of a masked language model: the value of the config's key, else `masked`.
   std::string_view masked_key = {};
   nn::Activation masked = nn::Activation::kGelu;
 
-  /// The keys of the dropout in front of classes of texts and of tokens, and what it is without;
-  /// absent: as of the encoder's input.
+  /// The keys of the dropout before classes of texts and of tokens, and the value without the key;
+  /// absent: as for the encoder's input.
   std::string_view text_dropout = "classifier_dropout";
   std::string_view token_dropout = "classifier_dropout";
   std::optional<double> dropout = {};
 
-  /// One head in front of all scores, and how the tokens of a text become one vector; null
-  /// functions: there is none, and the first token's.
+  /// One head for all scores, and the pooling of the tokens of a text; null functions: no head, and
+  /// the first token's vector.
   HeadOptions (*shared)(const Json& config) = nullptr;
   Pooling (*pooling)(const Json& config) = nullptr;
 };
@@ -56,7 +56,7 @@ struct FamilyHeads {
 /// A family of encoders.
 struct Family {
   std::string_view name;     // "model_type" in config.json
-  std::string_view classes;  // "Bert", with which transformers' names of its models begin
+  std::string_view classes;  // the beginning of the names of transformers' models, "Bert"
   std::string_view prefix;   // of the encoder's names in checkpoints that have a head, "bert."
   std::span<const WeightName> encoder_names;
   std::span<const WeightName> head_names;
@@ -71,11 +71,11 @@ struct Family {
   index_t (*group_size)(const Json& config) = nullptr;
 };
 
-/// All families that are known.
+/// All supported families.
 std::span<const Family* const> all_families();
 
-/// The family that config.json names. **Errors**: none, or one that is not known; some of those are
-/// refused with their reason.
+/// The family that config.json names. **Errors**: no name, or an unknown one; the error gives the
+/// reason for some of these.
 const Family& family_of(const Json& config);
 
 }  // namespace tessera::models

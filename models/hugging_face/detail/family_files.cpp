@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Names of any kind of tokenizer, old and new.
+/// The files of tokenizers of any kind, old and new.
 constexpr std::array kTokenizerFiles = {
     "tokenizer.json",
     "tokenizer_config.json",
@@ -40,7 +40,7 @@ void copy_one(const fs::path& to, const fs::path& from) {
   write_text(to, bytes);
 }
 
-/// The code that config.json's auto_map names, where it lies in the folder itself.
+/// Copies the code that config.json's auto_map names, if it is in the folder itself.
 void copy_code(const fs::path& to, const ModelFolder& from) {
   if (!from.config.has("auto_map")) return;
   for (const auto& file : fs::directory_iterator(from.path)) {
@@ -48,8 +48,8 @@ void copy_code(const fs::path& to, const ModelFolder& from) {
   }
 }
 
-/// Whether the tables put our parameter in the encoder, where a model with a head has the prefix.
-/// In all families the pooler is a part of the encoder.
+/// Whether the tables place our parameter in the encoder, which has the prefix in a model with a
+/// head. In all families the pooler is a part of the encoder.
 bool is_of_encoder(const Family& family, const std::string& theirs, const std::string& ours) {
   return theirs.starts_with("pooler.") ||
          std::ranges::any_of(family.encoder_names, [&](const WeightName& line) {
@@ -64,7 +64,7 @@ void check_shape(const ModelFolder& from, const std::string& name, const Tensor&
           ", got shape ", parameter.shape(), "; give the folder that the model was made from");
 }
 
-/// The encoder of the config that is written must be the model's, or nothing could read the folder.
+/// Checks that the written config describes the model's encoder; otherwise no loader could read it.
 void check_config(const ModelFolder& from, const SavedModel& model) {
   nn::StateDict given;
   for (const auto& [name, parameter] : model.parameters) {

@@ -1,4 +1,4 @@
-// The files of one model of a family, as they are written.
+// Writes the files of one model of a family.
 #pragma once
 
 #include <filesystem>
@@ -25,10 +25,10 @@ struct SavedModel {
 /// Writes config.json, model.safetensors and the tokenizer's files of a model that was opened
 /// `from` a folder.
 /// **Errors**: std::invalid_argument: a parameter that no model of the family has, or one of the
-/// encoder with another shape than `from` has; std::runtime_error that names the file.
+/// encoder with a shape different from that in `from`; std::runtime_error that names the file.
 void write_model(const std::filesystem::path& to, const ModelFolder& from, const SavedModel& model);
 
-/// Copies the files of a tokenizer, as far as they are there.
+/// Copies the files of a tokenizer that exist.
 void copy_tokenizer(const std::filesystem::path& to, const std::filesystem::path& from);
 
 }  // namespace tessera::models

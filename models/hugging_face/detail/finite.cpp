@@ -11,7 +11,7 @@ namespace tessera::models {
 namespace fs = std::filesystem;
 
 void require_finite_weights(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return;  // it was moved since the model was loaded
+  if (!fs::is_directory(folder)) return;  // the folder was moved since the model was loaded
   std::set<fs::path> seen;
   for (const ModuleRow& row : read_module_rows(folder)) {
     if (has_weight_files(row.folder) && seen.insert(row.folder).second) {

@@ -1,4 +1,5 @@
-// Outputs that are NaN or infinite are errors: of the weight that is not finite, or of the text.
+// Outputs that are NaN or infinite are errors, caused by a weight that is not finite or by the
+// text.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +14,8 @@ namespace tessera::models {
 /// of several tensors with other names.
 void require_finite_weights(const std::filesystem::path& folder);
 
-/// Calls `body`. If it throws NotFinite because a weight of `folder` is not finite, the error of
-/// require_finite_weights takes its place. An empty path means that there is no folder.
+/// Calls `body`. If it throws NotFinite because a weight of `folder` is not finite, throws the
+/// error of require_finite_weights instead. An empty path means that there is no folder.
 template <class Body>
 auto with_finite_outputs(const std::filesystem::path& folder, const Body& body) {
   try {

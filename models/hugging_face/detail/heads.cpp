@@ -15,7 +15,7 @@ namespace tessera::models {
 
 namespace {
 
-/// The dropout in front of a classifier.
+/// The dropout before a classifier.
 double classifier_dropout(const ModelFolder& folder, std::string_view key) {
   return config::probability(folder.config, key,
                              folder.family->heads.dropout.value_or(folder.options.dropout));
@@ -31,8 +31,8 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
   return labels;
 }
 
-// What may throw is computed first: where a later initializer of an aggregate throws, GCC 12 frees
-// a vector before it twice.
+// Everything that may throw is computed first: if a later initializer of an aggregate throws, GCC
+// 12 frees a vector of an earlier one twice.
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
   const FamilyHeads& of = folder.family->heads;
   const Pooling pooling = of.pooling != nullptr ? of.pooling(folder.config) : Pooling::kCls;
@@ -82,7 +82,7 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
   require(!labels.empty(), op, "labels must not be empty");
   std::set<std::string_view> seen;
   for (const std::string& label : labels) {
-    JsonText(label, op);  // which checks that it is UTF-8
+    JsonText(label, op);  // checks that the label is UTF-8
     require(seen.insert(label).second, op, "labels must be different, got ", printable(label),
             " twice");
   }

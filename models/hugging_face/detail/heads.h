@@ -11,8 +11,8 @@
 
 namespace tessera::models {
 
-/// The names of a folder's classes. **Errors**: as read_labels; not one for each row of the
-/// classifier.
+/// The names of a folder's classes. **Errors**: as read_labels; a number of names different from
+/// the classifier's rows.
 std::vector<std::string> load_labels(const ModelFolder& folder);
 
 /// Options of the models with a head that a folder's config describes.
@@ -21,14 +21,15 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes);
 MaskedLmOptions masked_lm_options(const ModelFolder& folder);
 
-/// The names by which a classifier of tokens is read: where a family calls the last layer of its
-/// classifiers of texts otherwise, that is not taken for one of tokens, though their shapes agree.
+/// The names under which a classifier of tokens is loaded. If a family's classifiers of texts have
+/// a different name for the last layer, such a layer is not loaded as one of tokens, although the
+/// shapes match.
 std::vector<Rename> token_classifier_renames(const Family& family);
-/// The names by which the ends of answers are read: never a classifier of two labels.
+/// The names under which the ends of answers are loaded: never a classifier of two labels.
 inline const std::vector<Rename> kAnswerRenames = {{"classifier", "qa_outputs"}};
 
-/// Throws std::invalid_argument in the name of `op` unless these can be the labels of a new head:
-/// one at least, all different, in UTF-8.
+/// Throws std::invalid_argument that begins with `op` if these cannot be the labels of a new head:
+/// there must be at least one, all different, in UTF-8.
 void check_new_labels(const char* op, const std::vector<std::string>& labels);
 
 /// The parameters of a model with a new head. Those of the encoder, and of a dense layer if the

@@ -1,4 +1,4 @@
-// JSON files as transformers writes them, or as they were read but for some keys.
+// JSON files in the format of transformers, or with some keys changed.
 #pragma once
 
 #include <string>
@@ -11,9 +11,10 @@ namespace tessera::models {
 inline constexpr JsonLayout kObjectInLine = {" ", ", ", " ", ": "};
 inline constexpr JsonLayout kListInLine = {"", ", ", "", ": "};
 
-/// A file of an object of these values, a key a line.
+/// A file with an object of these values, one key per line.
 std::string file_of(const JsonMembers& values);
-/// A file of `object` with these values: in the place of the key's own, or at the end.
+/// A file with `object` and these values: each replaces the value of its key, or is added at the
+/// end.
 std::string edited(const Json& object, const JsonMembers& changes);
 
 }  // namespace tessera::models

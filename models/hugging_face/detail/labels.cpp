@@ -16,7 +16,7 @@ namespace {
 constexpr index_t kMostLabels = 100'000;
 constexpr index_t kDefaultLabels = 2;
 
-/// The number that a key of id2label writes, "0" or "12"; nothing if it is not one.
+/// The number in a key of id2label, "0" or "12"; nullopt if it is not a number.
 std::optional<index_t> label_number(std::string_view key) {
   index_t number = -1;
   const bool whole = parse_number(key, number);
@@ -45,11 +45,11 @@ std::vector<std::string> labels_of(const Json& table) {
   }
   std::vector<std::string> labels;
   for (const auto& label : found)
-    labels.push_back(label.value());  // each key once, so none is left
+    labels.push_back(label.value());  // each key occurs once, so no label is missing
   return labels;
 }
 
-/// Throws unless `label2id` gives each label its number back. Labels may share a name.
+/// Throws if `label2id` does not map each label to its number. Labels may share a name.
 void check_inverse(const Json& inverse, const std::vector<std::string>& labels) {
   std::map<std::string_view, index_t> numbers;
   for (const Json& value : inverse.items()) {

@@ -1,5 +1,5 @@
 // The meaning of a classifier's scores, from its config.json: the names of its classes, and the
-// function that makes probabilities of its scores.
+// function that converts its scores to probabilities.
 #pragma once
 
 #include <string>
@@ -11,25 +11,24 @@
 
 namespace tessera::models {
 
-/// The names of a model's classes, by number: `id2label`, or "LABEL_0", "LABEL_1", ... where it is
-/// absent, two of them unless `num_labels` tells another count.
+/// The names of a model's classes, by number: `id2label`; if it is absent, "LABEL_0", "LABEL_1",
+/// ..., as many as `num_labels`, by default two.
 ///
-/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no class; a `num_labels`
-/// or a `label2id` that says something else.
+/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no classes; a different
+/// `num_labels` or `label2id`.
 std::vector<std::string> read_labels(const Json& config);
 
-/// Throws an error about `config`'s labels unless there is one for each row of the classifier.
+/// Throws an error about `config`'s labels if their number differs from the classifier's rows.
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows);
 
-/// The scoring that transformers' text classification takes: by `problem_type` regression none,
-/// multi_label_classification sigmoid; else sigmoid for one class and softmax for several.
-/// **Errors**: another problem_type.
+/// The scoring of transformers' text classification: none for the `problem_type` regression,
+/// sigmoid for multi_label_classification; otherwise sigmoid for one class and softmax for several.
+/// **Errors**: an unknown problem_type.
 Scoring text_scoring(const Json& config, index_t classes);
 
-/// The scoring that sentence-transformers' CrossEncoder takes:
-/// `sentence_transformers.activation_fn` or the older `sbert_ce_default_activation_function`, of
-/// which the last part of the dotted name counts; without either sigmoid for one class and none for
-/// several.
+/// The scoring of sentence-transformers' CrossEncoder: `sentence_transformers.activation_fn` or the
+/// older `sbert_ce_default_activation_function`, of which only the last part of the dotted name is
+/// used; without either sigmoid for one class and none for several.
 /// **Errors**: a function other than Identity, Sigmoid and Softmax.
 Scoring pair_scoring(const Json& config, index_t classes);
 

@@ -22,7 +22,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr index_t kMostModules = 16;  // each may have a file of weights, and all name the same
+constexpr index_t kMostModules = 16;  // each may have a file of weights, which may be the same
 constexpr index_t kMostModes = 16;    // each makes embeddings longer
 
 /// The text after the last dot.
@@ -30,7 +30,7 @@ std::string_view last_part(std::string_view dotted) {
   return dotted.substr(dotted.rfind('.') + 1);  // npos + 1 is 0
 }
 
-/// Throws unless the config's key has this width, or is absent.
+/// Throws if the config's key has a different width; it may be absent.
 void want_width(const Json& config, std::string_view key, index_t width) {
   const index_t found = config.integer(key, JsonRange{1, config::kMaxWidth}, width);
   if (found != width)
@@ -84,7 +84,7 @@ nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
   return nn::LayerNorm(width, WeightFiles(folder).source()["norm"]);
 }
 
-/// A folder that modules.json names, which must be inside of `folder`.
+/// A folder named in modules.json, which must be inside `folder`.
 Path folder_inside(const Path& folder, const Json& path) {
   const Path named = Path(path.text()).lexically_normal();
   const bool outside = named.is_absolute() || (!named.empty() && *named.begin() == "..");
@@ -101,7 +101,7 @@ Pooling mode_named(const Json& name) {
   name.fail("must be one of ", names, ", got ", name.described());
 }
 
-/// The modes that older files switch on one by one, in the order in which they are concatenated.
+/// The modes that older files switch on one by one, in the order of concatenation.
 struct Switch {
   const char* key;
   const Pooling& pooling;
@@ -221,7 +221,7 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
 
 void write_pooling(const Path& folder, const SentencePooling& pooling, index_t width) {
   JsonMembers values = switched_on(pooling.modes);
-  if (values.empty()) {  // an order that only newer files can say
+  if (values.empty()) {  // an order that only newer files can give
     const auto name = [](const Pooling& mode) { return JsonText(mode.name, "save_folder"); };
     values = {{"embedding_dimension", width},
               {"pooling_mode", json_list(pooling.modes, name, kListInLine)}};

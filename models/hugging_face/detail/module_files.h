@@ -19,7 +19,7 @@ struct ModuleRow {
 
 /// The rows of modules.json; without that file, one row, a Transformer.
 /// **Errors**, here and below: std::runtime_error that names the file, the key, the rule and the
-/// value; a folder outside of `folder`.
+/// value; a folder outside `folder`.
 std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);
 
 /// The pooling of a module's folder, for vectors of `width`.
@@ -29,7 +29,7 @@ SentencePooling read_pooling(const std::filesystem::path& folder, index_t width)
 /// number of columns of its output.
 index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules);
 
-/// Write the files of a pooling of vectors of `width`, or of a module, into a folder that exists. A
+/// Write the files of a pooling of vectors of `width`, or of a module, into an existing folder. A
 /// Normalize has no files.
 /// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.
 void write_pooling(const std::filesystem::path& folder, const SentencePooling& pooling,
@@ -39,7 +39,7 @@ void write_module(const std::filesystem::path& folder, const SentenceModule& mod
 /// The last part of a module's type in modules.json.
 const char* kind_of(const SentenceModule& module);
 
-/// A table of vectors that are the model's own input, as model2vec makes it: (V, D).
+/// A table of vectors that are the model's own input, in the format of model2vec: (V, D).
 nn::Embedding read_static_embedding(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

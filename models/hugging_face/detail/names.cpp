@@ -10,13 +10,13 @@ namespace tessera::models {
 
 namespace {
 
-/// What stands for the # and the * of a line.
+/// The text that # and * match in a line.
 struct Match {
   std::string number = {};
   std::string last = {};
 };
 
-/// `name` begins with `part`, which is taken off.
+/// Whether `name` begins with `part`; if so, removes `part`.
 bool take(std::string_view& name, std::string_view part) {
   if (!name.starts_with(part)) return false;
   name.remove_prefix(part.size());
@@ -40,7 +40,7 @@ std::optional<Match> match(std::string_view pattern, std::string_view name) {
   return found;
 }
 
-/// The pattern with the match in its places.
+/// The pattern with its placeholders replaced by the match.
 std::string filled(std::string_view pattern, const Match& match, index_t group_size) {
   index_t number = 0;
   std::from_chars(match.number.data(), match.number.data() + match.number.size(), number);
@@ -82,7 +82,7 @@ std::optional<TensorNames> tensor_names(const WeightName& line, const std::strin
 
 namespace {
 
-/// `x`, with its halves exchanged if the checkpoint has them so: its own inverse.
+/// `x`, with its halves exchanged if they are so in the checkpoint: its own inverse.
 Tensor with_halves(Halves halves, const Tensor& x) {
   if (halves == Halves::kKept) return x;
   const index_t half = x.size(0) / 2;

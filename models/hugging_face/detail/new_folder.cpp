@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The folder itself where `target` is a link to it, or ends with a slash.
+/// The actual folder if `target` is a link to it, or ends with a slash.
 fs::path resolved(const fs::path& target) {
   std::error_code error;
   const fs::path path = fs::weakly_canonical(fs::absolute(target, error), error);
@@ -34,7 +34,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// Whether another file system begins with this folder: it cannot get another name.
+/// Whether a file system is mounted at this folder, which then cannot be renamed.
 bool is_mounted(const fs::path& folder) {
   struct stat inside {
   }, outside{};
@@ -50,8 +50,8 @@ std::string prefix_of(const fs::path& target) {
 }
 
 /// Removes the folders that killed processes left for `target`: no process holds their locks.
-/// **Errors**: one is the old target itself, whose process was killed between the two renames of
-/// exchange().
+/// **Errors**: one of these is the old target itself, because the process was killed between the
+/// two renames of exchange().
 void remove_stale_folders(const fs::path& target) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -71,8 +71,8 @@ void remove_stale_folders(const fs::path& target) {
   }
 }
 
-/// Gives `a` the name of `b`, which is there, and `b` that of `a`. At no time is there no `b`, unless
-/// the file system cannot exchange names.
+/// Exchanges the names of `a` and `b`, which exists. `b` exists at all times, unless the file
+/// system cannot exchange names.
 bool exchange(const fs::path& a, const fs::path& b) {
 #if defined(RENAME_EXCHANGE)
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
@@ -118,7 +118,7 @@ NewFolder::NewFolder(const fs::path& target, bool overwrite)
   check_target(target, overwrite);
   for (int attempt = 0; attempt < 100; ++attempt) {
     make_and_lock();
-    if (lock_->is_ours()) return;  // else it was taken for a stale one between the two steps
+    if (lock_->is_ours()) return;  // otherwise a process removed it as stale between the two steps
     std::error_code error;
     fs::remove(std::exchange(path_, {}), error);
   }
@@ -168,7 +168,7 @@ void NewFolder::check_that_nothing_is_lost() const {
 }
 
 void NewFolder::check_place() const {
-  check_target(target_, overwrite_);  // it may have been made meanwhile
+  check_target(target_, overwrite_);  // the target may have been made meanwhile
   if (is_there(target_)) check_that_nothing_is_lost();
 }
 

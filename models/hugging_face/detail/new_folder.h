@@ -1,4 +1,4 @@
-// A folder that is there as a whole or not at all.
+// A folder that appears completely or not at all.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,14 @@
 
 namespace tessera::models {
 
-/// A folder that is filled next to `target`, under a different name, and then takes its place.
+/// A folder that is filled next to `target`, under a different name, and then replaces `target`.
 ///
 /// After any error `target` is unchanged. A process that is killed leaves the other folder,
 /// `.NAME.saving-...`; the next one that saves the same target removes it.
 /// **Errors**: std::runtime_error that names the target: a file, a folder that is not empty unless
-/// `overwrite` is set, or one where a file system is mounted; a place in which no folder can be
-/// made; a killed process left the target under another name, on file systems that cannot exchange two
-/// names.
+/// `overwrite` is set, or one where a file system is mounted; a location in which no folder can be
+/// made; a killed process left the target under another name, on file systems that cannot exchange
+/// two names.
 class NewFolder {
  public:
   NewFolder(const std::filesystem::path& target, bool overwrite);
@@ -24,24 +24,24 @@ class NewFolder {
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
-  /// Where to write.
+  /// The folder to write to.
   const std::filesystem::path& path() const { return path_; }
-  /// A folder in it, made if it is not there.
+  /// A folder in it, made if it does not exist.
   std::filesystem::path subfolder(const std::string& name) const;
-  /// **Errors**: the constructor's, about the target as it is now; it has something that the new
+  /// **Errors**: the constructor's, for the present target; the target contains a file that the new
   /// folder lacks, which would be lost.
   void check_place() const;
-  /// **Errors**: as check_place; the name cannot be given: the new folder stays under the other.
+  /// **Errors**: as check_place; the folder cannot be renamed, and keeps its other name.
   void take_the_place();
 
  private:
-  /// The constructor's errors about the target, but nothing is made.
+  /// The constructor's errors about the target, without making a folder.
   static void check_target(const std::filesystem::path& target, bool overwrite);
   void make_and_lock();
   void check_that_nothing_is_lost() const;
 
   std::filesystem::path target_;
-  std::filesystem::path path_;              // empty when it has taken the target's place
+  std::filesystem::path path_;              // empty after take_the_place()
   std::optional<detail::LockedFile> lock_;  // on that folder, while it is filled
   bool overwrite_;
 };

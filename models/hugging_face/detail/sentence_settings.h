@@ -7,15 +7,15 @@
 
 namespace tessera::models {
 
-/// The contents of both files. `max_length` is the folder's limit of tokens per text, the special
-/// ones included; 0: the folder has none.
+/// The contents of both files. `max_length` is the folder's limit of tokens per text, including
+/// special ones; 0: the folder has none.
 struct SentenceFiles {
   SentenceSettings settings = {};
   index_t max_length = 0;
 };
 
 /// Reads config_sentence_transformers.json of `folder`, and sentence_bert_config.json, under any of
-/// its names, of the encoder's own folder. Both are optional.
+/// its names, of the encoder's folder. Both are optional.
 /// **Errors**: std::runtime_error that names the file, the key, the rule and the value.
 SentenceFiles read_sentence_files(const std::filesystem::path& folder,
                                   const std::filesystem::path& encoder_folder);

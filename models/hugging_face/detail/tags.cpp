@@ -46,7 +46,7 @@ Choice best_of_word(std::span<const ScoredToken> word, TagGrouping grouping) {
   return result;
 }
 
-/// Each token's best label or, where words have labels, each word's.
+/// Each token's best label, or each word's if words have labels.
 std::vector<Tag> choose(std::span<const ScoredToken> tokens, std::span<const std::string> labels,
                         TagGrouping grouping) {
   const bool of_words = grouping != TagGrouping::kNone && grouping != TagGrouping::kSimple;
@@ -62,7 +62,7 @@ std::vector<Tag> choose(std::span<const ScoredToken> tokens, std::span<const std
   return tags;
 }
 
-/// Whether a label begins a group, and of what.
+/// Whether a label begins a group, and the group's label.
 std::pair<bool, std::string_view> parts_of(std::string_view label) {
   if (label.starts_with("B-")) return {true, label.substr(2)};
   if (label.starts_with("I-")) return {false, label.substr(2)};

@@ -14,13 +14,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A few hundred are more than any model has.
+/// No real model has more than a few hundred.
 constexpr index_t kMaxFiles = 10'000;
 
 constexpr const char* kOneFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-/// The name of a file in the index's own folder.
+/// The name of a file in the folder of the index.
 std::string file_name(const Json& value) {
   const std::string_view name = value.text();
   const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
@@ -73,7 +73,7 @@ void WeightFiles::read_index(const fs::path& path) {
     if (is_new) {
       if (std::ssize(files_) == kMaxFiles)
         entry.fail("must be one of at most ", kMaxFiles, " files");
-      // Not openat without links: the hub's own cache is a folder of links.
+      // Links must work: the hub's own cache is a folder of links.
       files_.emplace_back(path.parent_path() / file);
     }
     const std::string name(entry.key());

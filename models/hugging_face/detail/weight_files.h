@@ -11,27 +11,27 @@
 
 namespace tessera::models {
 
-/// The tensors of a folder: those of model.safetensors or, where that is not there, of the files
-/// that model.safetensors.index.json names. Only headers are read at first.
+/// The tensors of a folder: those of model.safetensors or, if it does not exist, of the files named
+/// in model.safetensors.index.json. Only headers are read at first.
 ///
-/// **Errors**: std::runtime_error that names the file: none of these; one that is not as it should
-/// be; an index with a file outside the folder, or with a tensor that its file does not have.
+/// **Errors**: std::runtime_error that names the file: none of these; a malformed file; an index
+/// with a file outside the folder, or with a tensor that its file does not have.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::filesystem::path& folder);
 
   /// The names of all tensors, in alphabetical order.
   std::vector<std::string> names() const;
-  /// The tensor's shape, null if there is none.
+  /// The tensor's shape; null if it does not exist.
   const Shape* shape(const std::string& name) const;
-  /// The tensor in float32, whatever floating type it is stored as. **Errors**: no such tensor; a
-  /// shape other than `shape`, which config.json gives; integers.
+  /// The tensor in float32, from any stored floating type. **Errors**: no such tensor; a shape
+  /// other than `shape`, which config.json gives; integers.
   Tensor read(const std::string& name, const Shape& shape) const;
   /// A source of the tensors, by their names in the files. This object must outlive the source.
   nn::Source source() const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
   void require_finite_weights() const;
-  /// The file that has the tensor, or, for one that is not there, the file that should.
+  /// The file of the tensor; if the tensor does not exist, the file that should have it.
   const std::string& file_of(const std::string& name) const;
 
  private:

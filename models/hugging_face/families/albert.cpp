@@ -1,7 +1,8 @@
-// ALBERT: narrow embeddings, and a few layers that are applied again and again.
+// ALBERT: narrow embeddings, and a few layers that are applied repeatedly.
 //
-// Layer i of the config's runs group i groups / layers, whose inner layers follow one another. Ours
-// are the inner layers of all groups, each once; EncoderOptions::order says when they run.
+// Layer i of the config runs group i groups / layers, whose inner layers are applied in sequence.
+// Our layers are the inner layers of all groups, each once; EncoderOptions::order gives the
+// sequence.
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/families.h"
 

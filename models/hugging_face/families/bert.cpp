@@ -1,4 +1,4 @@
-// BERT; many sentence encoders (MiniLM, bge, e5, gte) are of its kind.
+// BERT; many sentence encoders (MiniLM, bge, e5, gte) are of this family.
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/families.h"
 
@@ -20,8 +20,8 @@ constexpr WeightName kHeads[] = {
     {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},  // tied, stored once
 };
 
-/// All but the positions. Member by member: where a later initializer of an aggregate throws, GCC
-/// 12 frees a vector before it twice.
+/// All options except the positions. Set member by member: if a later initializer of an aggregate
+/// throws, GCC 12 frees a vector of an earlier one twice.
 TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& layer,
                              std::string_view layers) {
   TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};

@@ -1,4 +1,4 @@
-// DistilBERT: BERT without token types and pooler, with keys and names of its own.
+// DistilBERT: BERT without token types and pooler, with its own keys and names.
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/families.h"
 

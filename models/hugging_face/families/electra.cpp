@@ -10,7 +10,7 @@ constexpr WeightName kHeads[] = {
     {"head.dense.*", "classifier.dense.*"},
     {"classifier.*", "classifier.out_proj.*"},
     {"classifier.*", "classifier.*"},        // of tokens
-    {"token_classifier.*", "classifier.*"},  // of tokens, and of nothing else
+    {"token_classifier.*", "classifier.*"},  // only of tokens
     {"qa_outputs.*", "qa_outputs.*"},
     {"discriminator_predictions.dense.*", "discriminator_predictions.dense.*"},
     {"discriminator_predictions.dense_prediction.*",

@@ -1,4 +1,4 @@
-// GTE's "new": post-norm, gated, rotary, with NTK's scaling where texts are long.
+// GTE's "new" models: post-norm, gated, rotary, with NTK scaling for long texts.
 #include <cmath>
 
 #include "models/hugging_face/detail/config.h"

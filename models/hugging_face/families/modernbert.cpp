@@ -1,4 +1,4 @@
-// ModernBERT: pre-norm, gated, rotary; most layers see a window only.
+// ModernBERT: pre-norm, gated, rotary; most layers see only a window.
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +37,7 @@ constexpr WeightName kHeads[] = {
 constexpr std::string_view kSliding = "sliding_attention";
 constexpr std::string_view kFull = "full_attention";
 
-/// Whether the key is there, though it be null.
+/// Whether the key exists, even if it is null.
 bool lists(const Json& config, std::string_view key) {
   for (const Json& value : config.items()) {
     if (value.key() == key) return true;
@@ -45,7 +45,7 @@ bool lists(const Json& config, std::string_view key) {
   return false;
 }
 
-/// The base of the angles in one kind of layer, where a newer config has it.
+/// The base of the angles in one kind of layer, if it is a newer config.
 std::optional<double> newer_base(const Json& config, std::string_view kind) {
   const auto parameters = config.find("rope_parameters");
   if (!parameters) return {};
@@ -69,8 +69,8 @@ Bases bases(const Json& config) {
   return {newer_base(config, kFull).value_or(full), newer_base(config, kSliding).value_or(sliding)};
 }
 
-/// Which layers see all tokens: newer configs name each one's kind, older ones say how often such a
-/// layer comes.
+/// The layers that see all tokens: newer configs list the kind of each layer, older ones give the
+/// period.
 std::vector<bool> full_layers(const Json& config, index_t layers) {
   std::vector<bool> full;
   const auto types = config.find("layer_types");
@@ -126,7 +126,7 @@ TokenEncoderOptions options(const Json& config) {
     layers[i].attention.rotary->base = full[i] ? base.full : base.sliding;
     if (!full[i]) layers[i].attention.window = window;
   }
-  layers[0].norm.placement = NormPlacement::kPreFeedForward;  // its input is normalised already
+  layers[0].norm.placement = NormPlacement::kPreFeedForward;  // its input is already normalised
   result.encoder.final_norm = true;
   result.dropout = config::probability(config, "embedding_dropout", 0);
   return result;

@@ -1,4 +1,4 @@
-// MPNet: BERT with a bias by distance that all layers share, and RoBERTa's positions.
+// MPNet: BERT with a bias by distance, shared by all layers, and RoBERTa's positions.
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/families.h"
 
@@ -19,7 +19,7 @@ constexpr WeightName kEncoder[] = {
     {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
 };
 
-// Fixed in the model's code, whatever the config says.
+// Fixed in the model's code, for any config.
 constexpr nn::DistanceBuckets kDistances = {.buckets = 32, .max_distance = 128};
 constexpr index_t kPadding = 1;
 

@@ -28,7 +28,7 @@ index_t rounded_up(index_t value, index_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Everything that would be another model. Two keys must be there: without them it is one.
+/// Throws for all options of unsupported models. Two keys are required: without them it is one.
 void check(const Json& config) {
   config.at("activation_function");
   config::want_text(config, "activation_function", "swiglu");
@@ -57,7 +57,7 @@ TokenEncoderOptions options(const Json& config) {
   const EncoderLayerOptions layer = {
       .d_model = d_model,
       .nhead = nhead,
-      .dim_feedforward = rounded_up(inner, 256),  // as the model's code makes it
+      .dim_feedforward = rounded_up(inner, 256),  // as in the model's code
       .dropout = config::probability(config, "resid_pdrop", 0),
       .activation = nn::Activation::kSilu,
       .layer_norm_eps = config::epsilon(config, "layer_norm_epsilon", 1e-12),

@@ -23,8 +23,8 @@ namespace tessera::runs {
 
 namespace {
 
-/// Prepares the child: the kernel kills it when the parent ends, the parent forwards signals of the
-/// terminal, and signals end it as they do by default.
+/// Prepares the child: the kernel kills it when the parent ends, the parent forwards the terminal's
+/// signals, and signals have their default effect.
 void become_child(pid_t parent, int output, const sigset_t& signals) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(Children::kFailed);
@@ -69,10 +69,10 @@ void Children::start(const std::filesystem::path& output, const std::function<in
   const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) fail_file(output.string(), "cannot be written");
   std::cout.flush();
-  std::fflush(nullptr);  // or the child would write it too
+  std::fflush(nullptr);  // otherwise the child would write the buffer too
   sigset_t all, before;
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);  // none gets lost in the child
+  ::sigprocmask(SIG_SETMASK, &all, &before);  // the child loses no signal
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   const int error = errno;
@@ -98,7 +98,7 @@ Children::Ended Children::wait() {
       if (children_[i] == 0) continue;
       const pid_t ended = ::waitpid(children_[i], &status, WNOHANG);
       const bool is_lost =
-          ended < 0 && errno == ECHILD;  // the caller ignores SIGCHLD, or has waited
+          ended < 0 && errno == ECHILD;  // the caller ignores SIGCHLD, or has waited itself
       if (ended != children_[i] && !is_lost) continue;
       children_[i] = 0;
       if (is_lost) return {i, kFailed};

@@ -1,4 +1,4 @@
-// Processes that this one starts and waits for. Private.
+// Child processes. Private.
 #pragma once
 
 #include <sys/types.h>
@@ -10,29 +10,31 @@
 namespace tessera::runs {
 
 /// Child processes, each with one thread of this library. They are killed when this process ends in
-/// any way, so none goes on unseen.
+/// any way, so none continues unnoticed.
 class Children {
  public:
   Children() = default;
-  /// Kills those that still run.
+  /// Kills the children that still run.
   ~Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
 
-  /// Starts a child that calls `work` and ends with its result, or, after an exception, writes its text
-  /// to standard error and ends with kFailed. Its standard output and error are appended to `output`.
+  /// Starts a child that calls `work` and exits with its result; after an exception it writes the
+  /// text to standard error and exits with kFailed. Its standard output and error are appended to
+  /// `output`.
   /// **Errors**: the file cannot be written; no process can be started.
   void start(const std::filesystem::path& output, const std::function<int()>& work);
 
-  /// The result of a child that has ended, and its number in the order of start().
+  /// The exit code of a child that has ended, and its number in the order of start().
   struct Ended {
     std::size_t number;
-    int code;  // 128 + the signal that has killed it
+    int code;  // 128 + the signal that killed it
   };
-  /// Waits for one. A signal that an InterruptScope notes meanwhile is sent to all of them.
+  /// Waits for a child to end. Signals noted by an InterruptScope meanwhile are sent to all
+  /// children.
   Ended wait();
   std::size_t running() const;
-  /// Sends a signal to all.
+  /// Sends a signal to all children.
   void signal(int number) const;
 
   static constexpr int kFailed = 2;

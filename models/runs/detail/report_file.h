@@ -1,4 +1,4 @@
-// A page about a run that is written again and again while the run goes on. Private.
+// A page about a run that is rewritten during the run. Private.
 #pragma once
 
 #include <chrono>
@@ -11,25 +11,25 @@
 
 namespace tessera::runs {
 
-/// Nothing if the file's name is empty. The file is replaced as a whole, so a browser may load it at
-/// any time.
+/// Does nothing if the file's name is empty. The file is replaced as a whole, so a browser may load
+/// it at any time.
 class ReportFile {
  public:
-  /// `facts` is the page without state and log.
+  /// `facts` is the page without its state and log.
   ReportFile(std::filesystem::path file, pages::TrainingReport facts)
       : file_(std::move(file)), page_(std::move(facts)) {}
 
   bool is_wanted() const { return !file_.empty(); }
-  /// The log in the file as it was left by an earlier call of the same run; else nothing.
+  /// The log in the file from an earlier call of the same run; nullopt if there is none.
   std::optional<std::string> earlier_log() const;
 
   void add(pages::ClassCounts classes) { page_.classes.push_back(std::move(classes)); }
-  /// The text that was written last.
+  /// The last text that was written.
   const std::string& state() const { return page_.state; }
   /// Writes the page. **Errors**: as write_page.
   void write(const std::string& state, const std::string& log, bool is_running);
-  /// The same for a run that has not ended, unless it was done less than `seconds` ago. Less than a
-  /// hundredth of the time is spent on it.
+  /// The same during a run, unless the last write was less than `seconds` ago. Takes less than a
+  /// hundredth of the time.
   void write_after(double seconds, const std::string& state, const std::string& log);
 
  private:
@@ -38,7 +38,7 @@ class ReportFile {
   std::filesystem::path file_;
   pages::TrainingReport page_;
   Clock::time_point written_ = {};
-  double cost_ = 0;  // seconds of the last writing
+  double cost_ = 0;  // seconds of the last write
 };
 
 }  // namespace tessera::runs

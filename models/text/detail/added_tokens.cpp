@@ -12,7 +12,7 @@ namespace tessera::text {
 
 namespace {
 
-/// Where the code point begins that ends at `end`, which is not 0.
+/// The beginning of the code point that ends at `end`, which is not 0.
 index_t begin_of_last(std::string_view text, index_t end) {
   do {
     --end;
@@ -27,14 +27,14 @@ bool is_space_at(std::string_view text, index_t at) {
   return is_space(code_point_at(text, static_cast<std::size_t>(at)));
 }
 
-/// Whether no word goes on at either end of a match.
+/// Whether no word continues at either end of a match.
 bool stands_alone(std::string_view text, Span bytes) {
   const bool joins_left = bytes.begin > 0 && is_word_at(text, begin_of_last(text, bytes.begin));
   const bool joins_right = bytes.end < std::ssize(text) && is_word_at(text, bytes.end);
   return !joins_left && !joins_right;
 }
 
-/// The place before the white space that ends at `at`, not before `least`.
+/// The position before the white space that ends at `at`, at least `least`.
 index_t skip_space_left(std::string_view text, index_t at, index_t least) {
   while (at > least) {
     const index_t before = begin_of_last(text, at);
@@ -108,7 +108,7 @@ const AddedToken* AddedTokens::find(index_t id) const {
 void AddedTokens::cut(std::string_view text, In where, bool special, Effort& effort,
                       const std::function<void(const TextPart&)>& use) const {
   index_t done = 0;
-  Span space = {0, 0};  // found last; no place of it is looked at again
+  Span space = {0, 0};  // the last one found, so that no space is searched twice
   for (index_t from = 0;;) {
     const StringMatcher::Match match = matcher(where).find(text, from, effort);
     if (match.number < 0) break;
@@ -123,7 +123,7 @@ void AddedTokens::cut(std::string_view text, In where, bool special, Effort& eff
       space = {bytes.end, known ? space.end : skip_space_right(text, bytes.end)};
       bytes.end = space.end;
     }
-    if (bytes.begin >= bytes.end) continue;  // white space that went with the token before
+    if (bytes.begin >= bytes.end) continue;  // white space that belongs to the previous token
     if (done < bytes.begin) use({nullptr, {done, bytes.begin}});
     use({&token, bytes});
     done = bytes.end;

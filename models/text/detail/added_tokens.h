@@ -1,5 +1,5 @@
-// Added tokens, the first step from a text to tokens: whole strings that are one token wherever a
-// text has them, "[SEP]" or "<mask>".
+// Added tokens, the first step from a text to tokens: strings that are always one token, such as
+// "[SEP]" or "<mask>".
 #pragma once
 
 #include <bitset>
@@ -17,15 +17,15 @@ namespace tessera::text {
 struct AddedToken {
   index_t id = 0;
   std::string content = {};
-  bool single_word = false;   // only without a letter or digit next to it
-  bool strips_left = false;   // takes the white space before it along
-  bool strips_right = false;  // and that behind it
-  bool normalized = false;    // is looked for in the normalised text, in its own normalised form
+  bool single_word = false;   // only if no letter or digit is next to it
+  bool strips_left = false;   // includes the white space before it
+  bool strips_right = false;  // includes the white space after it
+  bool normalized = false;    // is searched in the normalised text, in its normalised form
   bool special = false;
-  std::string found_as = {};  // the content as it is looked for; AddedTokens fills it in
+  std::string found_as = {};  // the string to search for; set by AddedTokens
 };
 
-/// Finds some of many strings in a text: the leftmost, and of these the longest.
+/// Finds some of many strings in a text: the leftmost match, and of these the longest.
 class StringMatcher {
  public:
   StringMatcher() : StringMatcher(TokenList()) {}
@@ -36,13 +36,13 @@ class StringMatcher {
     index_t number;  // -1: none
     Span bytes;
   };
-  /// The first match that begins at `from` or later. **Errors**: as Effort.
+  /// The first match that begins at or after `from`. **Errors**: as Effort.
   Match find(std::string_view text, index_t from, Effort& effort) const;
   bool empty() const { return first_.none(); }
 
  private:
   Trie strings_;
-  std::bitset<256> first_;  // the bytes with which one begins
+  std::bitset<256> first_;  // the first bytes of all strings
 };
 
 /// A part of a text: an added token, or the text between two.
@@ -55,19 +55,19 @@ struct TextPart {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// Those that are looked for in normalised text are normalised here; null: as they are.
+  /// Tokens that are searched in normalised text are normalised here; null: not normalised.
   /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
-  /// The token with a number, null if none has it.
+  /// The token with a number; null if there is none.
   const AddedToken* find(index_t id) const;
 
   enum class In { kGivenText, kNormalizedText };
-  /// Whether any are looked for in such a text.
+  /// Whether any tokens are searched in such a text.
   bool any(In where) const { return !matcher(where).empty(); }
-  /// Cuts a text at its added tokens; without `special` only at those that are not special. Calls
-  /// `use` for each part, in the order of the text. **Errors**: as Effort.
+  /// Divides a text at its added tokens; without `special` only at those that are not special.
+  /// Calls `use` for each part, in the order of the text. **Errors**: as Effort.
   void cut(std::string_view text, In where, bool special, Effort& effort,
            const std::function<void(const TextPart&)>& use) const;
 

@@ -1,4 +1,4 @@
-// A text on its way to tokens, with the place that each of its bytes came from.
+// A text during tokenization, with the origin of each of its bytes.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +26,25 @@ struct Origin {
   std::uint32_t end = 0;
 };
 
-/// A rewritten text, and where each of its bytes comes from in the text that was given.
+/// A rewritten text, and the origin of each of its bytes in the original text.
 struct AlignedText {
   std::string text;             // UTF-8
   std::vector<Origin> origins;  // of each byte of `text`; empty: byte i comes from begin + i
-  index_t begin = 0;            // where this piece begins in the text given
-  Effort* effort = nullptr;     // counts the work; null: as if this were all of the text
+  index_t begin = 0;            // the position of this piece in the original text
+  Effort* effort = nullptr;     // counts the work; null: as for a text of this size
 
-  /// The bytes of the given text that bytes [from, to) of this one come from.
+  /// The bytes of the original text from which bytes [from, to) of this one come.
   Span origin(index_t from, index_t to) const;
 
   /// Counts one step that reads all of the text, and `more` of its parts. **Errors**: as Effort.
   void spend_step(index_t more = 0) const {
-    constexpr index_t kCost = 16;  // of a step, whatever the text
+    constexpr index_t kCost = 16;  // of a step, for any text
     if (effort != nullptr) effort->spend(kCost + std::ssize(text) + more);
   }
 };
 
-/// Refuses a `size` of what `text` has become, or is about to become, that is far above the size of
-/// the text given. **Errors**: as Effort.
+/// Throws if `size`, which `text` has reached or will reach, is far above the size of the original
+/// text. **Errors**: as Effort.
 void check_growth(const AlignedText& text, index_t size);
 
 /// Writes the new form of a text, and replaces the text with it.
@@ -52,14 +52,14 @@ class AlignedWriter {
  public:
   explicit AlignedWriter(const AlignedText& from);
 
-  /// Bytes [from, to) as they are; whole characters.
+  /// Copies bytes [from, to) unchanged; only whole characters.
   void copy(index_t from, index_t to);
-  /// Something that comes from `origin`.
+  /// Writes characters that come from `origin`.
   void put(char32_t code, Span origin);
   void put(std::string_view bytes, Span origin);
 
   index_t size() const { return std::ssize(written_.text); }
-  /// `text` is the one that this writer was made with. **Errors**: as check_growth.
+  /// `text` must be the one that this writer was made with. **Errors**: as check_growth.
   void replace(AlignedText& text);
 
  private:
@@ -67,7 +67,7 @@ class AlignedWriter {
   AlignedText written_;
 };
 
-/// The first byte at or after `at` that is beyond ASCII; the text's size if there is none.
+/// The first byte at or after `at` that is not ASCII; the text's size if there is none.
 std::size_t find_beyond_ascii(std::string_view text, std::size_t at = 0);
 
 }  // namespace tessera::text

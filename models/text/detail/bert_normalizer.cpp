@@ -23,9 +23,10 @@ BertNormalizer::BertNormalizer(const BertNormalizerOptions& options) : options_(
 void BertNormalizer::apply(AlignedText& text) const {
   const auto becomes = [&](char c) { return ascii_[static_cast<unsigned char>(c)]; };
   const std::size_t size = text.text.size();
-  std::size_t at = 0;  // what comes before has been written in place
+  std::size_t at = 0;  // everything before has been written in place
   std::size_t end = find_beyond_ascii(text.text);
-  // A NUL that stays is taken for one that goes; the slower way below tells them apart.
+  // A NUL that is kept is treated like one that is removed; the slower loop below distinguishes
+  // them.
   for (; at < end && becomes(text.text[at]) != 0; ++at) text.text[at] = becomes(text.text[at]);
   if (at == size) return;
 
@@ -47,7 +48,7 @@ void BertNormalizer::apply(AlignedText& text) const {
   writer.replace(text);
 }
 
-/// The way of characters beyond ASCII. Between them, what ASCII becomes changes nothing.
+/// The normalisation of characters beyond ASCII. It does not change normalised ASCII between them.
 Characters BertNormalizer::normalized(const Characters& characters) const {
   Characters result;
   result.reserve(characters.size());

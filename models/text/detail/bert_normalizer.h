@@ -15,9 +15,9 @@ struct BertNormalizerOptions {
   bool lowercase = true;
 };
 
-/// Cleans a text, sets ideographs apart, strips accents and makes it lower case, in this order.
-/// ASCII takes a fast way, in place.
-/// **Source**: Devlin et al., "BERT", 2018, as the tokenizers library has it.
+/// Cleans a text, surrounds ideographs by spaces, strips accents and makes it lower case, in this
+/// order. ASCII takes a fast path, in place.
+/// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
 class BertNormalizer final : public Normalizer {
  public:
   explicit BertNormalizer(const BertNormalizerOptions& options);
@@ -27,7 +27,7 @@ class BertNormalizer final : public Normalizer {
   Characters normalized(const Characters& characters) const;
 
   BertNormalizerOptions options_;
-  std::array<char, 128> ascii_;  // what a character becomes; 0: nothing
+  std::array<char, 128> ascii_;  // the normalised character; 0: none
 };
 
 }  // namespace tessera::text

@@ -1,4 +1,4 @@
-// Bytes as characters that can be seen: what byte-level vocabularies are written in.
+// Bytes as visible characters, which byte-level vocabularies use.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace tessera::text {
 
-/// The character, as UTF-8, that represents a byte: itself for '!' to '~', U+00A1 to U+00AC and
-/// U+00AE to U+00FF; for the other bytes, in their order, U+0100, U+0101, ...
+/// The character, as UTF-8, that represents a byte: the byte itself for '!' to '~', U+00A1 to
+/// U+00AC and U+00AE to U+00FF; for the other bytes, in their order, U+0100, U+0101, ...
 /// **Source**: the encoder of GPT-2, bytes_to_unicode.
 std::string_view character_of_byte(unsigned char byte);
 
-/// The bytes that the characters of `text` represent; nothing if one of them represents none.
+/// The bytes that the characters of `text` represent; nullopt if one of them represents no byte.
 std::optional<std::string> bytes_of_characters(std::string_view text);
 
 }  // namespace tessera::text

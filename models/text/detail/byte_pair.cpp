@@ -17,20 +17,20 @@ namespace {
 
 constexpr std::size_t kMostMerges = 1 << 20;
 
-/// What is put around characters; each that is unknown is written anew with it.
+/// Checks a prefix or suffix, which is written again for each unknown character.
 void check_affix(const std::string& affix) {
   constexpr std::size_t kMostBytes = 100;
   require(affix.size() <= kMostBytes, "BytePair", "prefixes and suffixes must have at most ",
           kMostBytes, " bytes, got ", affix.size());
 }
 
-/// A pair of neighbours that waits to be joined.
+/// A pair of neighbours in the queue of merges.
 struct Waiting {
   std::uint32_t rank;
   std::uint32_t place;  // of its left symbol
-  std::uint32_t id;     // what it becomes
+  std::uint32_t id;     // the token of the merged pair
 
-  /// As std::priority_queue has it, whose top is the greatest.
+  /// Ordered for std::priority_queue, whose top is the greatest.
   bool operator<(const Waiting& other) const {
     return rank != other.rank ? rank > other.rank : place > other.place;
   }
@@ -38,12 +38,12 @@ struct Waiting {
 
 }  // namespace
 
-/// A part of a word. All parts are in one list in which joined ones are skipped.
+/// A part of a word. All parts are in one list; merged ones are skipped.
 struct BytePair::Symbol {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   std::uint32_t id;
-  std::uint32_t size;  // in bytes; 0: it has been joined to its left neighbour
+  std::uint32_t size;  // in bytes; 0: merged into its left neighbour
   std::uint32_t before = kNone;
   std::uint32_t next = kNone;
 };
@@ -51,7 +51,7 @@ struct BytePair::Symbol {
 BytePair::MergeTable::MergeTable(std::size_t merges)
     : slots_(std::bit_ceil(merges + merges / 2 + 2)) {}
 
-/// The place of a pair, or the free one for it.
+/// The slot of a pair, or a free slot for it.
 std::size_t BytePair::MergeTable::place_of(std::uint64_t pair) const {
   std::size_t place = hash_(pair) & (slots_.size() - 1);
   while (slots_[place].pair != kFree && slots_[place].pair != pair) {
@@ -159,7 +159,7 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word,
     }
     const std::string text =
         str_cat(is_first ? "" : options_.prefix, character, is_last ? options_.suffix : "");
-    if (has_all(bytes_, text)) {  // these pass unknown characters that wait: so does the source
+    if (has_all(bytes_, text)) {  // these overtake waiting unknown characters, as in the source
       for (const char c : text) add(bytes_[static_cast<unsigned char>(c)], 1);
     } else if (options_.unknown) {
       if (!options_.fuse_unknown) add_unknown(character);
@@ -185,7 +185,7 @@ void BytePair::merge_all(std::vector<Symbol>& symbols) const {
     if (left.size == 0 || left.next == Symbol::kNone) continue;
     Symbol& right = symbols[left.next];
     const Merge* const merge = merges_.find(left.id, right.id);
-    if (merge == nullptr || merge->id != top.id) continue;  // one of both has become another
+    if (merge == nullptr || merge->id != top.id) continue;  // one of the two has changed
     left.id = top.id;
     left.size += std::exchange(right.size, 0);
     left.next = right.next;
@@ -204,7 +204,7 @@ void BytePair::cut(std::string_view word, std::vector<Piece>& pieces, const Effo
   index_t at = 0;
   for (const Symbol& symbol : symbols) {
     if (symbol.size == 0) continue;
-    // Bytes of a prefix or suffix that became tokens are not the word's.
+    // Bytes of a prefix or suffix that became tokens are not part of the word.
     const index_t next = std::min<index_t>(at + symbol.size, std::ssize(word));
     Span bytes = {at, next};  // of whole characters, though a token may be one of its bytes
     while (splits_character(bytes.begin)) --bytes.begin;

@@ -13,28 +13,29 @@
 namespace tessera::text {
 
 struct BytePairOptions {
-  std::optional<std::string> unknown = {};  // without it unknown characters vanish
+  std::optional<std::string> unknown = {};  // without it, unknown characters are dropped
   std::string prefix = {};                  // of tokens that continue a word
   std::string suffix = {};                  // of tokens that end one
-  bool fuse_unknown = false;                // neighbours that are unknown are one token
+  bool fuse_unknown = false;                // adjacent unknown characters are one token
   bool byte_fallback = false;  // unknown characters become "<0x41>", ... if these are tokens
-  bool ignore_merges = false;  // a word that is a token stays whole, whatever the merges say
+  bool ignore_merges = false;  // a word that is a token is not split, for any merges
 };
 
-/// The pairs of tokens that become one, the most urgent first.
+/// The pairs of tokens that are merged, the highest priority first.
 using Merges = std::vector<std::pair<std::string, std::string>>;
 
-/// Begins with a word's characters, and joins the most urgent pair of neighbours, the leftmost if
-/// there are several, until none can be joined. Takes n log n time for n characters.
+/// Begins with a word's characters, and merges the pair of neighbours with the highest priority,
+/// the leftmost if there are several, until no pair can be merged. Takes n log n time for n
+/// characters.
 /// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
 /// 2016.
 class BytePair final : public SubwordModel {
  public:
-  /// **Errors**: as SubwordVocabulary; a merge of what are no tokens, or whose result is none.
+  /// **Errors**: as SubwordVocabulary; a merge whose parts or result are not tokens.
   BytePair(TokenList vocabulary, const Merges& merges, const BytePairOptions& options = {});
-  /// The same without merges, and with room for so many.
+  /// The same without merges, but with memory for `merges` of them.
   BytePair(TokenList vocabulary, std::size_t merges, const BytePairOptions& options);
-  /// The merge that comes after all others.
+  /// Adds a merge with the lowest priority.
   void add_merge(std::string_view left, std::string_view right);
 
   using SubwordModel::tokenize;
@@ -43,12 +44,12 @@ class BytePair final : public SubwordModel {
  private:
   struct Symbol;
 
-  /// What a pair of tokens becomes, and when.
+  /// The token of a merged pair, and the priority.
   struct Merge {
     std::uint32_t rank;
     std::uint32_t id;
   };
-  /// The merges by pair: a hash table without a bucket's lists.
+  /// The merges by pair: a hash table with open addressing.
   class MergeTable {
    public:
     explicit MergeTable(std::size_t merges);

@@ -1,4 +1,4 @@
-// The characters of a text and where they come from: what normalizers work on if a text is not only
+// The characters of a text and their origins, on which normalizers work if a text is not only
 // ASCII.
 #pragma once
 
@@ -19,16 +19,16 @@ using Characters = std::vector<Character>;
 Characters characters_of(const AlignedText& text, index_t from, index_t to);
 void put(const Characters& characters, AlignedWriter& writer);
 
-/// A character of a new text: `change` 0 replaces the next one of the old text, -n for it and the
-/// n after it, 1 for none.
+/// A character of a new text: `change` 0 replaces the next character of the old text, -n that
+/// character and the n after it, 1 none.
 struct Change {
   char32_t code;
   int change;
 };
 
-/// The new text with the origins of the characters that its own replace, or of the character before
-/// if they replace none. If the changes count wrongly, the origins shift, as the tokenizers
-/// library's do.
+/// The new text; a character has the origins of the characters that it replaces, or of the previous
+/// one if it replaces none. If the changes have wrong counts, the origins shift, as in the
+/// tokenizers library.
 Characters realigned(const Characters& old, std::span<const Change> changes);
 
 }  // namespace tessera::text

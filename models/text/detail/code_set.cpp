@@ -22,7 +22,7 @@ unsigned bit_of(char32_t code) {
   return 1u << static_cast<unsigned>(category(code));
 }
 
-/// The bits of a category (Lu), of a group of them (L), of "digit" or "any"; 0: not known.
+/// The bits of a category (Lu), of a group of them (L), of "digit" or "any"; 0: unknown.
 unsigned categories_of(std::string_view name) {
   if (name == "any") return kAllCategories;
   if (name == "digit") name = "Nd";
@@ -40,7 +40,7 @@ unsigned categories_of(std::string_view name) {
 char32_t folded(char32_t code) {
   if (code < 0x80) return code >= 'A' && code <= 'Z' ? code | 0x20 : code;
   if (code == 0x17f) return 's';
-  if (code == 0x3c2) return 0x3c3;  // both are a lower sigma
+  if (code == 0x3c2) return 0x3c3;  // both are lower-case sigma
   const CodePoints lower = lower_case(code);
   return lower.size == 1 ? lower.codes[0] : code;
 }
@@ -90,7 +90,7 @@ bool CodeSet::add_property(std::string_view name, bool negated) {
     set.categories_ = categories_of("L") | categories_of("M") | categories_of("Nd") |
                       categories_of("Nl") | categories_of("Pc");
     set.ranges_ = {{0x24b6, 0x24e9}, {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
-    if (!is_class_) {  // Latin-1's raised digits and fractions
+    if (!is_class_) {  // Latin-1's superscript digits and fractions
       set.ranges_.insert(set.ranges_.begin(), {{0xb2, 0xb3}, {0xb9, 0xb9}, {0xbc, 0xbe}});
     }
   } else if (name == "xdigit") {

@@ -33,7 +33,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   if (done > 0) text = std::move(result.append(text, done));
 }
 
-/// English as people write it: no space before a full stop, nor inside "don't".
+/// English punctuation: no space before a full stop, or inside "don't".
 void clean_up(std::string& text) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kSteps = {
       {{" .", "."},
@@ -71,7 +71,8 @@ class WordPieceDecoder final : public Decoder {
   bool cleans_;
 };
 
-/// `bytes` as UTF-8, U+FFFD for each longest part that begins a code point but does not end it.
+/// `bytes` as UTF-8, with U+FFFD for each longest part that begins a code point without completing
+/// it.
 /// **Source**: The Unicode Standard, section 3.9, "U+FFFD substitution of maximal subparts".
 std::string readable(const std::string& bytes) {
   std::string text;
@@ -84,8 +85,8 @@ std::string readable(const std::string& bytes) {
       at += size;
       continue;
     }
-    // As many bytes as some code point begins with: completed by a smallest or a largest byte, they
-    // are UTF-8.
+    // The largest number of bytes that begin some code point: with a smallest or a largest last
+    // byte, they are UTF-8.
     std::size_t part = 1;
     const auto begins = [&](std::size_t bytes_taken) {
       for (const char next : {'\x80', '\xbf'}) {
@@ -134,7 +135,7 @@ class MetaspaceDecoder final : public Decoder {
   bool drops_first_;
 };
 
-/// Ends of words become spaces.
+/// Replaces the ends of words by spaces.
 class BytePairDecoder final : public Decoder {
  public:
   explicit BytePairDecoder(const Json& json) : suffix_(json.text("suffix", "</w>")) {}
@@ -149,7 +150,7 @@ class BytePairDecoder final : public Decoder {
   std::string suffix_;
 };
 
-/// Replaces as the normalizer of that name does.
+/// Replaces text like the normalizer of that name.
 class ReplaceDecoder final : public Decoder {
  public:
   explicit ReplaceDecoder(const Json& json) : replace_(read_normalizer(json)) {}
@@ -179,7 +180,7 @@ class FuseDecoder final : public Decoder {
   }
 };
 
-/// Takes a character off the ends of each token, so many times at most.
+/// Removes a character from the ends of each token, at most a given number of times.
 class StripDecoder final : public Decoder {
  public:
   explicit StripDecoder(const Json& json)
@@ -209,7 +210,7 @@ class StripDecoder final : public Decoder {
   index_t right_;
 };
 
-/// The byte of "<0x0A>", nothing for other tokens.
+/// The byte of "<0x0A>", nullopt for other tokens.
 std::optional<char> byte_of(const std::string& token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
   int value = 0;
@@ -224,7 +225,7 @@ std::optional<char> byte_of(const std::string& token) {
   return static_cast<char>(value);
 }
 
-/// Runs of tokens that represent a byte each become their text, or a U+FFFD for each.
+/// Replaces runs of tokens that represent one byte each by their text, or by one U+FFFD per byte.
 class ByteFallbackDecoder final : public Decoder {
  public:
   void apply(Tokens& tokens) const override {

@@ -1,4 +1,4 @@
-// Decoders: from tokens back to a text.
+// Decoders: convert tokens back to a text.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tessera::text {
 
-/// Changes tokens into parts of a text, which then are joined.
+/// Changes tokens into parts of a text, which are then joined.
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -17,7 +17,7 @@ class Decoder {
 };
 
 /// The decoder that a tokenizer.json describes under "decoder".
-/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind.
 std::unique_ptr<Decoder> read_decoder(const Json& json);
 
 }  // namespace tessera::text

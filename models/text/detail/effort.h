@@ -1,13 +1,13 @@
-// How much work a file may make of a text.
+// Limits the work that a file can cause for a text.
 #pragma once
 
 #include "tensor/kernels/types.h"
 
 namespace tessera::text {
 
-/// Counts what the steps of a tokenizer do to a text: an untrusted file may have 1000 steps, regular
-/// expressions that try everything, long tokens that nearly match everywhere, and texts that double
-/// again and again. All parts of a text share one Effort.
+/// Counts the work of a tokenizer's steps on a text: an untrusted file may have 1000 steps, regular
+/// expressions with exponential time, long tokens that nearly match everywhere, and texts that
+/// double repeatedly. All parts of a text share one Effort.
 ///
 /// **Errors** throughout: std::invalid_argument: more than any real tokenizer needs.
 class Effort {
@@ -19,9 +19,9 @@ class Effort {
   void spend(index_t steps) {
     if ((left_ -= steps) < 0) fail_spent();
   }
-  /// Throws if the text, or a part of it, has become too long.
+  /// Throws if the text, or a part of it, is too long.
   void check_size(index_t size) const { check_count(size, "bytes"); }
-  /// Throws if the text, or a part of it, has become too many tokens.
+  /// Throws if the text, or a part of it, has too many tokens.
   void check_tokens(index_t count) const { check_count(count, "tokens"); }
   /// Counts the final size of a part.
   void keep(index_t size) { check_size(kept_ += size); }
@@ -29,7 +29,7 @@ class Effort {
  private:
   static constexpr index_t kSteps = 5'000'000;
   static constexpr index_t kStepsPerByte = 200;  // GPT-4's expression takes 30
-  static constexpr index_t kMostTimes = 12;      // U+FDFA becomes 11 times as many bytes by NFKD
+  static constexpr index_t kMostTimes = 12;      // U+FDFA grows 11 times in bytes by NFKD
   static constexpr index_t kShort = 1000;
 
   index_t most() const { return kMostTimes * (bytes_ + kShort); }

@@ -21,7 +21,8 @@ int size_of(const Steps& part) {
   return static_cast<int>(part.steps.size());
 }
 
-/// A parser by descent: an alternative of sequences of repeated atoms. Each part becomes steps.
+/// A recursive-descent parser: alternatives of sequences of repeated atoms. Each part becomes
+/// steps.
 class Reader {
  public:
   Reader(std::string_view text, const Json& json) : text_(text), json_(json) {}
@@ -57,7 +58,7 @@ class Reader {
     check_size(to.steps.size() + part.steps.size());
     to.steps.insert(to.steps.end(), part.steps.begin(), part.steps.end());
   }
-  /// Goes on with `part`.
+  /// Appends `part`.
   void append(Steps& to, const Steps& part) const {
     add_all(to, part);
     if (to.may_be_empty) to.first |= part.first;
@@ -69,7 +70,7 @@ class Reader {
     add(part, step);
     return part;
   }
-  /// Errors: a class that takes too long to look something up in.
+  /// Errors: a class whose lookup takes too long.
   Steps one_of(CodeSet set, bool ignore_case) {
     if (!set.close(ignore_case)) {
       json_.fail("a class of a regular expression must have at most ", CodeSet::kMostParts,
@@ -181,7 +182,7 @@ class Reader {
     return result;
   }
 
-  /// Repeats `part` as what follows it says. False: nothing does.
+  /// Repeats `part` by the quantifier that follows it. Returns false if there is none.
   bool repeat(Steps& part) {
     int low = 0;
     int high = Step::kUnbounded;
@@ -203,7 +204,7 @@ class Reader {
     if (interval && low == high && ahead("?")) refuse("{n}?");
     if (take("?")) {
       taste = Taste::kLazy;
-    } else if (!interval && take("+")) {  // after an interval, + repeats it
+    } else if (!interval && take("+")) {  // after an interval, + repeats the interval
       taste = Taste::kPossessive;
     }
     if (high != 1 && part.may_be_empty) refuse("a repeated part that may be empty");
@@ -279,7 +280,7 @@ class Reader {
     return result;
   }
 
-  /// What follows a backslash: a code point, or nothing and a kind that `set` now has.
+  /// Reads the part after a backslash: a code point, or nullopt and a kind added to `set`.
   std::optional<char32_t> escape(CodeSet& set) {
     const std::size_t start = at_;
     ++at_;

@@ -1,4 +1,4 @@
-// Regular expressions compiled to the steps that pattern.h takes.
+// Regular expressions compiled to the steps of pattern.h.
 #pragma once
 
 #include <bitset>
@@ -11,14 +11,14 @@
 
 namespace tessera::text {
 
-/// What one step does. Steps are given relative to this one.
+/// The operation of a step. Targets are relative to the step.
 enum class Op : std::uint8_t {
   kSet,     // a code point of sets[a]
   kRepeat,  // b to c code points of sets[a]
-  kFork,    // goes on at step a; if that fails, at step b
-  kJump,    // goes on at step a
-  kLook,    // what follows up to kMatch, without moving; then goes on at step a
-  kAtomic,  // what follows up to kMatch, once; then goes on at step a
+  kFork,    // continues at step a; if that fails, at step b
+  kJump,    // continues at step a
+  kLook,    // matches the steps up to kMatch without moving; then continues at step a
+  kAtomic,  // matches the steps up to kMatch, once; then continues at step a
   kLineStart,
   kLineEnd,
   kTextStart,
@@ -31,7 +31,7 @@ struct Step {
   Op op;
   int a = 0;
   int b = 0;
-  int c = 0;  // kUnbounded: as often as can be
+  int c = 0;  // kUnbounded: no limit
   Taste taste = Taste::kGreedy;
   bool negated = false;
 
@@ -41,8 +41,8 @@ struct Step {
 /// The steps of an expression or of a part of one.
 struct Steps {
   std::vector<Step> steps;
-  std::bitset<128> first;    // the ASCII characters with which a match may begin
-  bool may_be_empty = true;  // then what follows counts for `first` as well
+  std::bitset<128> first;    // the ASCII characters that can begin a match
+  bool may_be_empty = true;  // then `first` also depends on the next steps
 };
 
 /// A whole expression; its last step is kMatch.
@@ -51,8 +51,7 @@ struct Expression {
   std::vector<CodeSet> sets;
 };
 
-/// Reads a regular expression, or a text that stands for itself. **Errors**: as Pattern; `json` is
-/// their place.
+/// Reads a regular expression or a literal text. **Errors**: as Pattern; `json` is their place.
 Expression read_expression(std::string_view text, const Json& json);
 Expression literal_expression(std::string_view text, const Json& json);
 

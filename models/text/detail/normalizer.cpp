@@ -21,7 +21,7 @@ bool is_ascii(const AlignedText& text) {
   return find_beyond_ascii(text.text) == text.text.size();
 }
 
-/// Writes each character anew: `write(code, origin, writer)`.
+/// Rewrites each character: `write(code, origin, writer)`.
 template <class Write>
 void rewrite(AlignedText& text, Write write) {
   AlignedWriter writer(text);
@@ -59,7 +59,7 @@ class Lowercase final : public Normalizer {
 class Form final : public Normalizer {
  public:
   explicit Form(UnicodeForm form) : form_(form) {}
-  /// A run of characters beyond ASCII changes with the character before it at most.
+  /// A run of characters beyond ASCII can change only together with the previous character.
   void apply(AlignedText& text) const override {
     if (is_ascii(text)) return;
     AlignedWriter writer(text);
@@ -95,7 +95,7 @@ class Strip final : public Normalizer {
       : left_(json.boolean("strip_left")), right_(json.boolean("strip_right")) {}
   void apply(AlignedText& text) const override {
     index_t from = 0;
-    index_t to = 0;  // after the last character that stays
+    index_t to = 0;  // after the last character to keep
     bool leads = true;
     for (index_t at = 0; at < std::ssize(text.text);) {
       const char32_t code = code_point_at(text.text, static_cast<std::size_t>(at));
@@ -139,7 +139,7 @@ class Replace final : public Normalizer {
   }
 
  private:
-  /// Where the character before byte `end` comes from.
+  /// The origin of the character before byte `end`.
   static Span origin_before(const AlignedText& text, index_t end) {
     index_t start = end;
     while (start > 0 && (start == end || continues_code_point(text.text, start))) --start;
@@ -166,7 +166,7 @@ class Prepend final : public Normalizer {
   std::string text_;
 };
 
-/// SentencePiece's "nmt": control characters go, and what looks like a space becomes one.
+/// SentencePiece's "nmt": control characters are removed, and characters like spaces become spaces.
 class Nmt final : public Normalizer {
  public:
   void apply(AlignedText& text) const override {

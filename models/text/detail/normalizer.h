@@ -8,7 +8,7 @@
 
 namespace tessera::text {
 
-/// Rewrites a text: lower case, without accents, with one form of equal characters, ...
+/// Rewrites a text: lower case, no accents, one form for equal characters, ...
 class Normalizer {
  public:
   using Subject = AlignedText;
@@ -18,7 +18,7 @@ class Normalizer {
 };
 
 /// The normalizer that a tokenizer.json describes under "normalizer".
-/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind.
 std::unique_ptr<Normalizer> read_normalizer(const Json& json);
 
 }  // namespace tessera::text

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostPatternBytes = 20'000;
 
-/// Tries one way after another; those that are left wait in a list.
+/// Tries one alternative after the other; the remaining ones wait on a stack.
 class Matcher {
  public:
   Matcher(const Expression& expression, std::string_view text, Span word, Effort& effort)
@@ -22,7 +22,7 @@ class Matcher {
         effort_(effort),
         most_ways_(4 * (word.end - word.begin) + 100'000) {}
 
-  /// The end of the match that begins at `at`; -1: none does.
+  /// The end of the match that begins at `at`; -1: no match.
   index_t match(int next, index_t at) {
     const std::size_t base = ways_.size();
     while (true) {
@@ -37,8 +37,8 @@ class Matcher {
 
  private:
   enum class Outcome { kGoesOn, kFailed, kMatched };
-  /// Another way: going on at `next` from `at`. Of a repetition also from each character down to
-  /// `low`, or, where it is lazy, after one more while `left` is not 0.
+  /// An alternative: continue at `next` from `at`. For a greedy repetition also from each earlier
+  /// character down to `low`; for a lazy one, after one more character while `left` is not 0.
   struct Way {
     int next;
     index_t at;
@@ -171,7 +171,7 @@ void Pattern::find(std::string_view text, Span word, std::vector<Span>& matches,
                    Effort* effort) const {
   Effort own(word.end - word.begin);
   Matcher matcher(expression_, text, word, effort != nullptr ? *effort : own);
-  index_t last = -1;  // where the last match ended; an empty one does not begin there
+  index_t last = -1;  // the end of the last match; an empty match does not begin there
   for (index_t at = word.begin; at <= word.end;) {
     const bool inside = at < word.end;
     const auto byte =

@@ -1,4 +1,4 @@
-// Regular expressions, as far as tokenizers use them.
+// Regular expressions, with the features that tokenizers use.
 #pragma once
 
 #include <string_view>
@@ -13,22 +13,22 @@ namespace tessera::text {
 
 /// A compiled regular expression over code points, in Oniguruma's syntax.
 ///
-/// Known are: literals and escapes; `.`; classes with ranges, classes inside classes and
+/// Supported are: literals and escapes; `.`; classes with ranges, classes inside classes and
 /// `[:posix:]` names; \s \w \d \h \p{L} \p{Lu} ... and their negations; `|`; groups (), (?:),
-/// (?i:); (?=), (?!), (?>); ^ $ \A \z; and * + ? {m,n}, also lazy (`*?`) and possessive (`*+`).
-/// Without regard to case, ASCII and one-to-one lower case count.
+/// (?i:); (?=), (?!), (?>); ^ $ \A \z; and * + ? {m,n}, also lazy (`*?`) and possessive (`*+`). If
+/// case is ignored, ASCII and one-to-one lower case are considered.
 ///
-/// **Errors** of reading: std::runtime_error that names the place and the part that is not known:
-/// lookbehind, backreferences, \b, ... **Errors** of matching: as Effort, which only expressions of
-/// exponential effort reach.
+/// **Errors** of reading: std::runtime_error that names the place and the unsupported part:
+/// lookbehind, backreferences, \b, ... **Errors** of matching: as Effort, reached only by
+/// expressions with exponential time.
 class Pattern {
  public:
   /// A JSON object {"Regex": expression} or {"String": text}; a text is literal.
   explicit Pattern(const Json& json);
 
   /// The matches in bytes [word.begin, word.end) of `text`, from left to right, without overlap.
-  /// Nothing outside of these bytes is seen. Empty matches count. Steps are counted in `effort`;
-  /// without it, as if the word were all of a text.
+  /// Only these bytes are read. Empty matches are included. Steps are counted in `effort`; without
+  /// it, as for a text that consists of the word.
   void find(std::string_view text, Span word, std::vector<Span>& matches,
             Effort* effort = nullptr) const;
 

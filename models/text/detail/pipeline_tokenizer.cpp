@@ -22,7 +22,7 @@ using Tokens = std::vector<std::string>;
 constexpr index_t kMostFreeNumbers = 1 << 18;
 constexpr index_t kMostAddedTokens = 1 << 17;
 constexpr index_t kMostAddedBytes = index_t{4} << 20;
-constexpr std::size_t kLongestAddedToken = 1000;  // finding them takes as long as they are
+constexpr std::size_t kLongestAddedToken = 1000;  // the time to find one grows with its length
 
 AddedToken read_added_token(const Json& json, index_t most) {
   AddedToken token;
@@ -45,7 +45,7 @@ void check_added_count(const Json& list) {
   list.fail("must have at most ", kMostAddedTokens, " tokens, got ", list.size());
 }
 
-/// Reads the added tokens, and puts them into `tokens`, which are the model's and have room.
+/// Reads the added tokens, and adds them to `tokens`, those of the model, which have free memory.
 std::vector<AddedToken> add_tokens(const Json& list, NumberedTokens& tokens) {
   const index_t most = tokens.list().size() + list.size() + kMostFreeNumbers;
   std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
@@ -81,7 +81,7 @@ std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens
   return std::string(tokens[id->integer(JsonRange{0, tokens.size() - 1})]);
 }
 
-/// Errors: a token that the model has twice.
+/// Errors: a token that occurs twice in the model.
 Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const Json& model) {
   try {
     return Vocabulary(std::move(tokens), special);
@@ -90,7 +90,7 @@ Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const
   }
 }
 
-/// Errors: as AddedTokens, about the file's list.
+/// Errors: as AddedTokens, with the place of the file's list.
 AddedTokens make_added_tokens(const Json& list, NumberedTokens& tokens,
                               const Normalizer* normalizer) {
   try {
@@ -100,7 +100,7 @@ AddedTokens make_added_tokens(const Json& list, NumberedTokens& tokens,
   }
 }
 
-/// Part of a text that has been changed, as a text of its own.
+/// Part of a changed text, as a separate text.
 AlignedText part_of(const AlignedText& text, Span bytes) {
   AlignedText part{std::string(text_at(text.text, bytes)), {}, 0, text.effort};
   part.begin = text.origin(bytes.begin, bytes.end).begin;
@@ -110,7 +110,7 @@ AlignedText part_of(const AlignedText& text, Span bytes) {
   return part;
 }
 
-/// The number of the word that comes next.
+/// The number of the next word.
 index_t next_word(const std::vector<Piece>& pieces) {
   return pieces.empty() ? 0 : pieces.back().word + 1;
 }
@@ -137,18 +137,18 @@ SpecialTokens SpecialNames::numbers(const NumberedTokens& tokens) const {
           .mask = tokens.find(mask)};
 }
 
-/// What happens to a text, in this order.
+/// The steps of a text, in this order.
 struct PipelineTokenizer::Steps {
   explicit Steps(Json file) : json(std::move(file)) {}
 
-  std::unique_ptr<Normalizer> normalizer;  // null: none, as the other two
+  std::unique_ptr<Normalizer> normalizer;  // null: none; the same for the next two
   std::unique_ptr<PreTokenizer> pre_tokenizer;
   std::unique_ptr<SubwordModel> model;
   std::unique_ptr<Decoder> decoder;
   AddedTokens added;
   SpaceTrimmer trimmer;
-  Json json;                            // the file
-  std::optional<Json> normalizer_json;  // and its normalizer
+  Json json;                            // the whole file
+  std::optional<Json> normalizer_json;  // the normalizer in the file
 
   std::vector<Piece> split(std::string_view text, bool special) const;
   void add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const;
@@ -167,7 +167,7 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   require(text.size() <= Origin::kMostBytes, "encode", "a text must have at most ",
           Origin::kMostBytes, " bytes, got ", text.size());
   std::vector<Piece> pieces;
-  // Growing from nothing took as long as all else for a text of a megabyte.
+  // For a text of a megabyte, growing the list took as long as everything else.
   pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
   Effort effort(std::ssize(text));
   const auto add_part = [&](const TextPart& part) {
@@ -182,8 +182,8 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   return pieces;
 }
 
-/// The tokens of a text that has no added tokens but those that are looked for when it is
-/// normalised.
+/// Adds the tokens of a text without added tokens, except those that are searched after
+/// normalisation.
 void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
                                         std::vector<Piece>& pieces) const {
   if (normalizer) normalizer->apply(text);
@@ -242,7 +242,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
   steps->model = read_subword_model(model);
   const auto added = json.find("added_tokens");
-  if (added) check_added_count(*added);  // before memory is taken for them
+  if (added) check_added_count(*added);  // before memory is allocated for them
   NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.list());

@@ -1,7 +1,7 @@
-// Tokenizers as a tokenizer.json describes them: the format of Hugging Face's tokenizers library.
+// Tokenizers described by a tokenizer.json, the format of Hugging Face's tokenizers library.
 //
-//   text -> added tokens cut out -> normalizer -> pre-tokenizer: words -> subword model: tokens
-//        -> cut to length -> post-processor: special tokens around it
+//   text -> added tokens split off -> normalizer -> pre-tokenizer: words
+//        -> subword model: tokens -> cut to length -> post-processor: special tokens
 //
 //   const auto bert = text::load_tokenizer("all-MiniLM-L6-v2");        // tokenizers.h
 //   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}
@@ -19,16 +19,16 @@
 
 namespace tessera::text {
 
-/// The settings that a tokenizer_config.json adds to a tokenizer.json.
+/// The settings of a tokenizer_config.json in addition to a tokenizer.json.
 struct TokenizerConfig {
   TokenizerSettings settings = {};
-  // The special tokens; those it does not name have their usual names ([PAD] or <pad>, ...).
+  // The special tokens; absent ones have their usual names ([PAD] or <pad>, ...).
   std::optional<std::string> pad = {};
   std::optional<std::string> unknown = {};
   std::optional<std::string> cls = {};
   std::optional<std::string> sep = {};
   std::optional<std::string> mask = {};
-  std::optional<Json> normalizer = {};  // takes the place of the file's
+  std::optional<Json> normalizer = {};  // replaces the file's normalizer
 };
 
 /// The names of the special tokens: those of `config`; without one, BERT's name if `tokens` has it,
@@ -42,18 +42,18 @@ struct SpecialNames {
 
 /// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
 ///
-/// Its blocks "truncation" and "padding" are not applied, as transformers does not: they are left
-/// over from an earlier call, and encode has options for both. An added token has the number that
-/// the model gives its string, otherwise the one that the file names.
+/// The blocks "truncation" and "padding" are not applied, as in transformers: they remain from an
+/// earlier call, and encode has options for both. An added token has the number that the model
+/// gives its string, otherwise the number in the file.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// **Errors**: std::runtime_error that names the file and the place: a part of a kind that is not
-  /// known; numbers that belong to two tokens.
+  /// **Errors**: std::runtime_error that names the file and the place: a part of an unknown kind; a
+  /// number with two tokens.
   static PipelineTokenizer from_json(const Json& json, const TokenizerConfig& config = {});
   static PipelineTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;
-  /// A tokenizer.json; what a TokenizerConfig said is lost, but for the normalizer.
+  /// A tokenizer.json; the settings of the TokenizerConfig are lost, except the normalizer.
   std::string to_text() const override;
   bool is_special(index_t id) const override;
 

@@ -18,7 +18,7 @@ namespace {
 using Parts = std::vector<Layout::Part>;
 
 constexpr index_t kMaxType = 1'000'000;
-constexpr index_t kMostParts = 1000;  // each encoding has them all
+constexpr index_t kMostParts = 1000;  // each encoding contains all of them
 
 /// The number of a special token as Bert and Roberta write it: ["[SEP]", 102].
 index_t number_of(const Json& pair, index_t size) {
@@ -87,7 +87,7 @@ Layout template_layout(const Json& json, index_t size) {
   return layout;
 }
 
-/// Adds what one processor does; `has_layout` if one before it has put tokens around the texts.
+/// Adds the effect of one processor; `has_layout`: an earlier one has put tokens around the texts.
 void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
   const std::string type = json.text("type");
   if (type == "Sequence") {
@@ -119,7 +119,7 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
   }
 }
 
-/// The place `count` characters after `at`, at most `end`.
+/// The position `count` characters after `at`, at most `end`.
 index_t forward(std::string_view text, index_t at, index_t count, index_t end) {
   for (; count > 0 && at < end; --count) {
     do {
@@ -129,7 +129,7 @@ index_t forward(std::string_view text, index_t at, index_t count, index_t end) {
   return at;
 }
 
-/// The place `count` characters before `at`, at least `begin`.
+/// The position `count` characters before `at`, at least `begin`.
 index_t back(std::string_view text, index_t at, index_t count, index_t begin) {
   for (; count > 0 && at > begin; --count) {
     do {
@@ -139,7 +139,7 @@ index_t back(std::string_view text, index_t at, index_t count, index_t begin) {
   return at;
 }
 
-/// Many tokens may come from the same long part of a text: unknown bytes.
+/// The last trimmed span: many tokens may come from the same long part of a text, unknown bytes.
 struct Trimmed {
   Span before = {-1, -1};
   Span after = {};
@@ -164,7 +164,7 @@ SpaceTrimmer::SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenLi
 
 SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
   Blanks blanks;
-  bool only = true;  // blanks so far
+  bool only = true;  // only blanks so far
   for (std::size_t at = 0; at < token.size();) {
     const std::size_t size = std::max<std::size_t>(detail::code_point_size(token.substr(at)), 1);
     const bool blank =
@@ -198,7 +198,7 @@ void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
         bytes.begin = forward(text, bytes.begin, blanks.left, bytes.end);
       }
       bytes.end = back(text, bytes.end, blanks.right, bytes.begin);
-      if (strips && i > 0) last = {before, bytes};  // the first one is not like others
+      if (strips && i > 0) last = {before, bytes};  // the first token differs from the others
     }
   }
 }

@@ -1,5 +1,5 @@
-// Post-processors, the last step from a text to tokens: what a tokenizer.json puts around texts, and
-// how it mends their offsets.
+// Post-processors, the last step from a text to tokens: they put special tokens around texts and
+// correct offsets, as described by a tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@
 namespace tessera::text {
 
 struct PostProcessor {
-  /// White space at the ends of a token's text is left out of its offsets.
+  /// Removes white space at the ends of a token's text from its offsets.
   struct Trim {
-    bool keeps_first;  // the first token's first space: it was added before the text
+    bool keeps_first;  // keep the first token's first space, which was added before the text
   };
 
   Layout layout;
-  std::vector<Trim> trims;  // one after the other
+  std::vector<Trim> trims;  // applied one after the other
 };
 
-/// The post-processor that a tokenizer.json describes under "post_processor", if it does.
-/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known; a
-/// template that leaves out a text; a token that a vocabulary of `size` does not have.
+/// The post-processor that a tokenizer.json describes under "post_processor", if it has one.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind; a template
+/// that omits a text; a token that a vocabulary of `size` does not have.
 PostProcessor read_post_processor(const std::optional<Json>& json, index_t size);
 
 /// Removes white space at the ends of tokens from their byte ranges.
@@ -40,7 +40,7 @@ class SpaceTrimmer {
 
  private:
   struct Blanks {
-    std::int32_t left = 0;  // characters of white space that the token begins with
+    std::int32_t left = 0;  // characters of white space at the token's beginning
     std::int32_t right = 0;
   };
   static Blanks blanks_of(std::string_view token);

@@ -13,7 +13,7 @@ namespace tessera::text {
 
 namespace {
 
-/// Words `\w+`, and runs of characters that are neither of a word nor white space.
+/// Words `\w+`, and runs of characters that are neither word characters nor white space.
 class Whitespace final : public PreTokenizer {
  public:
   void apply(Words& words) const override {
@@ -40,7 +40,7 @@ class Whitespace final : public PreTokenizer {
   static constexpr int kOther = 2;
 };
 
-/// Cuts where a pattern matches, or around its matches.
+/// Splits at the matches of a pattern, or around them.
 class Split final : public PreTokenizer {
  public:
   explicit Split(const Json& json)
@@ -81,13 +81,13 @@ char32_t read_character(const Json& json, std::string_view key) {
   return code_point_at(text, 0);
 }
 
-/// Writes spaces as a character that can be seen, one before the first word, and cuts before each.
+/// Replaces spaces by a visible character, adds one before the first word, and splits before each.
 /// **Source**: Kudo and Richardson, "SentencePiece", 2018.
 class Metaspace final : public PreTokenizer {
  public:
   explicit Metaspace(const Json& json)
       : replacement_(read_character(json, "replacement")), split_(json.boolean("split", true)) {
-    const bool adds = json.boolean("add_prefix_space", true);  // what older files have
+    const bool adds = json.boolean("add_prefix_space", true);  // the key in older files
     const std::string scheme = json.text("prepend_scheme", adds ? "always" : "never");
     first_only_ = scheme == "first";
     prepends_ = scheme != "never";
@@ -103,7 +103,8 @@ class Metaspace final : public PreTokenizer {
     replace_spaces(words);
     std::string sign;
     append_utf8(replacement_, sign);
-    // The first word begins at the beginning of the text given, whatever a normalizer has dropped.
+    // The first word begins at the beginning of the original text, even if a normalizer has removed
+    // parts.
     const auto wanted = [&](Span word) {
       return !first_only_ ||
              (whole ? words.text.begin : words.text.origin(word.begin, word.end).begin) == 0;
@@ -146,7 +147,7 @@ class DelimiterSplit final : public PreTokenizer {
   char32_t delimiter_;
 };
 
-/// N; the pre-tokenizer's are those of Unicode 17.
+/// Category N, in the pre-tokenizer's version, Unicode 17.
 bool is_numeric(char32_t code) {
   return is_number(code) || (code >= 0x11de0 && code <= 0x11de9) ||
          (code >= 0x16ff4 && code <= 0x16ff6);

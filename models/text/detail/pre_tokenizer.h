@@ -9,7 +9,7 @@
 
 namespace tessera::text {
 
-/// A text and the places of its words in `text.text`; tokens never reach from one word into the next.
+/// A text and the positions of its words in `text.text`; a token never spans two words.
 struct Words {
   AlignedText text;
   std::vector<Span> spans;
@@ -17,18 +17,18 @@ struct Words {
   void spend_step() const { text.spend_step(std::ssize(spans)); }
 };
 
-/// Cuts words into smaller ones, and may rewrite them.
+/// Divides words into smaller ones, and may rewrite them.
 class PreTokenizer {
  public:
   using Subject = Words;
 
   virtual ~PreTokenizer() = default;
-  /// At first all of the text is one word.
+  /// At first the whole text is one word.
   virtual void apply(Words& words) const = 0;
 };
 
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
-/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind.
 std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json);
 
 }  // namespace tessera::text

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestCluster = 5;                   // in bytes
 constexpr std::size_t kMostMapBytes = std::size_t{4} << 20;  // XLM-R's has 310,000
-constexpr std::size_t kLongestText = 1000;  // each is read to its end again and again
+constexpr std::size_t kLongestText = 1000;                   // each is repeatedly read to its end
 
 int base64_digit(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -47,7 +47,8 @@ std::uint32_t unit_at(std::string_view bytes, std::size_t at) {
   return unit;
 }
 
-/// A unit of the trie: which byte leads to it, whether a key ends here, where its children are.
+/// A unit of the trie: the byte that leads to it, whether a key ends here, the position of its
+/// children.
 std::uint32_t label(std::uint32_t unit) {
   return unit & 0x800000ff;
 }
@@ -64,7 +65,7 @@ int count_characters(std::string_view text) {
   return count;
 }
 
-/// The first of the new characters replace the old ones; the last has the difference.
+/// The first new characters replace the old ones; the last one contains the difference.
 void add_replacement(int old_count, std::string_view text, std::vector<Change>& changes) {
   int count = 0;
   for (std::size_t at = 0; at < text.size(); at += utf8_size(text[at]), ++count) {
@@ -111,7 +112,7 @@ std::optional<std::string_view> PrecompiledMap::find(std::string_view key) const
     const std::size_t at = trie_[node] & 0x7fffffff;
     if (at >= texts_.size()) return {};
     const std::string_view text = std::string_view(texts_).substr(at);
-    if (detail::code_point_size(text) == 0) return {};  // within a character
+    if (detail::code_point_size(text) == 0) return {};  // inside a character
     return text.substr(0, text.find('\0'));
   }
   return {};

@@ -1,4 +1,4 @@
-// The character map of SentencePiece, which tokenizer.json holds as base64.
+// The character map of SentencePiece, which a tokenizer.json contains as base64.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace tessera::text {
 
-/// Replaces characters and short user-perceived characters by what a compiled map has for them.
+/// Replaces characters and short user-perceived characters by their entries in a compiled map.
 ///
 /// The map's bytes: the size of a trie, the trie (Darts' double array, in units of 32 bits), and
 /// texts that end with NUL, to which the trie's values point. A user-perceived character of less
-/// than six bytes is looked up as a whole, others a character at a time; of several keys that it
-/// begins with, the shortest counts.
-/// **Source**: SentencePiece, builder.cc and normalizer.cc, as the tokenizers library reads them.
+/// than six bytes is looked up as a whole, others one character at a time; of several matching keys
+/// the shortest is used.
+/// **Source**: SentencePiece, builder.cc and normalizer.cc, as read by the tokenizers library.
 class PrecompiledMap final : public Normalizer {
  public:
-  /// **Errors**: std::runtime_error that names the place: no base64, a trie that is longer than the
-  /// map, texts that are not UTF-8.
+  /// **Errors**: std::runtime_error that names the place: not base64, a trie that is longer than
+  /// the map, texts that are not UTF-8.
   explicit PrecompiledMap(const Json& base64);
   void apply(AlignedText& text) const override;
 

@@ -60,7 +60,7 @@ void split(Words& words, SplitBehavior behavior, IsDelimiter is_delimiter) {
   std::vector<Span> result;
   for (const Span word : words.spans) {
     WordCutter cutter(behavior, result);
-    index_t start = word.begin;  // of what is no delimiter
+    index_t start = word.begin;  // of the text between delimiters
     for (index_t at = word.begin; at < word.end;) {
       const char32_t code = code_point_at(words.text.text, static_cast<std::size_t>(at));
       const index_t next = at + static_cast<index_t>(utf8_size(code));

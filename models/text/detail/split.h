@@ -1,4 +1,4 @@
-// Cuts words at delimiters.
+// Splits words at delimiters.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace tessera::text {
 
-/// What becomes of a delimiter; of "the-final--countdown", cut at "-":
+/// The treatment of a delimiter, for "the-final--countdown" split at "-":
 enum class SplitBehavior {
   kRemoved,             // the|final|countdown
   kIsolated,            // the|-|final|-|-|countdown
@@ -17,27 +17,27 @@ enum class SplitBehavior {
   kContiguous,          // the|-|final|--|countdown
 };
 
-/// The behavior that the key "behavior" names; `otherwise` if it is absent.
+/// The behavior in the key "behavior"; `otherwise` if it is absent.
 SplitBehavior read_behavior(const Json& json, SplitBehavior otherwise);
 
-/// Appends the words that the parts of one word become; none is empty.
+/// Appends the words made from the parts of one word; none is empty.
 class WordCutter {
  public:
   WordCutter(SplitBehavior behavior, std::vector<Span>& words)
       : behavior_(behavior), words_(words), before_(std::ssize(words)) {}
-  /// The next part.
+  /// Adds the next part.
   void add(Span bytes, bool is_delimiter);
-  /// Comes after the last part.
+  /// Must be called after the last part.
   void finish();
 
  private:
   SplitBehavior behavior_;
   std::vector<Span>& words_;
-  index_t before_;                              // the words of other words
-  std::optional<bool> last_is_delimiter_ = {};  // nothing: there is no last part
+  index_t before_;                              // the number of words before this one
+  std::optional<bool> last_is_delimiter_ = {};  // nullopt: no part yet
 };
 
-/// Cuts words at characters of a kind.
+/// Splits words at characters of one kind.
 class CharacterSplit final : public PreTokenizer {
  public:
   using Kind = bool (*)(char32_t);
@@ -50,7 +50,7 @@ class CharacterSplit final : public PreTokenizer {
   SplitBehavior behavior_;
 };
 
-/// Cuts words at one character.
+/// Splits words at one character.
 void split_at(char32_t delimiter, SplitBehavior behavior, Words& words);
 
 }  // namespace tessera::text

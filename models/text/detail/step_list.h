@@ -9,11 +9,11 @@
 
 namespace tessera::text {
 
-/// The steps in the list `key` of a Sequence, those of Sequences inside it among them.
+/// The steps in the list `key` of a Sequence, including those of Sequences inside it.
 /// **Errors**: std::runtime_error that names the file and the place: more than a hundred.
 std::vector<Json> step_list(const Json& sequence, std::string_view key);
 
-/// A Sequence of normalizers or pre-tokenizers, which is one itself.
+/// A Sequence of normalizers or pre-tokenizers, which is itself a Step.
 template <class Step>
 class StepSequence final : public Step {
  public:

@@ -14,7 +14,7 @@ namespace tessera::text {
 
 namespace {
 
-/// Whole words as tokens: a word is one or unknown.
+/// Whole words as tokens; other words are unknown.
 class WordLevel final : public SubwordModel {
  public:
   WordLevel(TokenList tokens_by_number, std::string_view unknown)
@@ -47,7 +47,7 @@ constexpr ModelKind kModelKinds[] = {{"WordPiece", read_word_piece},
                                      {"Unigram", read_unigram},
                                      {"WordLevel", read_word_level}};
 
-/// The kind of a model of an old file, which does not name it.
+/// The kind of a model in an old file that does not name it.
 std::string kind_without_type(const Json& json) {
   if (json.has("merges")) return "BPE";
   if (json.at("vocab").is_list()) return "Unigram";
@@ -99,7 +99,7 @@ JsonRange token_number_range(index_t tokens) {
 }
 
 TokenList read_tokens(const Json& json) {
-  constexpr std::size_t kLongestToken = 2000;  // decoding writes it again and again
+  constexpr std::size_t kLongestToken = 2000;  // decoding writes tokens repeatedly
   index_t count = 0;
   index_t bytes = 0;
   for (const Json& number : json.as_object().items()) {

@@ -18,17 +18,17 @@
 
 namespace tessera::text {
 
-/// Cuts a word into tokens of its vocabulary: WordPiece, byte-pair encoding, Unigram.
+/// Divides a word into tokens of its vocabulary: WordPiece, byte-pair encoding, Unigram.
 class SubwordModel {
  public:
   virtual ~SubwordModel() = default;
 
-  /// Appends the tokens of `word`, which is UTF-8; their bytes are places in it. An empty word has
-  /// none. `effort` counts the work. Safe from several threads.
-  /// **Errors**: a word that needs the unknown token of a model that has none; as Effort.
+  /// Appends the tokens of `word`, which is UTF-8; their bytes are positions in it. An empty word
+  /// has no tokens. `effort` counts the work. May be called from several threads.
+  /// **Errors**: a word with an unknown part if the model has no unknown token; as Effort.
   virtual void tokenize(std::string_view word, std::vector<Piece>& pieces,
                         Effort& effort) const = 0;
-  /// The same for a word that is a whole text.
+  /// The same for a word that is the whole text.
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const {
     Effort effort(std::ssize(word));
     tokenize(word, pieces, effort);
@@ -46,20 +46,20 @@ class SubwordModel {
   TokenList tokens_;
 };
 
-/// The numbers that tokens of a vocabulary of this size may have: some holes, but none that a
-/// hostile file could fill memory with.
+/// The range of token numbers for a vocabulary of this size: it allows some gaps, but not so many
+/// that an untrusted file could fill memory.
 JsonRange token_number_range(index_t tokens);
 
 /// The most tokens that a subword model may have.
 inline constexpr index_t kMostTokens = 1 << 20;
 
-/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place: too
-/// many tokens, one that is too long, a number of two tokens.
+/// Reads `{token: number, ...}`. **Errors**: std::runtime_error that names the file and the place:
+/// too many tokens, one that is too long, two tokens with the same number.
 TokenList read_tokens(const Json& json);
 
 /// The model that a tokenizer.json describes under "model".
-/// **Errors**: std::runtime_error that names the file and the place: a kind that is not known, a
-/// token without a number, what read_json refuses.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind, a token
+/// without a number, as read_json.
 std::unique_ptr<SubwordModel> read_subword_model(const Json& json);
 
 }  // namespace tessera::text

@@ -14,28 +14,27 @@ namespace tessera::text {
 namespace {
 
 using Symbol = std::uint32_t;
-using Pair =
-    std::uint64_t;  // the left symbol, then the right one: ordered as the trainer's ties are
+using Pair = std::uint64_t;  // the left symbol, then the right one: the order of the trainer's ties
 
 Pair pair_of(Symbol left, Symbol right) {
   return Pair{left} << 32 | right;
 }
 
-/// A pair that may become a token, and the words where it has come up.
+/// A pair that may become a token, and the words in which it occurs.
 struct Candidate {
-  index_t count;  // when it was queued
+  index_t count;  // its count when it was queued
   Pair pair;
-  index_t order;  // of queueing: of equal candidates the older one is first
+  index_t order;  // of queueing: of equal candidates the older one comes first
   std::vector<std::size_t> words;
 
-  /// As a heap has it, whose top is the greatest.
+  /// Ordered for a heap, whose top is the greatest.
   bool operator<(const Candidate& other) const {
     if (count != other.count) return count < other.count;
     return pair != other.pair ? pair > other.pair : order > other.order;
   }
 };
 
-/// No model takes longer tokens than this (subword_model.cpp), and none would be found in a text.
+/// No model accepts longer tokens (subword_model.cpp).
 constexpr std::size_t kLongestTrainedToken = 1000;
 
 class Learner {
@@ -70,7 +69,7 @@ class Learner {
     return options_.vocabulary_size > 0 && std::ssize(tokens_) >= options_.vocabulary_size;
   }
 
-  /// The number of a token, a new one if need be.
+  /// The number of a token; adds the token if it is new.
   Symbol number(const std::string& token) {
     const auto [place, is_new] = numbers_.emplace(token, static_cast<Symbol>(tokens_.size()));
     if (is_new) tokens_.push_back(token);
@@ -96,7 +95,7 @@ class Learner {
     for (const auto& character : kept) number(character.first);
   }
 
-  /// Characters that are not in the alphabet are left out.
+  /// Adds a word, without characters that are not in the alphabet.
   void add_word(const std::string& word, index_t count) {
     const std::vector<std::string> characters = split_characters(word);
     std::vector<Symbol>& symbols = words_.emplace_back();
@@ -126,7 +125,7 @@ class Learner {
     std::push_heap(queue_.begin(), queue_.end());
   }
 
-  /// Queues the pairs that have come up since the last time.
+  /// Queues the pairs that occurred since the last call.
   void queue_touched() {
     for (auto& [pair, words] : touched_) push({counts_[pair], pair, order_, std::move(words)});
     touched_.clear();
@@ -151,7 +150,7 @@ class Learner {
   void merge_in(std::size_t word, Symbol left, Symbol right, Symbol merged) {
     std::vector<Symbol>& symbols = words_[word];
     const index_t count = word_counts_[word];
-    std::size_t end = 0;  // of what has been rewritten
+    std::size_t end = 0;  // of the rewritten part
     for (std::size_t at = 0; at < symbols.size(); ++at) {
       const bool joins = symbols[at] == left && at + 1 < symbols.size() && symbols[at + 1] == right;
       if (!joins) {

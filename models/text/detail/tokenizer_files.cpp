@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongest = 1e9;  // a longer limit is none: transformers writes 1e30
+constexpr double kLongest = 1e9;  // a longer limit means no limit: transformers writes 1e30
 
-/// A special token is written as a text, or as {"content": ...}.
+/// A special token, written as a text or as {"content": ...}.
 std::optional<std::string> token_text(const std::optional<Json>& json, std::string_view key) {
   const std::optional<Json> token = json ? json->find(key) : std::nullopt;
   if (!token) return std::nullopt;
@@ -36,7 +36,7 @@ Side side(const Json& config, std::string_view key) {
   return name == "left" ? Side::kLeft : Side::kRight;
 }
 
-/// Whether a model is given token types: as the file says, else by the class of the tokenizer.
+/// Whether a model gets token types: by the file, else by the class of the tokenizer.
 bool feeds_types(const Json& config) {
   if (const std::optional<Json> names = config.find("model_input_names")) {
     for (const Json& name : names->items()) {
@@ -64,8 +64,8 @@ TokenizerSettings settings_of(const Json& config) {
   return settings;
 }
 
-/// A BertNormalizer with what the tokenizer_config.json of a BERT says of it; as transformers has
-/// it, that counts more. Nothing if they agree.
+/// A BertNormalizer with the settings in the tokenizer_config.json of a BERT, which override the
+/// tokenizer's, as in transformers. nullopt if they agree.
 std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
   const std::optional<Json> normalizer = tokenizer.find("normalizer");
   if (!normalizer || normalizer->text("type") != "BertNormalizer") return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
     const std::optional<Json> named = config.find(theirs);
     const std::optional<Json> value = named ? named : own;
     differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    // As a boolean, so that the error for another value names the file that has it.
+    // As a boolean, so that the error for another type names the config's file.
     chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
   }
   if (!differs) return std::nullopt;
@@ -108,7 +108,7 @@ TokenizerConfig config_of(const std::optional<Json>& config, const std::optional
   return all;
 }
 
-// Tokenizers from before tokenizer.json, written as one.
+// Tokenizers in formats older than tokenizer.json, converted to it.
 
 constexpr std::size_t kLongestToken = 1000;
 
@@ -116,8 +116,8 @@ bool flag(const std::optional<Json>& config, std::string_view key, bool otherwis
   return config ? config->boolean(key, otherwise) : otherwise;
 }
 
-/// "added_tokens": the special ones, and those of added_tokens_decoder,
-/// {"50264": {"content": ...}}.
+/// "added_tokens": the special tokens, and those of added_tokens_decoder, {"50264": {"content":
+/// ...}}.
 JsonList added_tokens(const NumberedTokens& tokens, const SpecialNames& names,
                       const std::optional<Json>& config) {
   std::map<index_t, JsonObject> added;
@@ -157,14 +157,14 @@ JsonObject vocabulary_of(const TokenList& tokens) {
   return vocabulary;
 }
 
-/// Errors: the vocabulary does not have it.
+/// Errors: the vocabulary does not have the token.
 index_t number_of(const NumberedTokens& tokens, const std::string& name, const std::string& file) {
   const auto id = tokens.find(name);
   if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
   return *id;
 }
 
-/// Tokens around texts: with [SEP] between two as BERT has it, or </s></s> as RoBERTa does.
+/// Tokens around texts: one [SEP] between two texts as in BERT, or </s></s> as in RoBERTa.
 JsonObject processor_of(const NumberedTokens& tokens, const SpecialNames& names, bool prefix_space,
                         const std::string& file) {
   const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
@@ -183,7 +183,7 @@ JsonObject byte_level(bool trims, bool prefix_space) {
   return {{"type", "ByteLevel"}, {"trim_offsets", trims}, {"add_prefix_space", prefix_space}};
 }
 
-/// The tokens of vocab.txt: lines, whose places are their numbers.
+/// The tokens of vocab.txt: its lines, numbered by their position.
 NumberedTokens tokens_of_lines(std::string_view text, const std::string& file) {
   const index_t lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (lines > kMostTokens) {
@@ -255,8 +255,8 @@ JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
           {"model", std::move(model)}};
 }
 
-/// The tokenizer.json of a folder that has vocab.txt, or vocab.json and merges.txt, instead; nothing
-/// if it has neither.
+/// The tokenizer.json of a folder that has vocab.txt, or vocab.json and merges.txt, instead;
+/// nullopt if it has neither.
 std::optional<std::string> older_tokenizer_json(const fs::path& folder,
                                                 const std::optional<Json>& config,
                                                 const TokenizerConfig& names) {

@@ -7,7 +7,7 @@
 
 namespace tessera::text {
 
-/// The tokenizer in a model's folder; load_tokenizer (tokenizers.h) says of which files.
+/// The tokenizer in a model's folder; load_tokenizer (tokenizers.h) lists its files.
 /// **Errors**: std::runtime_error that names the file and the place, or the folder if it has none.
 PipelineTokenizer load_pipeline_tokenizer(const std::filesystem::path& folder);
 

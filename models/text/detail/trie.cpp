@@ -11,19 +11,20 @@ namespace tessera::text {
 namespace {
 
 constexpr std::size_t kBytes = 256;
-/// Places that are tried for a node's children before they go behind all others: so building takes
-/// linear time, whatever the keys. Single children, which most are, fit any place.
+/// The number of slots that are tried for a node's children before they are placed at the end, so
+/// that building takes linear time for any keys. Single children, which are the most frequent, fit
+/// any slot.
 constexpr int kMostTries = 32;
 
-/// Nodes of so many tokens at most, places that stay free among them included. A million tokens of
-/// XLM-V have three million.
+/// The maximum number of slots for this number of tokens, including free ones. A million tokens of
+/// XLM-V need three million.
 std::size_t most_nodes(std::size_t tokens) {
   return (std::size_t{1} << 20) + 4 * tokens;
 }
 
 }  // namespace
 
-/// A token in sorting: its first bytes decide nearly always.
+/// A token for sorting: its first bytes nearly always decide.
 struct Trie::Entry {
   std::uint64_t first;
   Node id;
@@ -37,8 +38,8 @@ struct Trie::Entry {
   }
 };
 
-/// Finds places for the children of one node after another. Free places form a ring, the next one
-/// in `base` and the one before in `value`; place 0, which is the root's, is where it begins.
+/// Finds slots for the children of one node after another. Free slots form a ring, with the next
+/// one in `base` and the previous one in `value`; it begins at slot 0, the root's.
 class Trie::Builder {
  public:
   Builder(std::vector<Slot>& slots, const TokenList& tokens) : slots_(slots), tokens_(tokens) {}
@@ -110,12 +111,12 @@ class Trie::Builder {
     end_ = std::max(end_, node + 1);
   }
 
-  /// A base with which all of these children have free places.
+  /// A base with which all of these children have free slots.
   Node place(std::span<const unsigned char> labels, std::size_t tokens) {
     int tries = 0;
     for (Node first = next_of(kRoot); first != kRoot && tries < kMostTries;
          first = next_of(first)) {
-      if (first < labels[0]) continue;  // there are at most 255 such places
+      if (first < labels[0]) continue;  // there are at most 255 such slots
       const Node base = first - labels[0];
       grow(base + kBytes);
       const bool fits = std::all_of(labels.begin(), labels.end(),
@@ -134,11 +135,11 @@ class Trie::Builder {
 
   std::vector<Slot>& slots_;
   const TokenList& tokens_;
-  Node first_ = kRoot;  // of the free places
+  Node first_ = kRoot;  // of the free slots
   Node last_ = kRoot;
   std::array<unsigned char, kBytes> labels_{};
   std::array<std::size_t, kBytes + 1> begins_{};
-  Node end_ = 1;  // after the last place that is taken
+  Node end_ = 1;  // after the last used slot
 };
 
 Trie::Trie(const TokenList& tokens) {

@@ -1,4 +1,4 @@
-// A set of strings with a number each, found by walking through their bytes.
+// A set of strings with a number each, searched byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tessera::text {
 
 /// Strings and their numbers as a double array: the child of node n by byte c is node base[n] + c,
-/// if that one's parent is n. So a step reads one node, whatever the number of strings. A node
+/// if the parent of that node is n. So a step reads one node, for any number of strings. A node
 /// takes 12 bytes; words of a language have about three nodes each.
 ///
 /// **Source**: Aoe, "An efficient digital search algorithm by using a double-array structure",
@@ -25,10 +25,10 @@ class Trie {
   struct Match {
     std::size_t size = 0;  // in bytes
     index_t value = kNoValue;
-    std::size_t steps = 0;  // bytes of the text that were read
+    std::size_t steps = 0;  // number of bytes read
   };
 
-  /// The tokens and their numbers; empty ones are left out. Of equal tokens the last one counts.
+  /// The tokens and their numbers; empty ones are omitted. Of equal tokens the last one is used.
   /// **Errors**: std::invalid_argument: tokens that have far more different beginnings than those
   /// of a language.
   explicit Trie(const TokenList& tokens);
@@ -49,7 +49,7 @@ class Trie {
     return node == kNone ? kNoValue : value(node);
   }
 
-  /// The longest string, not an empty one, that begins `text` when read on from `node`.
+  /// The longest string, not empty, that continues from `node` with the beginning of `text`.
   Match longest(Node node, std::string_view text) const {
     Match match;
     match.steps = each_prefix(node, text, [&](std::size_t size, index_t number) {
@@ -59,8 +59,8 @@ class Trie {
     return match;
   }
 
-  /// Walks from `node` along `text`. Calls use(bytes, value) at each node in which a string ends, the
-  /// shortest first; `bytes` counts from the start of `text`. Returns the number of bytes read.
+  /// Walks from `node` along `text`. Calls use(bytes, value) at each node in which a string ends,
+  /// the shortest first; `bytes` counts from the start of `text`. Returns the number of bytes read.
   template <class Use>
   std::size_t each_prefix(Node node, std::string_view text, const Use& use) const {
     std::size_t at = 0;

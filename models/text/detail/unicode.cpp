@@ -90,7 +90,7 @@ bool is_punctuation(char32_t code) {
   if (code < 0x80) return code > ' ' && code < 0x7f && !is_letter(code) && !is_number(code);
   const Category is = category(code);
   const bool listed = is >= Category::kPc && is <= Category::kPo;
-  // Two were punctuation once.
+  // Two that were punctuation in older versions.
   return (listed && !contains(kNoPunctuation, code)) || code == 0x166d || code == 0x111c9;
 }
 

@@ -1,7 +1,7 @@
 // Unicode: code points in UTF-8, their properties, lower case, and the normalization forms.
 //
-// Where Unicode's versions differ, the properties are those of the tokenizers library, number for
-// number: vocabularies were made with it. (0.23: punctuation and marks are older than its letters.)
+// If Unicode's versions differ, the properties are exactly those of the tokenizers library, because
+// vocabularies were made with it. (0.23: its punctuation and marks are older than its letters.)
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline char32_t code_point_at(std::string_view text, std::size_t at) {
   return (first & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
 }
 
-/// How many bytes UTF-8 has for a code point; for the one that begins with byte `first`.
+/// The number of UTF-8 bytes of a code point; or of the code point that begins with byte `first`.
 constexpr std::size_t utf8_size(char32_t code) {
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
@@ -36,10 +36,10 @@ constexpr std::size_t utf8_size(char first) {
 /// Appends a code point as UTF-8.
 void append_utf8(char32_t code, std::string& text);
 
-/// The version of the Unicode standard that utf8proc's tables have: "15.0.0".
+/// The version of the Unicode standard in utf8proc's tables: "15.0.0".
 std::string_view unicode_version();
 
-/// The general category. Order and names are the standard's.
+/// The general category. Order and names are those of the standard.
 /// **Source**: The Unicode Standard, table 4-4.
 enum class Category : std::uint8_t {
   kCn,
@@ -81,18 +81,18 @@ bool is_mark(char32_t code);    // M
 bool is_space(char32_t code);   // White_Space
 bool is_word(char32_t code);    // \w: Alphabetic, M, Nd, Pc, Join_Control
 
-/// BERT's punctuation: ASCII's, symbols included, and P. **Source**: google-research/bert.
+/// BERT's punctuation: ASCII's, including symbols, and P. **Source**: google-research/bert.
 bool is_punctuation(char32_t code);
-/// What BERT drops of a text: Cc, Cf, Co but for tab, line feed and carriage return.
+/// The characters that BERT drops: Cc, Cf, Co except tab, line feed and carriage return.
 bool is_control(char32_t code);
-/// Mn, which BERT drops where it strips accents.
+/// Mn, which BERT drops if it strips accents.
 bool is_nonspacing_mark(char32_t code);
 /// M, which the normalizer StripAccents drops.
 bool is_combining_mark(char32_t code);
 /// BERT's Chinese characters: blocks of ideographs.
 bool is_ideograph(char32_t code);
 
-/// A few code points: what one becomes.
+/// A few code points: the result of a mapping.
 struct CodePoints {
   std::array<char32_t, 18> codes;  // U+FDFA becomes 18
   int size = 0;
@@ -101,17 +101,17 @@ struct CodePoints {
   const char32_t* end() const { return codes.data() + size; }
 };
 
-/// Lower case. Only U+0130 becomes two.
+/// Lower case. Only U+0130 becomes two code points.
 CodePoints lower_case(char32_t code);
 
-/// The full decomposition, canonical or for compatibility; itself if there is none.
+/// The full decomposition, canonical or for compatibility; the code point itself if there is none.
 CodePoints decomposition(char32_t code, bool compatibility);
 /// The code point that two compose to; 0 if there is none.
 char32_t composition(char32_t first, char32_t second);
-/// The canonical combining class, by which marks are ordered.
+/// The canonical combining class, by which marks are sorted.
 int combining_class(char32_t code);
 
-/// Whether a user-perceived character ends between two code points. One object goes along a text.
+/// Whether a user-perceived character ends between two code points. Use one object per text.
 /// **Source**: Unicode Standard Annex 29.
 class GraphemeBreaks {
  public:

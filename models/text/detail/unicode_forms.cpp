@@ -18,7 +18,7 @@ std::vector<Part> decomposed(const Characters& characters, bool compatibility) {
   const auto by_class = [](const Part& a, const Part& b) {
     return a.combining_class < b.combining_class;
   };
-  std::ptrdiff_t marks = 0;  // where those begin that may still change places
+  std::ptrdiff_t marks = 0;  // the first mark whose position may still change
   for (const Character& character : characters) {
     int change = 0;
     for (const char32_t code : decomposition(character.code, compatibility)) {
@@ -36,7 +36,7 @@ std::vector<Part> decomposed(const Characters& characters, bool compatibility) {
 void compose(std::vector<Part>& parts) {
   std::size_t size = 0;
   Part* starter = nullptr;
-  int last = 0;  // the class of the mark before, since the starter
+  int last = 0;  // the class of the previous mark since the starter
   for (const Part& part : parts) {
     if (starter != nullptr && (last == 0 || last < part.combining_class)) {
       if (const char32_t code = composition(starter->code, part.code); code != 0) {

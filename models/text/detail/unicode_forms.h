@@ -1,4 +1,4 @@
-// The normalization forms of Unicode, on characters that remember where they come from.
+// The normalization forms of Unicode, on characters that keep their origins.
 // **Source**: Unicode Standard Annex 15.
 #pragma once
 
@@ -11,7 +11,7 @@ struct UnicodeForm {
   bool composed = false;       // NFC, NFKC
 };
 
-/// The characters in this form. Marks that change places take each other's origins.
+/// The characters in this form. Marks that change places exchange their origins.
 Characters in_form(const Characters& characters, UnicodeForm form);
 
 }  // namespace tessera::text

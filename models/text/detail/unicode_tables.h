@@ -1,7 +1,7 @@
-// Where the tokenizers library's Unicode differs from utf8proc's. Its letters and numbers are those
-// of Unicode 16; its punctuation, marks and decompositions come from older versions. A range spans
-// code points for which the question does not arise.
-// **Source**: every code point put through tokenizers 0.23.2; unicode_test.cpp holds the sums.
+// The differences between the Unicode of the tokenizers library and utf8proc's. Its letters and
+// numbers are those of Unicode 16; its punctuation, marks and decompositions are from older
+// versions. A range may include code points to which the property does not apply.
+// **Source**: every code point passed through tokenizers 0.23.2; unicode_test.cpp has the sums.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct CodeRange {
   char32_t last;
 };
 
-/// Whether a sorted list of ranges has `code`.
+/// Whether a sorted list of ranges contains `code`.
 inline bool contains(std::span<const CodeRange> ranges, char32_t code) {
   const auto at =
       std::lower_bound(ranges.begin(), ranges.end(), code,
@@ -24,14 +24,14 @@ inline bool contains(std::span<const CodeRange> ranges, char32_t code) {
   return at != ranges.end() && at->first <= code;
 }
 
-/// P of today that is none there.
+/// P in the present version, but not there.
 inline constexpr CodeRange kNoPunctuation[] = {
     {0x61d, 0x61d},     {0x9fd, 0xa76},     {0xc77, 0xc84},     {0x1b4e, 0x1b4f},
     {0x1b7d, 0x1b7f},   {0x2e43, 0x2e5d},   {0x10d6e, 0x10f89}, {0x113d4, 0x1145d},
     {0x11660, 0x116b9}, {0x1183b, 0x11fff}, {0x12ff1, 0x12ff2}, {0x16d6d, 0x16fe2},
     {0x1e5ff, 0x1e95f}};
 
-/// Mn of today that is not there.
+/// Mn in the present version, but not there.
 inline constexpr CodeRange kNoNonspacingMarks[] = {
     {0x7fd, 0x7fd},     {0x897, 0x8e1},     {0x9fe, 0x9fe},     {0xafa, 0xaff},
     {0xb55, 0xb55},     {0xc04, 0xc3c},     {0xd00, 0xd00},     {0xd3b, 0xd3c},
@@ -42,7 +42,7 @@ inline constexpr CodeRange kNoNonspacingMarks[] = {
     {0x1133b, 0x1133b}, {0x113bb, 0x1145e}, {0x1182f, 0x1612f}, {0x16f4f, 0x16f4f},
     {0x16fe4, 0x16fe4}, {0x1cf00, 0x1cf46}, {0x1e000, 0x1e6f5}, {0x1e944, 0x1e94a}};
 
-/// M of today that is not there.
+/// M in the present version, but not there.
 inline constexpr CodeRange kNoMarks[] = {
     {0x7fd, 0x7fd},     {0x897, 0x8d3},     {0x9fe, 0x9fe},     {0xafa, 0xaff},
     {0xb55, 0xb55},     {0xc04, 0xc3c},     {0xcf3, 0xd00},     {0xd3b, 0xd3c},
@@ -54,20 +54,20 @@ inline constexpr CodeRange kNoMarks[] = {
     {0x1182c, 0x11b67}, {0x11d31, 0x1612f}, {0x16f4f, 0x16f4f}, {0x16f7f, 0x16f87},
     {0x16fe4, 0x16ff1}, {0x1cf00, 0x1cf46}, {0x1e08f, 0x1e6f5}};
 
-/// Cf of today that is not there.
+/// Cf in the present version, but not there.
 inline constexpr CodeRange kNoControls[] = {{0x890, 0x8e2}, {0x110cd, 0x1343f}};
 
-/// Canonical decompositions of today that are not there.
+/// Canonical decompositions in the present version, but not there.
 inline constexpr CodeRange kNoCanonical[] = {
     {0x105c9, 0x105e4}, {0x11383, 0x113c8}, {0x11938, 0x16d6a}};
 
-/// Decompositions of today that are not there.
+/// Decompositions in the present version, but not there.
 inline constexpr CodeRange kNoDecompositions[] = {
     {0x32ff, 0x32ff},   {0xa7f1, 0xa7f4},   {0xab69, 0xab69},
     {0x105c9, 0x107ba}, {0x11383, 0x113c8}, {0x11938, 0x1ccf9},
     {0x1e030, 0x1e06d}, {0x1f16c, 0x1f16c}, {0x1fbf0, 0x1fbf9}};
 
-/// Lower case of Unicode 16 and 17: what to add.
+/// Lower case of Unicode 16 and 17, to add.
 struct LowerCase {
   char32_t first;
   char32_t last;

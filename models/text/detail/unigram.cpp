@@ -20,12 +20,12 @@ double lowest_of(const std::vector<double>& scores) {
 
 }  // namespace
 
-/// The best way to a place in a word, and the piece by which it ends.
+/// The best path to a position in a word, and its last piece.
 struct Unigram::Way {
   static constexpr std::uint32_t kNowhere = 0xffffffff;
 
   double score = 0;
-  std::uint32_t from = kNowhere;  // where that piece begins
+  std::uint32_t from = kNowhere;  // the beginning of that piece
   std::int32_t id = 0;
 };
 
@@ -45,8 +45,8 @@ Unigram::Unigram(ScoredPieces pieces, const UnigramOptions& options)
   bytes_ = byte_tokens(options.byte_fallback ? &trie_ : nullptr);
 }
 
-/// The best path, turned round: for each place where a piece of it begins, the end of the piece as
-/// `from`, and its number.
+/// The best path in forward direction: for each position at which one of its pieces begins, the end
+/// of the piece as `from`, and its number.
 std::vector<Unigram::Way> Unigram::best_path(std::string_view word, Effort& effort) const {
   require(word.size() < Way::kNowhere, "encode", "a word must have less than ", Way::kNowhere,
           " bytes, got ", word.size());
@@ -83,7 +83,7 @@ std::vector<Unigram::Way> Unigram::best_path(std::string_view word, Effort& effo
 
 void Unigram::add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const {
   word = text_at(word, bytes);
-  const index_t id = trie_.find(word);  // with strange scores, two unknowns make a known piece
+  const index_t id = trie_.find(word);  // with unusual scores, two unknown parts make a known piece
   if (id != Trie::kNoValue) {
     pieces.push_back({id, bytes});
   } else if (has_all(bytes_, word)) {
@@ -110,7 +110,7 @@ void Unigram::cut(std::string_view word, std::vector<Piece>& pieces, Effort& eff
 }
 
 void Unigram::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const {
-  // Whether a text is refused must not depend on the words of earlier texts.
+  // Whether a text is refused must not depend on the words of earlier texts, which are cached.
   Effort uncounted(std::ssize(word));
   Effort& counted = WordCache::may_know(word) ? uncounted : effort;
   cache_.get(word, pieces,

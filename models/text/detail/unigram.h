@@ -10,11 +10,11 @@
 
 namespace tessera::text {
 
-/// Pieces, by number, and the logarithms of their probabilities. Of equal pieces the last one
-/// counts.
+/// Pieces, by number, and the logarithms of their probabilities. Of equal pieces the last one is
+/// used.
 struct ScoredPieces {
   TokenList pieces;
-  std::vector<double> scores;  // one each
+  std::vector<double> scores;  // one per piece
 };
 
 struct UnigramOptions {
@@ -22,14 +22,15 @@ struct UnigramOptions {
   bool byte_fallback = false;  // unknown characters become "<0x41>", ... if these are pieces
 };
 
-/// The most probable cut of a word into pieces: that with the greatest sum of scores. A character
-/// that is no piece is unknown, for the lowest score less 10; neighbours that are unknown are one
-/// token. Takes time linear in the word, times the longest piece, which Effort limits, and 16 bytes
-/// for each byte of the word.
-/// **Source**: Kudo, "Subword Regularization", 2018; the ties are those of the tokenizers library.
+/// The most probable division of a word into pieces: the one with the greatest sum of scores. A
+/// character that is not a piece is unknown, with the lowest score minus 10; adjacent unknown
+/// characters are one token. Takes time proportional to the word times the longest piece, which
+/// Effort limits, and 16 bytes for each byte of the word.
+/// **Source**: Kudo, "Subword Regularization", 2018; ties are resolved as in the tokenizers
+/// library.
 class Unigram final : public SubwordModel {
  public:
-  /// **Errors**: std::invalid_argument: options.unknown is no piece's number.
+  /// **Errors**: std::invalid_argument: options.unknown is not a piece's number.
   explicit Unigram(ScoredPieces pieces, const UnigramOptions& options = {});
 
   using SubwordModel::tokenize;

@@ -8,7 +8,7 @@ void WordCache::put(Slot& slot, std::uint64_t hash, std::string_view word,
                     std::span<const Piece> pieces) {
   if (pieces.size() > kMostTokens) return;
   State expected = kEmpty;
-  // If a different thread is faster, its word stays.
+  // If another thread is faster, its word is kept.
   if (!slot.state.compare_exchange_strong(expected, kBeingWritten)) return;
   slot.size = static_cast<std::uint8_t>(word.size());
   slot.count = static_cast<std::uint8_t>(pieces.size());

@@ -1,4 +1,4 @@
-// Remembers the tokens of words that come again and again.
+// A cache for the tokens of frequent words.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace tessera::text {
 
-/// The tokens of the first few ten thousand different words that were asked for. Common words are
-/// among them, because they come early. Safe from several threads, none of which ever waits: what
-/// has been written stays as it is until the end.
+/// The tokens of the first few ten thousand different words that were requested. Common words are
+/// among them, because they come early. May be used by several threads, which never wait: an entry
+/// does not change after it was written.
 class WordCache {
  public:
   WordCache() : slots_(std::make_unique<std::array<Slot, kSlots>>()) {}
 
-  /// Whether a word is short enough to be remembered.
+  /// Whether a word is short enough for the cache.
   static bool may_know(std::string_view word) { return word.size() <= kMostBytes; }
-  /// Appends the tokens of `word`: those that are known, or what `tokenize(word, pieces)` appends.
+  /// Appends the tokens of `word`: the cached ones, or those appended by `tokenize(word, pieces)`.
   template <class Tokenize>
   void get(std::string_view word, std::vector<Piece>& pieces, const Tokenize& tokenize) const {
     if (!may_know(word)) return tokenize(word, pieces);
@@ -54,7 +54,7 @@ class WordCache {
   static constexpr std::size_t kMostTokens = 5;
 
   enum State : std::uint8_t { kEmpty, kBeingWritten, kReady };
-  /// One line of the processor's cache: to wait for it is most of what looking for a word takes.
+  /// One cache line, because a cache miss is most of the time of a lookup.
   struct alignas(64) Slot {
     std::atomic<State> state = kEmpty;
     std::uint8_t size = 0;

@@ -12,7 +12,7 @@ WordPiece::WordPiece(TokenList vocabulary, const WordPieceOptions& options)
       unknown_(vocabulary_.number(options.unknown)),
       continuation_(vocabulary_.trie.walk(Trie::kRoot, options.prefix)),
       most_characters_(options.most_characters) {
-  constexpr index_t kLongWord = 1000;  // shorter ones bound the walk themselves
+  constexpr index_t kLongWord = 1000;  // shorter words limit the search themselves
   if (most_characters_ <= kLongWord) return;
   for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "WordPiece");
 }

@@ -16,7 +16,8 @@ struct WordPieceOptions {
 };
 
 /// The longest token that begins the word, then the longest that continues it, ...; a word that
-/// cannot be cut so is unknown as a whole. Takes time linear in the word, times the longest token.
+/// cannot be divided in this way is unknown as a whole. Takes time proportional to the word times
+/// the longest token.
 /// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
 /// "BERT".
 class WordPiece final : public SubwordModel {

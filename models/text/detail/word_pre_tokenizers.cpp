@@ -32,7 +32,7 @@ constexpr std::array<CharacterKind, 128> kAscii = [] {
   return kinds;
 }();
 
-/// The kind of a character, and the beginning of the next one.
+/// The kind of a character, and the beginning of the next character.
 struct Next {
   CharacterKind kind;
   index_t end;
@@ -53,7 +53,7 @@ index_t end_of_run(std::string_view text, index_t at, index_t end, CharacterKind
   return at;
 }
 
-/// The size of the ending, as 's, that `text` begins with; 0: none.
+/// The size of the ending, such as 's, at the beginning of `text`; 0: none.
 index_t size_of_ending(std::string_view text) {
   if (text.size() < 2 || text[0] != '\'') return 0;
   if (text[1] == 's' || text[1] == 't' || text[1] == 'm' || text[1] == 'd') return 2;
@@ -72,7 +72,7 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
     const Next second = next_of(text, first.end);
     if (second.kind != CharacterKind::kSpace) return end_of_run(text, second.end, end, second.kind);
   }
-  // Of white space before a word the last character is left.
+  // The last space before a word belongs to that word.
   index_t last = at;
   index_t space = first.end;
   while (space < end) {
@@ -84,7 +84,7 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
   return space == end || last == at ? space : last;
 }
 
-/// Speed matters: every byte of every text is written here.
+/// Performance-critical: every byte of every text is written here.
 void write_bytes(Words& words) {
   const AlignedText& text = words.text;
   AlignedText written{.text = {}, .origins = {}, .begin = text.begin, .effort = text.effort};

@@ -8,21 +8,22 @@
 
 namespace tessera::text {
 
-/// Cuts at white space, which goes, and around each punctuation mark.
-/// **Source**: Devlin et al., "BERT", 2018, as the tokenizers library has it.
+/// Splits at white space, which is removed, and around each punctuation mark.
+/// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
 class BertPreTokenizer final : public PreTokenizer {
  public:
   void apply(Words& words) const override;
 };
 
 struct ByteLevelOptions {
-  bool add_prefix_space = true;  // before each word that begins with none
-  bool use_regex = true;         // cuts words as GPT-2 does
+  bool add_prefix_space = true;  // before each word without a space
+  bool use_regex = true;         // splits words as in GPT-2
 };
 
-/// Cuts words as GPT-2 does, and writes each byte as a character that can be seen.
+/// Splits words as in GPT-2, and writes each byte as a visible character.
 ///
-/// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
+/// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
+/// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 /// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
 /// encoder.py.
 class ByteLevelPreTokenizer final : public PreTokenizer {
