@@ -20,9 +20,9 @@ struct Size {
   index_t window = kernels::kNoWindow;
 
   bool has_window() const { return window < tokens; }
-  /// Of the keys that a window leaves alone: w + 1 + w for each query, less those beyond the ends.
-  /// Five products over them; what is read and written: q, k, v, their gradients, the output's
-  /// gradient, and two numbers of each query.
+  /// Five products over the keys that a window allows: w + 1 + w for each query, minus those beyond
+  /// the ends. Read and written are q, k, v, their gradients, the output's gradient, and two
+  /// numbers per query.
   Cost cost() const {
     const index_t pairs =
         has_window() ? tokens * (2 * window + 1) - window * (window + 1) : tokens * tokens;
@@ -32,7 +32,7 @@ struct Size {
   }
 };
 
-/// What a forward leaves, and room for the gradients.
+/// The results of a forward pass, and memory for the gradients.
 class Backward {
  public:
   explicit Backward(const Size& s) : s_(s) {
@@ -67,8 +67,8 @@ class Backward {
     return d_qkv_;
   }
 
-  /// Element `e` of what run gives, in double. The gradients of a key go over all queries: only
-  /// those of queries are computed, for others what was found is returned.
+  /// Element `e` of the result of run, in double. The gradient of a key is a sum over all queries,
+  /// so only gradients of queries are computed; for other elements, returns the value in `found`.
   double expected(const Tensor& found, index_t e) const {
     const index_t row = s_.heads * s_.width;
     if (e / row % 3 != 0) return static_cast<double>(found.data<float>()[e]);

@@ -1,4 +1,4 @@
-// Fused attention, by itself and compared with the ops it replaces.
+// Fused attention, separately and compared with the ops that it replaces.
 #include <array>
 #include <cmath>
 

@@ -16,7 +16,7 @@ namespace {
 constexpr double kTolerance = 1e-5;
 constexpr std::uint64_t kDropoutKey = 7;
 
-/// Dropout as the library rounds it.
+/// The dropout probability as rounded by the library.
 double rounded(double p) {
   return std::round(p * 65536) / 65536;
 }
@@ -99,7 +99,7 @@ AttentionOptions AttentionInputs::options() const {
   return options;
 }
 
-/// exp of the score, 0 where it is masked.
+/// exp of the score, 0 if it is masked.
 double AttentionInputs::softmax_weight(index_t head, index_t query, index_t key) const {
   if (keep.defined() && !keep.data<bool>()[query * size.keys + key]) return 0;
   const Elements x(q);
@@ -138,8 +138,8 @@ double AttentionInputs::error(const Tensor& out) const {
   return sampled_error(out, 50, element, kTolerance);
 }
 
-/// Of the weights that the op returns for some queries, as many must be dropped as p says, the others
-/// must be those without dropout over 1 - p, and all must give the output.
+/// Checks the weights that the op returns for some queries: the fraction p must be dropped, the
+/// others must be those without dropout over 1 - p, and together they must give the output.
 double AttentionInputs::dropout_error(const Tensor& out) const {
   const double p = rounded(size.dropout);
   std::vector<index_t> queries;

@@ -1,4 +1,4 @@
-// Attention of any size under any mask: its inputs, what it costs, and its definition in double.
+// Attention of any size with any mask: its inputs, its cost, and its definition in double.
 #pragma once
 
 #include <optional>
@@ -26,13 +26,13 @@ struct AttentionSize {
       "/B:/H:/T: or /Tq:/Tk:/d:[/causal:1][/window:][/length:][/mask:keep or additive]"
       "[/dropout:][/dtype:float64]";
 
-  /// The keys that a query may use by their places: from the first, to before the second.
+  /// The keys that a query may use by their positions: from the first, to before the second.
   std::pair<index_t, index_t> keys_of(index_t query) const;
-  /// Two products over the pairs that causal, window and length leave.
+  /// Two products over the pairs that causal, window and length allow.
   Cost cost() const;
 };
 
-/// Queries, keys and values with the heads side by side, as a projection leaves them.
+/// Queries, keys and values with adjacent heads, as in the output of a projection.
 struct AttentionInputs {
   AttentionSize size;
   Tensor q, k, v;  // (B, H, T, d)

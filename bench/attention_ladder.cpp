@@ -1,4 +1,4 @@
-// Times the steps of attention's ladder, and the library's own op as the last.
+// Times the steps of attention's ladder, and the library's own op at the end.
 #include <algorithm>
 
 #include "bench/attention_inputs.h"
@@ -37,7 +37,7 @@ Case step_case(const AttentionStep& step) {
                           .width = kWidth,
                           .workers = std::min<index_t>(thread_count(), kHeads)};
     Tensor room =
-        Tensor::empty({step.room(task)});  // inside the call, as the library's workspace is
+        Tensor::empty({step.room(task)});  // inside the call, like the library's workspace
     task.room = room.mutable_data<float>();
     step.run(task);
     return out.transpose(1, 2);

@@ -1,5 +1,5 @@
-// Steps 0 to 2 of attention's ladder: the formula, row by row. attention_ladder_steps.cpp says where
-// to read on.
+// Steps 0 to 2 of attention's ladder: the formula, row by row. attention_ladder_steps.cpp gives the
+// order of reading.
 #pragma once
 
 #include "bench/attention_ladder.h"
@@ -27,14 +27,14 @@ inline Head head_of(const AttentionTask& task, index_t head) {
           static_cast<float>(1 / __builtin_sqrt(static_cast<double>(task.width)))};
 }
 
-/// How well query i and key j agree: S[i][j] = scale * sum_p Q[i][p] K[j][p].
+/// The similarity of query i and key j: S[i][j] = scale * sum_p Q[i][p] K[j][p].
 inline float score(const Head& x, index_t i, index_t j) {
   float sum = 0;
   for (index_t p = 0; p < x.width; ++p) sum += x.q[i * x.row + p] * x.k[j * x.row + p];
   return sum * x.scale;
 }
 
-/// A row of scores becomes weights: exp(s - m) / sum of exp(s - m), where m, the largest score,
+/// Converts a row of scores to weights: exp(s - m) / sum of exp(s - m), where m, the largest score,
 /// keeps exp from overflowing and cancels out. Three passes over the row.
 inline void softmax(const float* scores, index_t count, float* weights) {
   float largest = scores[0];
@@ -49,8 +49,8 @@ inline void softmax(const float* scores, index_t count, float* weights) {
 
 // Step 0. The definition: S = scale Q K^T, W = softmax of each row of S, O = W V.
 //
-// Two matrices of T x T are written and read. A sum waits 4 cycles for each of its additions, and
-// those of O read another row of V for each term, a cache line for 4 bytes.
+// Two matrices of T x T are written and read. Each addition waits 4 cycles for the previous one,
+// and those of O read a different row of V for each term, a cache line for 4 bytes.
 inline void definition(const AttentionTask& task) {
   const index_t tokens = task.tokens;
   float* const scores = task.room;
@@ -100,9 +100,9 @@ inline index_t one_row(const AttentionTask& task) {
   return task.tokens;
 }
 
-// Step 2. The softmax in one pass over the row, with a running maximum and a running sum: the maximum
-// runs along while scores are made, in the shadow of their chains; the sum while weights are made.
-// The division waits until the values are added: one for each of d columns, not for each of T keys.
+// Step 2. The softmax in one pass over the row. The maximum is computed along with the scores, in
+// the shadow of their chains; the sum along with the weights. The division waits until the values
+// are added: one per column, d in all, instead of one per key, T in all.
 inline float exponentiate_row(float* row, index_t count, float largest) {
   float sum = 0;
   for (index_t j = 0; j < count; ++j) {

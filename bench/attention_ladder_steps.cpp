@@ -1,10 +1,10 @@
-// The steps of attention's ladder. Read attention_ladder_rows.h (steps 0 to 2), attention_ladder_tiles.h
-// (step 3: how tiles go by), then this file from top to bottom. matmul's ladder comes before: its
-// register tile is used here.
+// The steps of attention's ladder. Read attention_ladder_rows.h (steps 0 to 2),
+// attention_ladder_tiles.h (step 3: the loops over tiles), then this file from top to bottom. Read
+// matmul's ladder first: its register tile is used here.
 //
-// The compiler is told not to vectorise and not to exchange loops (CMakeLists.txt): what a step
-// gains is what its idea gains. Vectors are those of the kernels, tensor/kernels/simd.h, compiled
-// into a namespace of this ladder's own.
+// The compiler must not vectorise or exchange loops here (CMakeLists.txt), so that the gain of a
+// step is the gain of its idea. Vectors are those of the kernels, tensor/kernels/simd.h, compiled
+// into a separate namespace.
 #include "bench/attention_ladder_rows.h"
 #include "bench/attention_ladder_tiles.h"
 #include "tensor/kernels/parallel.h"
@@ -62,7 +62,7 @@ void weigh_in_order(const Head& x, Keys keys, const Buffers& block) {
   }
 }
 
-/// A step of `parts`, one head after the other.
+/// A step made of `parts`, one head after the other.
 template <const Parts& kParts>
 void by_tiles(const AttentionTask& task) {
   for (index_t head = 0; head < task.heads; ++head) {
@@ -77,12 +77,12 @@ index_t one_head(const AttentionTask& task) {
 constexpr Parts kTiles = {1, pack_nothing, score_in_order, soften_one_by_one, weigh_in_order};
 
 // Step 4. Both products by the register tile of matmul's ladder, step 3: kRows rows of kVectors
-// vectors of C stay in registers while k runs.
+// vectors of C stay in registers during the loop over k.
 //
 //     S^T (keys x queries)  = K . Q^T      A: rows of K       B: Q^T, k is the width
 //     O (queries x width)  += P . V        A: columns of P^T  B: V, k are the tile's keys
 //
-// So that no tile has an edge, a tile's keys and values are copied, with zeros after them, once for
+// So that all tiles are complete, a tile's keys and values are copied, followed by zeros, once for
 // all blocks of queries.
 constexpr int kRows = kVectorBytes == 64 ? 8 : 4;
 constexpr int kVectors = kernels::kPanelVectors;
@@ -99,7 +99,7 @@ struct Strided {
 template <bool kAccumulate>
 [[gnu::always_inline]] inline void multiply_tile(Strided a, const float* b, index_t b_row, float* c,
                                                  index_t c_row, index_t depth) {
-  Vec<float> sums[kRows][kVectors];  // every loop over it is unrolled: only then is it in registers
+  Vec<float> sums[kRows][kVectors];  // all loops over it are unrolled, so that it is in registers
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -166,16 +166,16 @@ constexpr Parts kProducts = {1, pack_tile, score_by_tiles, soften_one_by_one, we
 
 // Step 5. The softmax in base 2 and on vectors.
 //
-// exp(x) = 2^(x log2 e), and the factor log2 e goes into the queries' scale, where it costs nothing.
-// 2^x = 2^n 2^r, n the integer nearest to x: n goes into the exponent's bits, and a polynomial of
-// degree 5 gives 2^r on [-1/2, 1/2]. That is exp2_of_negatives (attention_softmax.h).
+// exp(x) = 2^(x log2 e), and the factor log2 e is part of the queries' scale, where it costs
+// nothing. 2^x = 2^n 2^r, n the integer nearest to x: n is added to the exponent's bits, and a
+// polynomial of degree 5 gives 2^r on [-1/2, 1/2]. That is exp2_of_negatives (attention_softmax.h).
 //
 // Lanes are queries, so m and l are vectors. One exponential is a chain of dependent operations, 36
-// cycles long; four vectors go through it in lockstep and fill each other's waits.
+// cycles long; four vectors are computed in lockstep and fill each other's waits.
 void rescale_rows(const Head& x, const Buffers& block, const float (&rescale)[kQueries]) {
   const index_t width = padded_width(x.width);
   for (index_t i = 0; i < kQueries; ++i) {
-    if (rescale[i] == 1) continue;  // the largest score was in an earlier tile
+    if (rescale[i] == 1) continue;  // the maximum is in an earlier tile
     float* const out = block.out + i * width;
     for (index_t c = 0; c < width; c += kLanes<float>) store(out + c, load(out + c) * rescale[i]);
   }
@@ -228,8 +228,8 @@ void soften_in_lockstep(const Head& x, Keys keys, const Buffers& block) {
 constexpr Parts kLockstep = {MathConstants<double>::kLog2E, pack_tile, score_by_tiles,
                              soften_in_lockstep, weigh_by_tiles};
 
-// Step 6. Threads: each takes the next head, in buffers of its own. Heads share nothing. Where there
-// are few of them, the library also cuts a head's queries into spans.
+// Step 6. Threads: each takes the next head, with its own buffers. Heads share nothing. If there
+// are few heads, the library also divides a head's queries into spans.
 void threads(const AttentionTask& task) {
   kernels::parallel_tasks(task.heads, task.workers, [&](index_t head, index_t worker) {
     attend_head(head_of(task, head), kLockstep, task.room + worker * one_head(task));

@@ -1,4 +1,4 @@
-// Step 3 of attention's ladder, the walk by tiles, which the steps after it share.
+// Step 3 of attention's ladder, the loops over tiles, which the later steps share.
 #pragma once
 
 #include "bench/attention_ladder_rows.h"
@@ -12,14 +12,17 @@ using kernels::TESSERA_ISA::kPanel;
 using kernels::TESSERA_ISA::kQueryBlock;
 using kernels::TESSERA_ISA::round_up;
 
-// Step 3. Tiles: kQueries queries meet kKeys keys at a time, and no row of scores is ever complete.
+// Step 3. Tiles: kQueries queries and kKeys keys at a time, so that no row of scores is ever
+// complete.
 //
-// How, if the softmax needs the largest of them? After some keys, with m the largest score so far, keep
+// The softmax needs the largest score of a row. How can it do without a complete row? After some
+// keys, with m the largest score so far, keep
 //
 //     l = sum_j exp(s_j - m)        O = sum_j exp(s_j - m) V_j        so that the answer is O / l.
 //
-// A tile that raises m to m' changes every older term alike: exp(s - m') = exp(s - m) exp(m - m'). So l
-// and O are multiplied by exp(m - m'), once a tile, and go on. At first m = -inf, and the factor is 0.
+// A tile that raises m to m' changes every older term by the same factor: exp(s - m') = exp(s - m)
+// exp(m - m'). So l and O are multiplied by exp(m - m') once per tile. At first m = -inf, and the
+// factor is 0.
 //
 //                 queries ->                     m, l: one number per query
 //            +--------------+                    O:    one row per query
@@ -28,9 +31,10 @@ using kernels::TESSERA_ISA::round_up;
 //       v    +--------------+                      for each block of queries
 //                                                    scores; softmax; weights times values
 //
-// Scores of neighbouring queries, i innermost, are sums that do not wait for each other. Memory grows
-// with T, not with T x T. (A tile of one key and one query is the same idea without any room; but each
-// weight then waits for its score's 64 additions and its own exponential, and it is slower than step 1.)
+// Scores of neighbouring queries, i innermost, are sums that do not wait for each other. Memory
+// grows with T, not with T x T. (A tile of one key and one query is the same idea without memory;
+// but each weight then waits for the 64 additions of its score and for its own exponential, so it
+// is slower than step 1.)
 inline constexpr index_t kKeys = 128;
 inline constexpr index_t kQueries = kQueryBlock;  // 48 or 64: whole tiles, by rows and columns
 
@@ -82,7 +86,7 @@ struct Keys {
   index_t first, count;
 };
 
-/// What the next steps exchange: each of these replaces one in the step before.
+/// The parts that later steps exchange: each step replaces some of them.
 struct Parts {
   double unit;                                                    // scores are in units of 1 / unit
   void (*pack)(const Head& x, Keys keys, const Buffers& b);       // once per tile of keys

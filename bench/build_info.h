@@ -1,4 +1,4 @@
-// How this program was built. build_info.cmake writes the functions at each build.
+// The build of this program. build_info.cmake writes the functions at each build.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@ namespace tessera::bench {
 
 /// "GNU 12.2.0".
 std::string build_compiler();
-/// Of the library, and of its kernels.
+/// The flags of the library, and those of its kernels.
 std::string build_flags();
-/// The commit of the sources, with "-dirty" where they differ from it; "unknown" without git.
+/// The commit of the sources, with "-dirty" if they differ from it; "unknown" without git.
 std::string build_commit();
 
 }  // namespace tessera::bench

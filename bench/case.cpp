@@ -10,7 +10,8 @@ double sampled_error(const Tensor& result, index_t samples,
   const Tensor flat = result.contiguous().flatten();
   const Elements values(flat);
   if (flat.dtype() == kFloat64) tolerance *= 1e-8;
-  const index_t step = std::max<index_t>(flat.count() / samples, 1) | 1;  // odd: visits all columns
+  const index_t step = std::max<index_t>(flat.count() / samples, 1) | 1;  // odd: reaches all
+                                                                          // columns
   double worst = 0;
   for (index_t i = 0; i < flat.count(); i += step) {
     const double error = std::abs(values[i] - expected(i));

@@ -8,23 +8,23 @@
 
 namespace tessera::bench {
 
-/// What one call must do at least: floating point operations, and bytes read and written if nothing
-/// were read twice. 0 where a figure says nothing.
+/// The least work of one call: floating point operations, and bytes read and written if each is
+/// read once. 0: not meaningful.
 struct Cost {
   double flops = 0;
   double bytes = 0;
-  DType dtype = kFloat32;  // of the operations: the peak differs
+  DType dtype = kFloat32;  // of the operations; the peak depends on it
 };
 
 /// The call to be timed, and the largest error of its result against the definition in double,
-/// relative to what rounding allows: at most 1 is right.
+/// relative to the error allowed for rounding: at most 1 is correct.
 struct Case {
   std::function<Tensor()> run;
   std::function<double(const Tensor& result)> error;
   std::string label = {};  // printed after the figures
 };
 
-/// The elements of a float32 or float64 tensor as double, by their place in memory.
+/// The elements of a float32 or float64 tensor as double, by their position in memory.
 class Elements {
  public:
   explicit Elements(const Tensor& x)
@@ -39,18 +39,18 @@ class Elements {
   const double* twice_;
 };
 
-/// The largest |result - expected| / tolerance, over the elements that `expected(index)`
-/// is computed for: `samples` of them, spread over the result. The tolerance is float32's, and
-/// 1e-8 of it for a result in float64.
+/// The largest |result - expected| / tolerance, over the elements that `expected(index)` is
+/// computed for: `samples` of them, spread over the result. The tolerance is that of float32, times
+/// 1e-8 for a result in float64.
 double sampled_error(const Tensor& result, index_t samples,
                      const std::function<double(index_t)>& expected, double tolerance);
 
-/// The bytes of so many elements.
+/// The bytes of this number of elements.
 inline double bytes_of(double elements, DType dtype = kFloat32) {
   return elements * static_cast<double>(item_size(dtype));
 }
 
-// One function per subject registers its kinds, by the names of the comparison with other
+// One function per subject registers its kinds, under the names used in comparisons with other
 // libraries.
 void register_matmul();
 void register_linear();

@@ -1,8 +1,8 @@
-// tessera_bench_compare: what changed beyond the noise.
+// tessera_bench_compare: the changes beyond the noise.
 //
 //   tessera_bench_compare old/tessera_bench new/tessera_bench --cases names.txt
 //
-// Exit code 1 where something is slower, 0 where nothing is, 2 for errors.
+// Exit code: 0 if nothing is slower, 1 if something is, 2 for errors.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ struct RoundOptions {
   std::string filter;  // a regular expression for names
   index_t rounds = 100;
   double seconds = 0.03;  // of calls for each case, side and round
-  index_t threads = 0;    // of the sides; 0: as OMP_NUM_THREADS says, one where it is not set
+  index_t threads = 0;    // of the sides; 0: OMP_NUM_THREADS, by default 1
 };
 
 namespace fs = std::filesystem;
@@ -79,14 +79,14 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
 }
 
 /// Runs `sides[0]` and `sides[1]` in the order 0 1 1 0 0 1 1 0 ..., each a fresh process, and
-/// compares the best calls of the rounds. A side is a command line of the shell, so that
-/// `env NAME=VALUE PROGRAM` works too. Progress goes to standard error.
+/// compares the best calls of the rounds. A side is a shell command, so that `env NAME=VALUE
+/// PROGRAM` works too. Progress goes to standard error.
 ///
-/// Many short rounds beat few long ones: what other programs do to the machine lasts for seconds,
-/// and where a process has its pages moves its times by a percent for as long as it lives. So the
-/// sides measure no peaks, which would take longer than the calls.
-/// **Errors**: std::runtime_error, a command fails or writes no JSON; std::invalid_argument, not two
-/// sides, neither names nor a filter, or too few rounds for the number of cases.
+/// Many short rounds are better than few long ones: disturbances by other programs last for
+/// seconds, and the addresses of a process's pages change its times by a percent for its whole
+/// life. So the sides do not measure peaks, which would take longer than the calls.
+/// **Errors**: std::runtime_error, a command fails or writes no JSON; std::invalid_argument, not
+/// two sides, neither names nor a filter, or too few rounds for the number of cases.
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options) {
   require(sides.size() == 2, "run_rounds", "needs two commands, got ", sides.size());

@@ -26,7 +26,7 @@ std::string percent(double part, double whole) {
   return whole > 0 && part > 0 ? printed("%.0f%%", 100 * part / whole) : "";
 }
 
-/// As wide for seconds as for the other units.
+/// Padded so that seconds are as wide as the other units.
 std::string time(double seconds) {
   const std::string text = results::seconds_text(seconds, 4);
   return text.ends_with(" s") ? text + " " : text;

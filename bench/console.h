@@ -1,4 +1,4 @@
-// Results for people: a table with units that fit.
+// Results for people: a table with fitting units.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tessera::bench {
 
-/// A number of four digits with the letter of its power of 1000: "281.3 G", followed by a unit of one's own.
+/// A number of four digits with the letter of its power of 1000, to be followed by a unit: "281.3
+/// G".
 std::string scaled_text(double value);
 
 /// The names of the table's columns.

@@ -24,8 +24,8 @@ struct EncoderSize {
   index_t layers, d_model, heads, feedforward;
 };
 
-/// The width of a gated network that multiplies about as often as a plain one, 2/3 of that one's and
-/// a multiple of 16.
+/// The width of a gated network with about as many multiplications as a plain one: 2/3 of that
+/// width, rounded to a multiple of 16.
 index_t gated_width(index_t plain) {
   return (2 * plain + 24) / 48 * 16;
 }
@@ -55,7 +55,7 @@ models::EncoderOptions modern_options_of(const EncoderSize& size) {
   return options;
 }
 
-/// The error of y, some sequences of a batch: the definition is the same model in double on these, x.
+/// The error of y for some sequences of a batch. The definition is the same model in double, on x.
 double encoder_error(const models::Encoder& encoder, const Tensor& x, const Tensor& y) {
   models::Encoder exact = encoder;
   nn::convert(exact, kFloat64);
@@ -74,7 +74,7 @@ Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t 
       [=](const Tensor& y) { return encoder_error(encoder, x.slice(0, 0, 1), y.slice(0, 0, 1)); }};
 }
 
-/// Every second sequence of `tokens`, the others of `few`, in one padded batch.
+/// Every second sequence has `tokens` tokens, the others `few`, in one padded batch.
 Case mixed_case(const EncoderSize& size, index_t batch, index_t few, index_t tokens) {
   models::Encoder encoder(options_of(size));
   nn::eval(encoder);
@@ -87,18 +87,18 @@ Case mixed_case(const EncoderSize& size, index_t batch, index_t few, index_t tok
           [=](const Tensor& y) { return encoder_error(encoder, second(x), second(y)); }};
 }
 
-/// The gradient of the first layer's projections, which all the others lead to.
+/// The gradient of the first layer's projections, which depends on all other layers.
 Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
   Tape tape;
   tape.backward(mean(square(encoder(x))));
   return encoder.layers.front().self_attn.in_proj_weight->grad();
 }
 
-/// Gradients to zero, forward, the mean of squares, backward, and a step of AdamW.
+/// Sets gradients to zero, then forward, the mean of squares, backward, and a step of AdamW.
 Case train_case(const EncoderSize& size, index_t batch, index_t tokens, double dropout) {
   auto encoder = std::make_shared<models::Encoder>(options_of(size, dropout));
-  // With weights of 1 the mean of squares of a normalised row is 1 whatever it was made of: its
-  // gradient would be nothing but rounding.
+  // With weights of 1 the mean of squares of a normalised row is always 1, so its gradient would
+  // consist of rounding errors.
   encoder->layers.back().norm2.weight = uniform({size.d_model}, 0.5, 1.5);
   models::Encoder exact = *encoder;
   nn::convert(exact, kFloat64);
@@ -114,7 +114,7 @@ Case train_case(const EncoderSize& size, index_t batch, index_t tokens, double d
         optimizer->step();
         return dw;
       },
-      // The first step's gradient, from the weights and with the dropouts that it began with.
+      // The first step's gradient, from the initial weights and the same dropout.
       [=](const Tensor& dw) {
         default_rng().set_state(start);
         const Tensor expected = gradient(exact, x.to(kFloat64));
@@ -134,13 +134,13 @@ double encoder_flops(const EncoderSize& s, index_t batch, index_t tokens) {
          (8 * d * d + 4 * d * f + 4 * t * d);
 }
 
-/// The weights of the products; the others are few.
+/// The weights of the products; the other parameters are few.
 double encoder_weights(const EncoderSize& s) {
   const auto d = static_cast<double>(s.d_model);
   return static_cast<double>(s.layers) * (4 * d * d + 2 * d * static_cast<double>(s.feedforward));
 }
 
-/// Weights are read; rows go in and out.
+/// Weights are read; rows are read and written.
 Cost inference_cost(const EncoderSize& s, index_t batch, index_t tokens) {
   const double rows = static_cast<double>(batch * tokens) * static_cast<double>(s.d_model);
   return {.flops = encoder_flops(s, batch, tokens),
@@ -162,7 +162,7 @@ Work encoder_work(Parameters& p) {
           [=] { return encoder_case(options_of(s), batch, tokens); }};
 }
 
-/// F is the width of the gated network, as wide as a plain one of 3/2 F in its cost.
+/// F is the width of the gated network, whose cost is that of a plain one of width 3/2 F.
 Work modern_work(Parameters& p) {
   const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
@@ -188,8 +188,8 @@ Work mixed_work(Parameters& p) {
   return {cost, [=] { return mixed_case(s, batch, tokens[0], tokens[1]); }};
 }
 
-/// A backward is two products for each of the forward's. A step reads the weights and both moments
-/// and writes them, and writes the gradients and reads them.
+/// A backward has two products for each of the forward's. A step reads and writes the weights and
+/// both moments, and writes and reads the gradients.
 Work train_work(Parameters& p, double dropout) {
   const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
@@ -201,7 +201,7 @@ Work train_work(Parameters& p, double dropout) {
   return {cost, [=] { return train_case(s, batch, tokens, dropout); }};
 }
 
-/// A kind over the sizes of encoders that are measured; `gated` where F is a gated network's.
+/// A kind for the measured sizes of encoders; `gated` if F is a gated network's.
 Kind encoder_kind(const std::string& name, const std::string& what, const std::string& more,
                   bool gated, std::function<Work(Parameters&)> work) {
   constexpr std::array<EncoderSize, 4> kSizes = {

@@ -16,7 +16,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// What stands behind `flag=`, nothing if `text` is another flag.
+/// The text after `flag=`, nullopt if `text` is a different flag.
 std::optional<std::string> value_of(std::string_view text, std::string_view flag) {
   if (!text.starts_with(flag)) return {};
   text.remove_prefix(flag.size());
@@ -31,7 +31,8 @@ benchmark::TimeUnit unit_of(double seconds) {
   return seconds < 1 ? benchmark::kMillisecond : benchmark::kSecond;
 }
 
-/// Another reporter, told names without the suffixes "/iterations:1/manual_time" and units that fit.
+/// Wraps a reporter: passes names without the suffixes "/iterations:1/manual_time", and fitting
+/// units.
 class PlainNames : public benchmark::BenchmarkReporter {
  public:
   explicit PlainNames(benchmark::BenchmarkReporter* inner) : inner_(inner) {}
@@ -56,7 +57,7 @@ class PlainNames : public benchmark::BenchmarkReporter {
   std::unique_ptr<benchmark::BenchmarkReporter> inner_;
 };
 
-/// Prints nothing: the caller does.
+/// Prints nothing, because the caller prints.
 class Silent : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }

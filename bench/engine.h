@@ -1,4 +1,4 @@
-// Google Benchmark around our cases: its flags, its formats, our names.
+// Google Benchmark for our cases: its flags and formats, our names.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace tessera::bench {
 
-/// What `--benchmark_...` on the command line asked for.
+/// The values of `--benchmark_...` on the command line.
 struct EngineFlags {
   std::string filter;       // --benchmark_filter
   bool list = false;        // --benchmark_list_tests
-  bool own_format = false;  // --benchmark_format: it prints, and not our table
+  bool own_format = false;  // --benchmark_format: it prints instead of our table
   bool json_file = false;   // --benchmark_out, as JSON
   std::string min_time;     // --benchmark_min_time
 };
@@ -22,10 +22,10 @@ struct EngineFlags {
 /// The seconds of a --benchmark_min_time: "0.5" or "0.5s". **Errors**: std::invalid_argument.
 double seconds_of(const std::string& min_time);
 
-/// Takes the engine's flags out of the command line and hands them to it.
+/// Removes the engine's flags from the command line and passes them to the engine.
 EngineFlags take_engine_flags(int& argc, char** argv);
 
-/// Measures the cases, one after the other; `done` sees each result as it comes.
+/// Measures the cases, one after the other; calls `done` with each result.
 void run_engine(const std::vector<Selected>& cases, const Settings& settings,
                 const EngineFlags& flags, const std::function<void(Result)>& done);
 

@@ -1,4 +1,4 @@
-// The ladders' steps for the instruction set in use.
+// The steps of the ladders for the instruction set in use.
 #pragma once
 
 #include "bench/attention_ladder.h"

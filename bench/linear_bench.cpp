@@ -1,4 +1,4 @@
-// Linear layers, plain, gated and in int8; the weights are packed before the clock starts.
+// Linear layers, plain, gated and in int8; the weights are packed before the measurement.
 #include <array>
 #include <cmath>
 
@@ -68,7 +68,7 @@ Case linear_case(const Layer& s) {
   return {[=] { return layer(x, s.activation); }, error};
 }
 
-/// A linear layer with its weight in int8. Each number moves by at most half a step: those of the
+/// A linear layer with its weight in int8. Each number changes by at most half a step: those of the
 /// weight by largest / 254, those of x, between -1 and 1, by 2 / 510. A sum of k such errors is a
 /// random walk.
 Case int8_case(const Layer& s) {
@@ -84,7 +84,7 @@ Case int8_case(const Layer& s) {
   return {[=, bias = layer.bias] { return linear(x, weight, bias); }, error};
 }
 
-/// SwiGLU or GeGLU; the product is that of a linear layer k -> n, the output half as wide.
+/// SwiGLU or GeGLU; the product is that of a linear layer k -> n, the output has half the width.
 Case gated_case(const Layer& s) {
   const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
   const nn::Linear layer = s.make();

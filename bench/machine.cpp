@@ -20,7 +20,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// The first line of a small file of the system's, empty where there is none.
+/// The first line of a small system file, empty if it does not exist.
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -28,7 +28,7 @@ std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-/// The number at the start of `text`, 0 where there is none.
+/// The number at the start of `text`, 0 if there is none.
 index_t leading_number(const std::string& text) {
   index_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -41,7 +41,7 @@ index_t bytes_in(const std::string& text) {
   return leading_number(text) * unit;
 }
 
-/// How many processors "0-3,8" names.
+/// The number of processors in a list such as "0-3,8".
 index_t processors_in(const std::string& list) {
   index_t count = 0;
   for (std::size_t begin = 0; begin < list.size();) {
@@ -56,7 +56,7 @@ index_t processors_in(const std::string& list) {
   return count;
 }
 
-/// "0-2,5": the processors that this process may run on.
+/// "0-2,5": the processors that this process may use.
 std::string allowed_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);

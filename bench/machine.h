@@ -1,4 +1,4 @@
-// What the program runs on, and how: figures without it say nothing to a reader.
+// The machine and settings of a run; without these, figures cannot be interpreted.
 #pragma once
 
 #include <string>
@@ -12,12 +12,13 @@ struct CacheLevel {
   index_t level;
   std::string kind;  // "Data", "Instruction", "Unified"
   index_t bytes;
-  index_t shared_by;  // processors that use one such cache
+  index_t shared_by;  // processors that share one such cache
 };
 
-/// All that Linux reports about a processor's caches, from the first level on; nothing elsewhere.
+/// All data that Linux reports about a processor's caches, from the first level on; empty on other
+/// systems.
 std::vector<CacheLevel> caches();
-/// Those that hold data.
+/// The levels that hold data.
 std::vector<CacheLevel> data_caches();
 
 struct Machine {
@@ -31,14 +32,14 @@ struct Machine {
   std::string flags;
   std::string commit;
   std::string version;
-  std::string affinity;  // the processors this process may run on, and OpenMP's settings
+  std::string affinity;  // the processors that this process may use, and OpenMP's settings
   std::string governor;  // of the clock; "unknown" in most virtual machines
-  double load = 0;       // waiting or running programs, the mean of a minute
+  double load = 0;       // waiting or running programs, the average over a minute
   std::string os;
   std::string date;  // UTC
 };
 
-/// The machine as it is now.
+/// The machine in its present state.
 Machine machine_info();
 
 }  // namespace tessera::bench

@@ -1,4 +1,4 @@
-// tessera_bench: every benchmark of the library, by the names used in comparisons with others.
+// tessera_bench: every benchmark of the library, under the names used in comparisons with others.
 //
 //   tessera_bench 'matmul/M:100/N:333/K:77'
 #include <iostream>
@@ -132,8 +132,8 @@ int main(int argc, char** argv) {
               "print the processor, its peaks and its bandwidths, and exit");
   return command.run(argc, argv, [&] {
     register_all();
-    // By default the library computes on one thread while others use the processors: figures would
-    // then be those of one thread, and peaks and cases those of different numbers.
+    // By default the library uses one thread while other programs use the processors: then figures
+    // would be for one thread, and peaks and cases for different numbers.
     set_thread_count(thread_count());
     if (!options.cblas.empty()) bench::register_cblas(options.cblas);
     if (options.onednn) bench::register_onednn();

@@ -1,4 +1,4 @@
-// Times the steps of the ladder, and the library's own matmul as the last.
+// Times the steps of the ladder, and the library's own matmul at the end.
 #include "bench/ladders.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace tessera::bench {
 
 namespace {
 
-// A multiple of every tile's rows and columns. Not a power of two, where the rows of B compete for
-// the same few places of a cache and the first steps look worse than they are.
+// A multiple of every tile's rows and columns. Not a power of two, for which the rows of B compete
+// for the same few cache lines and the first steps seem worse than they are.
 constexpr index_t kSize = 960;
 
 /// A case of the product of two random matrices, computed by `run(a, b)`.
@@ -24,7 +24,7 @@ Case ladder_case(const char* idea, const Run& run) {
   const Tensor a = uniform({kSize, kSize}, -1, 1);
   const Tensor b = uniform({kSize, kSize}, -1, 1);
   const auto error = [a, b](const Tensor& c) {
-    const Tensor want = matmul(a, b);  // every step has its very bits
+    const Tensor want = matmul(a, b);  // every step has the same bits
     if (!std::equal(want.data<float>(), want.data<float>() + want.count(), c.data<float>())) {
       return HUGE_VAL;
     }

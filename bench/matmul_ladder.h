@@ -1,11 +1,12 @@
-// The ladder: C = A B from its definition to the scheme of tensor/kernels/gemm.h, one idea a step.
+// The ladder: C = A B from its definition to the scheme of tensor/kernels/gemm.h, one idea per
+// step.
 #pragma once
 
 #include "tensor/kernels/types.h"
 
 namespace tessera::bench {
 
-/// C (m, n) = A (m, k) B (k, n), all dense and row after row. `packed` has room for B once more.
+/// C (m, n) = A (m, k) B (k, n), all contiguous and row-major. `packed` has room for a copy of B.
 struct Product {
   const float* a;
   const float* b;
@@ -14,7 +15,7 @@ struct Product {
   index_t m, n, k;
 };
 
-/// A step and what it adds to the one before.
+/// A step and the idea that it adds to the previous one.
 struct LadderStep {
   const char* idea;
   void (*run)(const Product& p);
@@ -23,7 +24,7 @@ struct LadderStep {
 inline constexpr int kLadderSteps = 7;
 
 /// Every step takes m that are multiples of `rows` and n that are multiples of `columns`, so that
-/// no edge hides the idea; gemm.h shows the edges.
+/// incomplete tiles do not hide the idea; gemm.h handles these.
 struct Ladder {
   index_t rows, columns;
   LadderStep steps[kLadderSteps];

@@ -1,8 +1,8 @@
-// The steps of the ladder, to be read from top to bottom. matmul_ladder.h says what they share.
+// The steps of the ladder, to be read from top to bottom. matmul_ladder.h has their common parts.
 //
-// The compiler is told not to vectorise and not to exchange loops here (CMakeLists.txt): what a
-// step gains is what its idea gains. Each C[i][j] is the same chain of fused multiply-adds in the
-// order of k on every step, so all of them give the same bits as the library.
+// The compiler must not vectorise or exchange loops here (CMakeLists.txt), so that the gain of a
+// step is the gain of its idea. Each C[i][j] is the same chain of fused multiply-adds in the order
+// of k in every step, so all of them give the same bits as the library.
 #include "bench/matmul_ladder.h"
 #include "tensor/kernels/parallel.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 // Step 0. The definition: C[i][j] = sum_k A[i][k] B[k][j].
 //
-// Each sum waits for its last addition, 4 cycles, and each step of k takes 4 bytes from another row
-// of B, a new cache line each time.
+// Each addition of a sum waits for the previous one, 4 cycles, and each step of k takes 4 bytes
+// from another row of B, a new cache line each time.
 void definition(const Product& p) {
   for (index_t i = 0; i < p.m; ++i) {
     for (index_t j = 0; j < p.n; ++j) {
@@ -63,10 +63,10 @@ void store(float* p, Vec v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
-// Step 2. Vectors: now that neighbours along j are independent, a register holds many of them.
+// Step 2. Vectors: sums of neighbouring j are independent, so a register holds several of them.
 //
-// Still, each multiply-add loads a vector of B and one of C and stores C again: the core waits for
-// its memory ports, not for its arithmetic.
+// However, each multiply-add loads a vector of B and one of C and stores C again: the limit is the
+// memory ports of the core, not its arithmetic.
 void vectors(const Product& p) {
   for (index_t i = 0; i < p.m; ++i) {
     float* const c = p.c + i * p.n;
@@ -79,20 +79,20 @@ void vectors(const Product& p) {
   }
 }
 
-// Step 3. A tile of C stays in registers while k runs: kRows rows of kVectors vectors.
+// Step 3. A tile of C stays in registers during the loop over k: kRows rows of kVectors vectors.
 //
 // A step of k loads kVectors vectors of B and kRows elements of A for kRows * kVectors
-// multiply-adds, and C is touched only at the end. With AVX2's 16 registers: 6 x 2 sums, 2 vectors
+// multiply-adds, and C is written only at the end. With AVX2's 16 registers: 6 x 2 sums, 2 vectors
 // of B and 1 element of A. Twelve independent sums also hide the latency of each.
 constexpr int kVectors = 2;
 constexpr index_t kPanel = kVectors * kLanes;
 
-/// The tile at `c` = kRows rows of A times a panel of B. Consecutive rows of A, B and C are `a_row`,
-/// `b_row` and `c_row` elements apart.
+/// The tile at `c` = kRows rows of A times a panel of B. Consecutive rows of A, B and C are
+/// `a_row`, `b_row` and `c_row` elements apart.
 [[gnu::always_inline]] inline void multiply_tile(const float* a, index_t a_row, const float* b,
                                                  index_t b_row, float* c, index_t c_row,
                                                  index_t depth) {
-  Vec sum[kRows][kVectors];  // every loop over it is unrolled: only then is it in registers
+  Vec sum[kRows][kVectors];  // all loops over it are unrolled, so that it is in registers
 #pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -124,10 +124,10 @@ void register_tile(const Product& p) {
   }
 }
 
-// Step 4. B is packed first: the columns of one panel, row after row, in one piece of memory.
+// Step 4. B is packed first: the columns of one panel, row after row, in contiguous memory.
 //
-// In place the rows of a panel lie n elements apart, each on a page of its own when n is large;
-// packed, the tile reads them as one stream, which all tiles below each other share.
+// In place the rows of a panel are n elements apart, each on its own page if n is large; packed,
+// the tile reads them as one stream, and all tiles of a column of C share the panel.
 void pack_panels(const Product& p, index_t begin, index_t end) {
   for (index_t panel = begin; panel < end; ++panel) {
     float* target = p.packed + panel * kPanel * p.k;
@@ -149,10 +149,11 @@ void packed_panels(const Product& p) {
   }
 }
 
-// Step 5. Blocks for the caches: so few rows at a time that their part of A stays in the second
-// cache while all panels of B pass, instead of all of A coming from further away for each panel.
+// Step 5. Blocks for the caches: only a few rows at a time, so that their part of A stays in the
+// second-level cache while all panels of B are read; otherwise each panel reads all of A from
+// farther away.
 //
-// gemm.h also cuts k into blocks, where k is long; C then passes through memory once per block.
+// gemm.h also divides k into blocks if k is long; C then passes through memory once per block.
 constexpr index_t kBlockRows = 48;
 
 void multiply_blocks(const Product& p, index_t begin, index_t end) {
@@ -171,7 +172,7 @@ void cache_blocks(const Product& p) {
   multiply_blocks(p, 0, p.m);
 }
 
-// Step 6. Threads: each packs some panels, then multiplies some rows. No sum is ever shared.
+// Step 6. Threads: each packs some panels, then multiplies some rows. Threads share no sums.
 void threads(const Product& p) {
   kernels::parallel_for(p.n / kPanel, p.k * kPanel,
                         [&](index_t begin, index_t end) { pack_panels(p, begin, end); });

@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The value that `part` of the sorted values lie below.
+/// The quantile: the fraction `part` of the sorted values are below the result.
 double quantile(const std::vector<double>& sorted, double part) {
   const double place = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -47,7 +47,7 @@ std::vector<double> grouped(const std::vector<double>& calls, std::size_t count)
   return medians;
 }
 
-/// Waits until a call begun at `start` has taken the fraction `slow` longer than it did.
+/// Waits until a call that began at `start` has taken longer by the fraction `slow`.
 void slow_down(Clock::time_point start, double slow) {
   if (slow <= 0) return;
   const double until = seconds_since(start) * (1 + slow);
@@ -55,7 +55,7 @@ void slow_down(Clock::time_point start, double slow) {
   }
 }
 
-/// The seconds of every call in the time given, and of five calls at least.
+/// The seconds of every call in the time given, at least five calls.
 std::vector<double> time_calls(const std::function<Tensor()>& run, const Settings& settings) {
   constexpr std::size_t kCalls = 5;
   std::vector<double> calls;
@@ -69,8 +69,8 @@ std::vector<double> time_calls(const std::function<Tensor()>& run, const Setting
   return calls;
 }
 
-/// How much tensors take while a call runs, beyond what there was before it and what it leaves: freed
-/// blocks wait to be reused, so after the call they are all there.
+/// The memory that tensors take during a call, without the memory used before it and its result:
+/// freed blocks are not returned to the system, so after the call they are still counted.
 index_t extra_memory(const std::function<Tensor()>& run) {
   release_cached_memory();
   const Tensor result = run();
@@ -90,7 +90,7 @@ void summarise(const std::vector<double>& calls, Result& result) {
   result.samples_s = grouped(calls, kMostSamples);
 }
 
-/// The better of what is known and what `seconds` more show.
+/// The better of the known peak and `seconds` of new measurement.
 void measure_peaks(const Settings& settings, DType dtype, Result& result) {
   if (!settings.peaks) return;
   const double seconds = settings.seconds / 2;
@@ -132,7 +132,7 @@ Result measure(const Selected& selected, const Settings& settings) {
   try {
     time_case(selected.work.make(), cost.dtype, settings, result);
   } catch (const std::exception& error) {
-    result.failure = error.what();  // the cases before it and after it keep their times
+    result.failure = error.what();  // the other cases keep their times
   }
   return result;
 }

@@ -1,4 +1,4 @@
-// How a case is timed.
+// The timing of a case.
 #pragma once
 
 #include "bench/registry.h"
@@ -14,11 +14,11 @@ struct Settings {
 
 using results::Result;
 
-/// Checks a case and times it. What it throws is the result's failure.
+/// Checks a case and times it. The text of an exception is the result's failure.
 ///
-/// The calls of `settings.seconds` are timed one by one, five at least. The figure that measures the
-/// code is the best of them; the median says what the machine's other tenants add. Half of each peak
-/// is measured before the calls and half after them, so that a clock that slows down slows both.
+/// The calls of `settings.seconds` are timed one by one, at least five. The best of them measures
+/// the code; the median includes disturbances by other programs. Half of each peak is measured
+/// before the calls and half after them, so that a slower clock affects both.
 Result measure(const Selected& selected, const Settings& settings);
 
 }  // namespace tessera::bench

@@ -21,7 +21,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   }
 }
 
-/// The number that `text` is as a whole, nothing if it is none.
+/// The number in `text` as a whole, nullopt if it is none.
 template <class T>
 std::optional<T> parse(const std::string& text) {
   T value = 0;

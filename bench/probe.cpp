@@ -17,8 +17,8 @@ namespace tessera::bench {
 
 namespace {
 
-/// Three arrays of one thread. Pages come into being when that thread writes to them first, and so
-/// near it where memory is nearer to some processors than to others.
+/// Three arrays of one thread. That thread writes to the pages first, so they are allocated near it
+/// on machines where memory is nearer to some processors.
 class Arrays {
  public:
   explicit Arrays(index_t each)
@@ -49,7 +49,7 @@ class Team {
     }
   }
 
-  /// One pass of every thread, or so many that it takes long beside starting the threads.
+  /// One pass of every thread, or more if starting the threads would take a large part of the time.
   double best_bandwidth(double seconds) {
     constexpr index_t kMoved = index_t{16} << 20;
     const ProbeLoops loops = probe_loops(current_isa());
@@ -60,12 +60,12 @@ class Team {
         arrays_[static_cast<std::size_t>(worker)]->run(loops, times);
       });
     };
-    pass();  // touches the arrays
+    pass();  // writes to the arrays first
     return static_cast<double>(moved * times * threads_) / detail::best_seconds(seconds, pass);
   }
 
  private:
-  static constexpr index_t kWidest = 64;  // floats: whole steps of every loop
+  static constexpr index_t kWidest = 64;  // floats: a multiple of every loop's step
 
   index_t threads_;
   index_t each_;
@@ -79,8 +79,8 @@ index_t largest_cache() {
   return bytes;
 }
 
-/// Three arrays that are four times as large together as the last cache, so that little of one pass
-/// is there for the next.
+/// Three arrays, together four times as large as the last cache, so that little of one pass is
+/// still there in the next.
 index_t beyond_caches() {
   constexpr index_t kMost = index_t{1} << 30;
   constexpr index_t kLeast = index_t{192} << 20;
@@ -93,7 +93,7 @@ double peak_flops(DType dtype, double seconds) {
   const ProbeLoops loops = probe_loops(current_isa());
   const index_t threads = thread_count();
   const bool twice = dtype == kFloat64;
-  std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line each
+  std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line per thread
   const double best = detail::best_seconds(seconds, [&] {
     kernels::parallel_tasks(threads, threads, [&](index_t task, index_t) {
       sink[static_cast<std::size_t>(task) * 8] = twice ? loops.chains_double() : loops.chains();
@@ -104,7 +104,7 @@ double peak_flops(DType dtype, double seconds) {
 }
 
 double memory_bandwidth(double seconds) {
-  // Kept: the pages of so large arrays take longer to come than a pass.
+  // Kept, because allocating the pages of such large arrays takes longer than a pass.
   static std::unique_ptr<Team> team;
   static index_t threads = 0;
   if (threads != thread_count()) {

@@ -14,7 +14,7 @@ struct Vector {
 constexpr index_t kSteps = 1 << 16;
 
 /// A dozen chains of multiply-adds, enough to hide their latency: x = x * a + b on whole registers.
-/// No chain starts at b / (1 - a): the compiler sees that it would stay there, and drops it.
+/// No chain starts at b / (1 - a), its fixed point, because the compiler would remove the chain.
 template <class T, int kBytes>
 [[gnu::always_inline]] inline double multiply_add_chains() {
   using Vec = typename Vector<T, kBytes>::type;
@@ -46,7 +46,7 @@ template <int kBytes>
       *reinterpret_cast<Vec*>(a + i) =
           *reinterpret_cast<const Vec*>(b + i) + s * *reinterpret_cast<const Vec*>(c + i);
     }
-    asm volatile("" ::: "memory");  // the next pass writes again, though the same
+    asm volatile("" ::: "memory");  // forces the next pass to write again
   }
 }
 

@@ -20,8 +20,7 @@ struct ProbeLoops {
 
 ProbeLoops probe_loops(const std::string& isa);
 
-/// Additions that each wait for the one before; returns how many cycles they take, 0 where nobody
-/// knows.
+/// Additions that each wait for the previous one; returns their cycles, 0 if unknown.
 index_t addition_chain();
 
 }  // namespace tessera::bench

@@ -1,4 +1,4 @@
-// Products by their definition in double, an element at a time.
+// Products by their definition in double, one element at a time.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace tessera::bench {
 
-/// sum_k a[i, k] b[k, j] of two matrices, whatever their strides.
+/// sum_k a[i, k] b[k, j] of two matrices with any strides.
 inline double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
   const Elements x(a);
   const Elements y(b);
@@ -18,7 +18,7 @@ inline double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
   return sum;
 }
 
-/// What rounding may do to a sum of k products of numbers up to 1: a random walk of k steps.
+/// The error that rounding may cause in a sum of k products of numbers up to 1: a random walk.
 inline double product_tolerance(index_t k) {
   return 1e-6 * std::sqrt(static_cast<double>(k) + 1) * 4;
 }

@@ -13,11 +13,11 @@ namespace {
 JsonText number(double value) {
   return JsonText::written(format_scalar(value));
 }
-/// Nothing for what is not finite.
+/// Adds nothing if the value is not finite.
 void add(JsonObject& object, const char* key, double value) {
   if (std::isfinite(value)) object.add(key, number(value));
 }
-/// Nothing where the figure is 0, that is unknown.
+/// Adds nothing if the value is 0, which means unknown.
 void add_known(JsonObject& object, const char* key, double value) {
   if (value != 0) add(object, key, value);
 }

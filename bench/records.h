@@ -9,7 +9,7 @@
 
 namespace tessera::bench {
 
-/// All that a run found out.
+/// All results of a run.
 struct Run {
   Machine machine;
   std::vector<Result> results;
@@ -17,7 +17,7 @@ struct Run {
 };
 
 /// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. `samples_s` of a case are the times of its
-/// calls, or the medians of 64 groups of them. What is not known or not finite is left out.
+/// calls, or the medians of 64 groups of them. Values that are unknown or not finite are omitted.
 std::string to_json(const Run& run);
 
 }  // namespace tessera::bench

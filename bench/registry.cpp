@@ -20,8 +20,8 @@ std::string kind_of(const std::string& name) {
   return name.substr(0, name.find('/'));
 }
 
-/// Refuses work whose inputs and result take more than the machine's memory: the system would
-/// grant it and end the program when it is written to.
+/// Throws if the inputs and the result take more than the machine's memory: the system would grant
+/// it and end the program at the first write.
 void check_memory(const std::string& name, const Cost& cost) {
   const auto memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -78,7 +78,7 @@ std::vector<Selected> select(const std::string& name) {
       check_memory(name, work.cost);
       found.push_back({name, kind.by, std::move(work)});
     } catch (const std::invalid_argument&) {
-      if (kind.by == "tessera") throw;  // another library need not have all that we have
+      if (kind.by == "tessera") throw;  // another library need not have all of our sizes
     }
   }
   if (!found.empty()) return found;

@@ -1,5 +1,4 @@
-// All kinds of benchmarks. A name makes a case: the lists of names are only those that the program
-// knows by itself.
+// All kinds of benchmarks. A name makes a case; the lists of names are only the default ones.
 //
 //   register_kind({.name = "scale",
 //                  .pattern = "scale/N:n",
@@ -29,21 +28,21 @@ struct Work {
 /// Benchmarks that differ only in their parameters.
 struct Kind {
   std::string name;                     // the first part of the cases' names
-  std::string pattern = {};             // the parameters, those in [brackets] may be absent
-  std::string what = {};                // in a line
+  std::string pattern = {};             // parameters; those in [brackets] are optional
+  std::string what = {};                // one line of text
   std::vector<std::string> names = {};  // the cases that run by default
   std::function<Work(Parameters& parameters)> work;
-  std::string by = "tessera";  // who does the work: the same name, another library
+  std::string by = "tessera";  // the library; others may have the same name
 };
 
-/// Errors: std::invalid_argument: there is such a kind by the same library.
+/// Errors: std::invalid_argument: the library already has this kind.
 void register_kind(Kind kind);
 
-/// Registers a kind whose cases are the steps 0 to `last`, all of the same cost.
+/// Registers a kind whose cases are the steps 0 to `last`, all with the same cost.
 void register_ladder(const std::string& name, const std::string& what, const Cost& cost,
                      index_t last, const std::function<Case(index_t step)>& make);
 
-/// In the order in which they were registered.
+/// In the order of registration.
 const std::vector<Kind>& kinds();
 
 /// The names of all kinds' lists, each once.
@@ -56,8 +55,9 @@ struct Selected {
   Work work;
 };
 
-/// The case `name`, by each library that has its kind.
-/// **Errors**: std::invalid_argument: no such kind; wrong parameters; more memory than the machine has.
+/// The case `name`, for each library that has its kind.
+/// **Errors**: std::invalid_argument: no such kind; wrong parameters; more memory than the machine
+/// has.
 std::vector<Selected> select(const std::string& name);
 
 }  // namespace tessera::bench

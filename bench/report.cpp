@@ -32,7 +32,7 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
   for (const std::string& file : files) parts.push_back(results::read_results(file));
   const std::string json = results::merged(parts);
   const results::Results all = results::parse_results(json, files.front());
-  // All texts first: what cannot be made leaves no file half done.
+  // All texts are made first: after an error no file is incomplete.
   const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
   const std::string readme =
       out.readme.empty() ? "" : results::with_tables(text_of(out.readme), all, out.readme);

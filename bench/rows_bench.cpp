@@ -73,7 +73,7 @@ Case rms_norm_case(const Size& s) {
   return {[=] { return norm(x); }, [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
 }
 
-/// A kind whose definition takes `flops` operations an element, an exponential counted as one.
+/// A kind whose definition takes `flops` operations per element; an exponential counts as one.
 Kind rows_kind(const std::string& name, const std::string& what, double flops,
                Case (*make)(const Size&)) {
   constexpr std::array<std::array<index_t, 2>, 3> kSizes = {
@@ -96,7 +96,7 @@ Kind rows_kind(const std::string& name, const std::string& what, double flops,
 }  // namespace
 
 void register_rows() {
-  // The largest, a difference, an exponential, a sum, a quotient.
+  // The maximum, a difference, an exponential, a sum, a quotient.
   register_kind(rows_kind("softmax", "exp(x) / sum exp(x) of each row", 5, softmax_case));
   // Two sums, a square, a difference, three operations to scale and shift.
   register_kind(

@@ -1,4 +1,4 @@
-// tessera_scaling: how long a step of training would take on many hosts.
+// tessera_scaling: estimates the time of a training step on many hosts.
 //
 //   tessera_scaling
 //   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
@@ -43,7 +43,7 @@ struct Options {
   std::string times;
 };
 
-/// The numbers of a list with commas. **Errors**: anything else, or a number out of range.
+/// The numbers in a comma-separated list. **Errors**: any other text, or a number out of range.
 template <class T>
 std::vector<T> list_of(const char* option, const std::string& whole, T low, T high) {
   std::vector<T> numbers;
@@ -89,8 +89,8 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// Seconds of adding an element, as an owner adds the gradients of others to its own: chunk by chunk,
-/// over more memory than caches hold.
+/// Seconds to add an element, as an owner adds the gradients of others to its own: chunk by chunk,
+/// over more memory than the caches hold.
 double addition_time() {
   constexpr index_t kChunks = 96;
   std::vector<Tensor> totals, parts;
@@ -107,7 +107,7 @@ double addition_time() {
   return best / static_cast<double>(kChunks * nn::kChunkElements);
 }
 
-/// The shortest times of the parts of a step on one thread, in three steps at least.
+/// The shortest times of the parts of a step on one thread, in at least three steps.
 bench::Work measured(const Options& o, models::Encoder& encoder) {
   set_thread_count(1);
   Rng rng(2);
@@ -127,7 +127,7 @@ bench::Work measured(const Options& o, models::Encoder& encoder) {
     optimizer.step();
     const double update = watch.lap();
     optimizer.zero_grad();
-    if (step < 0) continue;  // the first one allocates
+    if (step < 0) continue;  // the first one allocates memory
     best.forward = std::min(best.forward, forward);
     best.backward = std::min(best.backward, backward);
     best.update = std::min(best.update, update);
@@ -136,14 +136,14 @@ bench::Work measured(const Options& o, models::Encoder& encoder) {
   return best;
 }
 
-/// One thread's times, as a run before this one printed them.
+/// One thread's times, as printed by an earlier run.
 bench::Work known_times(const std::string& text) {
   const std::vector<double> times = list_of<double>("--times", text, 0, 1e9);
   require(times.size() == 4, kProgram, "--times must be 4 numbers, got '", text, "'");
   return {times[0] * 1e-3, times[1] * 1e-3, times[2] * 1e-3, times[3] * 1e-12};
 }
 
-/// The number of elements of each parameter, in the order in which the exchange cuts them.
+/// The number of elements of each parameter, in the order of the exchange.
 std::vector<index_t> counts_of(const models::Encoder& encoder) {
   std::vector<index_t> counts;
   for (const nn::ParameterGroup& group : nn::split_weight_decay(encoder)) {

@@ -26,7 +26,7 @@ Traffic traffic_of(std::span<const index_t> counts, index_t hosts) {
 
 namespace {
 
-/// The gradients, the weights, and three gathers: losses, the norm's parts, who asks to stop.
+/// The time of gradients, weights, and three gathers: losses, parts of the norm, requests to stop.
 double exchange_time(const Traffic& t, double backward, const Link& link, index_t layers) {
   if (t.hosts == 1) return 0;
   constexpr double kElement = 4;      // bytes

@@ -16,7 +16,7 @@ std::vector<std::string> expand(const std::string& word) {
   for (const Kind& kind : kinds()) {
     if (kind.name == word && !kind.names.empty()) return kind.names;
   }
-  return {word};  // for select() to refuse
+  return {word};  // select() reports the error
 }
 
 void append(const std::string& word, std::vector<Selected>& cases) {
@@ -27,7 +27,7 @@ void append(const std::string& word, std::vector<Selected>& cases) {
   }
 }
 
-/// `line` without its comment and the blanks around it.
+/// `line` without its comment and surrounding blanks.
 std::string name_in(const std::string& line) {
   const std::string text = line.substr(0, line.find('#'));
   const std::size_t first = text.find_first_not_of(" \t\r");

@@ -1,4 +1,4 @@
-// Which cases a run measures.
+// The selection of the cases of a run.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace tessera::bench {
 
 struct Wanted {
   std::vector<std::string> names;  // "matmul/M:100/N:333/K:77", or "matmul" for its whole list
-  std::string file;                // more of them, one a line; # begins a comment
-  std::string filter;              // a regular expression for the names; without names of all lists
+  std::string file;                // more names, one per line; # begins a comment
+  std::string filter;              // a regular expression for the names; by default of all lists
 };
 
-/// The cases, each once by every library that has it.
-/// **Errors**: std::invalid_argument: a name that makes no case, nothing that matches;
-/// std::runtime_error with the line, for names from the file.
+/// The cases, each once for every library that has it.
+/// **Errors**: std::invalid_argument: a name that is not a case, no match; std::runtime_error with
+/// the line, for names from the file.
 std::vector<Selected> select_cases(const Wanted& wanted);
 
 /// The kinds with their parameters, then the names that match.

@@ -1,4 +1,4 @@
-// What a training step does besides forward and backward: the loss and the optimiser.
+// The parts of a training step other than forward and backward: the loss and the optimiser.
 #include <array>
 #include <cmath>
 #include <memory>
@@ -19,7 +19,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// So many encoder layers of one width.
+/// A stack of encoder layers of one width.
 struct Stack {
   index_t layers, width;
 
@@ -51,7 +51,7 @@ nn::Parameters encoder_parameters(const Stack& stack) {
   return parameters;
 }
 
-/// Gradients of 1 and no decay: every step of Adam goes down by lr.
+/// Gradients of 1 and no decay: every step of Adam subtracts lr.
 Case adamw_case(const Stack& stack) {
   const nn::Parameters parameters = encoder_parameters(stack);
   const auto optimizer =
@@ -81,7 +81,7 @@ Case clip_case(const Stack& stack) {
   };
 }
 
-/// The loss and, as an encoder's training does, its gradient.
+/// The loss and its gradient, as in an encoder's training.
 Case cross_entropy_case(index_t rows, index_t classes) {
   const Tensor x = uniform({rows, classes}, -3, 3).set_requires_grad();
   const Tensor targets = randint(0, classes, {rows});
@@ -111,14 +111,14 @@ Stack stack_of(Parameters& p) {
   return {p.size("layers"), p.size("d_model")};
 }
 
-/// Weights and two moments are read and written, gradients read; 12 operations an element.
+/// Weights and two moments are read and written, gradients are read; 12 operations per element.
 Work adamw_work(Parameters& p) {
   const Stack stack = stack_of(p);
   const Cost cost = {.flops = 12 * stack.elements(), .bytes = bytes_of(7 * stack.elements())};
   return {cost, [=] { return adamw_case(stack); }};
 }
 
-/// A square and a sum of each gradient; none of these is above the limit.
+/// A square and a sum for each gradient; the norm is not above the limit.
 Work clip_work(Parameters& p) {
   const Stack stack = stack_of(p);
   const Cost cost = {.flops = 2 * stack.elements(), .bytes = bytes_of(stack.elements())};

@@ -1,4 +1,4 @@
-// matmul by a CBLAS that is opened at run time.
+// matmul by a CBLAS library that is opened at run time.
 #include <dlfcn.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace tessera::bench {
 
 namespace {
 
-// Of the standard's enumerations.
+// From the standard's enumerations.
 constexpr int kRowMajor = 101;
 constexpr int kNoTranspose = 111;
 
@@ -39,9 +39,9 @@ Function symbol(void* library, const std::string& file, const char* name) {
   return reinterpret_cast<Function>(found);
 }
 
-/// Whether sizes are 64 bits wide, as an interface for very large matrices has them. Passed in registers,
-/// this length is 3 to a library that reads its lower half, and below 0 to one that reads all of it and
-/// finds the largest number at 0 then.
+/// Whether sizes have 64 bits, as in interfaces for very large matrices. In a register, the length
+/// passed here is 3 for a library that reads only the lower half. For one that reads all of it, the
+/// length is negative, and the position of the largest number is 0.
 bool has_wide_sizes(void* library, const std::string& file) {
   using Largest = std::size_t (*)(std::int64_t count, const float* x, std::int64_t step);
   constexpr std::array<float, 3> kNumbers = {1, 3, 2};
@@ -49,14 +49,14 @@ bool has_wide_sizes(void* library, const std::string& file) {
   return static_cast<std::uint32_t>(largest(3 - (std::int64_t{1} << 32), kNumbers.data(), 1)) == 0;
 }
 
-/// "openblas" of "/usr/lib/libopenblas.so.0".
+/// "openblas" for "/usr/lib/libopenblas.so.0".
 std::string name_of(const std::string& file) {
   std::string name = std::filesystem::path(file).filename().string();
   name = name.substr(0, name.find('.'));
   return name.starts_with("lib") ? name.substr(3) : name;
 }
 
-/// OpenBLAS, MKL and BLIS have a call for it each; others read OMP_NUM_THREADS.
+/// OpenBLAS, MKL and BLIS each have a function for this; others read OMP_NUM_THREADS.
 void set_threads(void* library, index_t threads) {
   for (const char* name : {"openblas_set_num_threads", "MKL_Set_Num_Threads"}) {
     if (void* const call = dlsym(library, name)) {

@@ -1,5 +1,5 @@
-// matmul, linear, softmax and layer_norm by oneDNN's primitives, its weights packed before the clock
-// starts as ours are.
+// matmul, linear, softmax and layer_norm by oneDNN's primitives; weights are packed before the
+// measurement, like ours.
 #include <cmath>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -43,7 +43,7 @@ double gelu(double x) {
 }
 
 /// y = act(x w + b); `w` is (K, N), or with `transposed` the weight (N, K) of a layer, packed by
-/// oneDNN in its preferred form. Without bias: w as it lies.
+/// oneDNN in its preferred form. Without bias: w in its present form.
 struct Layer {
   index_t m, n, k;
   bool with_bias, with_gelu;
@@ -116,7 +116,7 @@ struct Rows {
   dnnl::memory::desc all() const { return description({rows, columns}, Format::ab); }
 };
 
-/// `expected(row, column)` of the elements of x.
+/// The largest error, with `expected(row, column)` for the elements of x.
 template <class Expected>
 Case rows_case(const Rows& s, const Tensor& x, const dnnl::primitive& work, const Arguments& more,
                const Expected& expected) {

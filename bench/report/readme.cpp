@@ -15,7 +15,7 @@ constexpr std::string_view kBegin = "<!-- table: ";
 constexpr std::string_view kClose = " -->";
 constexpr std::string_view kEnd = "<!-- end of table -->";
 
-/// The table of this name; empty where its cases were not measured.
+/// The table of this name; empty if its cases were not measured.
 Table table_named(const std::string& name, const Results& results, const std::string& place) {
   const std::map<std::string, Table (*)(const Results&)> tables = {
       {"machine", machine_table},       {"bandwidth", bandwidth_table},
@@ -35,9 +35,9 @@ Table table_named(const std::string& name, const Results& results, const std::st
 std::string with_tables(std::string_view markdown, const Results& results,
                         const std::string& file) {
   std::string out;
-  std::string old;     // the lines of the table at hand
-  std::string name;    // of the table at hand; empty outside
-  index_t opened = 0;  // where it began
+  std::string old;     // the lines of the present table
+  std::string name;    // of the present table; empty outside
+  index_t opened = 0;  // the line of its marker
   index_t line = 0;
   while (!markdown.empty()) {
     ++line;

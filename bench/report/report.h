@@ -8,19 +8,19 @@
 
 namespace tessera::results {
 
-/// The roofline as an SVG file, light or dark as its reader's screen: FLOP/s over FLOPs per byte,
-/// under the roof min(peak, intensity * bandwidth of memory).
+/// The roofline as an SVG file, light or dark like the reader's screen: FLOP/s over FLOPs per byte,
+/// below the roof min(peak, intensity * bandwidth of memory).
 /// **Errors**: std::runtime_error, no case has both FLOPs and bytes.
 /// **Source**: Williams, Waterman and Patterson, "Roofline", 2009.
 std::string roofline_svg(const Results& results);
 
-/// `markdown` with every table between markers made anew:
+/// `markdown` with every table between markers replaced:
 ///
 ///     <!-- table: peers -->
 ///     | ... |
 ///     <!-- end of table -->
 ///
-/// report.md.in has every table. A table whose cases were not measured is left unchanged.
+/// report.md.in contains every table. A table whose cases were not measured is left unchanged.
 /// **Errors**: std::runtime_error that names file and line: an unknown table, a marker without its
 /// counterpart.
 std::string with_tables(std::string_view markdown, const Results& results, const std::string& file);

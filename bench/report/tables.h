@@ -15,27 +15,27 @@ struct Table {
   bool empty() const { return rows.empty(); }
 };
 
-/// The most threads that a case of the library ran on.
+/// The largest number of threads of the library's cases.
 index_t most_threads(const Results& results);
-/// The case by `by` on so many threads, null if it was not measured.
+/// The case by `by` with this number of threads, null if it was not measured.
 const Result* find_case(const Results& results, const std::string& name, const std::string& by,
                         index_t threads);
 
 /// Processor, caches, instruction set, compiler, commit and the rest of "machine".
 Table machine_table(const Results& results);
-/// Bytes a second of each cache level and of memory.
+/// Bytes per second of each cache level and of memory.
 Table bandwidth_table(const Results& results);
-/// The steps of `ladder` ("matmul_ladder"), on one thread and on the most.
+/// The steps of `ladder` ("matmul_ladder"), on one thread and on the largest number.
 Table ladder_table(const Results& results, const std::string& ladder);
-/// Fused attention compared with the same made of ops: times and memory.
+/// Fused attention compared with the same computation by ops: times and memory.
 Table fused_table(const Results& results);
-/// Every case that another library ran too.
+/// Every case that another library also ran.
 Table peers_table(const Results& results);
-/// By group: the geometric mean and the worst of (time of the best other library / ours).
+/// For each group: the geometric mean and the worst of (time of the best other library / ours).
 Table peer_groups_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results);
-/// Cases whose result was wrong, and how.
+/// Cases with a wrong result, and the error.
 Table failures_table(const Results& results);
 /// A few cases that represent the library.
 Table highlights_table(const Results& results);

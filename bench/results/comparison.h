@@ -1,9 +1,9 @@
-// What changed between two versions, beyond the noise.
+// The changes between two versions, beyond the noise.
 //
-// Both versions are measured in turn, old new new old .... What slows the machine slows both times of
-// a round, so only the differences within rounds count. A case is slower if it is so by more than
-// `least`, at a probability of less than `alpha` that any case of unchanged code is called so
-// (ranks.h: Wilcoxon, Holm).
+// Both versions are measured in turn, old new new old .... A disturbance of the machine affects
+// both times of a round, so only the differences within rounds are used. A case is slower if its
+// time has grown by more than `least`; the probability that any case of unchanged code is called
+// slower is below `alpha` (ranks.h: Wilcoxon, Holm).
 #pragma once
 
 #include <string>
@@ -44,17 +44,17 @@ struct Comparison {
   bool slower() const;
 };
 
-/// **Errors**: a case with another number of old times than of new ones.
+/// **Errors**: a case with different numbers of old and new times.
 Comparison compare_rounds(std::vector<CaseRounds> cases, const CompareOptions& options = {});
 /// The cases of both sides, by name, program and threads: before[i] and after[i] are round i.
 /// **Errors**: std::runtime_error, no case is in both.
 Comparison compare_rounds(const std::vector<Results>& before, const std::vector<Results>& after,
                           const CompareOptions& options = {});
 
-/// How many rounds it takes at least until so many cases can show anything.
+/// The minimum number of rounds for which a change in this number of cases can be significant.
 index_t least_rounds(index_t cases, const CompareOptions& options);
 
-/// A table for terminals, the changed cases first, and one line that sums up.
+/// A table for terminals, the changed cases first, and a line with the totals.
 std::string table(const Comparison& comparison);
 
 }  // namespace tessera::results

@@ -1,4 +1,5 @@
-// The results of a run: what tessera_bench measures, --json and the peers write, and the report reads.
+// The results of a run: measured by tessera_bench, written by --json and the peers, read by the
+// report.
 //
 //   const Results results = read_results("report.json");
 //   for (const Result& result : results.cases) use(result.name, result.by, result.best_s);
@@ -13,7 +14,7 @@
 
 namespace tessera::results {
 
-/// A case as one program measured it. Times in seconds; 0 where a result says nothing.
+/// A case as measured by one program. Times in seconds; 0 if a result has none.
 struct Result {
   std::string name;  // "matmul/M:128/N:768/K:768"
   std::string by;    // "tessera", "openblas", ...
@@ -50,24 +51,25 @@ struct Results {
   std::string file;
   Json machine;  // an object of texts and numbers
   std::vector<Result> cases;
-  std::vector<std::string> failures;  // "name: what was wrong"; these have no times
+  std::vector<std::string> failures;  // "name: error"; these have no times
   std::vector<Bandwidth> bandwidth;
-  Json document;  // as it was read
+  Json document;  // the text as read
 };
 
-/// **Errors**: std::runtime_error that names the file and the place: no such file, no JSON, a
+/// **Errors**: std::runtime_error that names the file and the place: no such file, not JSON, a
 /// missing key, a time that is not above 0.
 Results read_results(const std::filesystem::path& path);
 Results parse_results(std::string_view text, const std::string& file);
 
-/// Several files as the text of one: the machine and the bandwidths of the first that has them, the
-/// cases of all; of cases with the same name, program and threads the one with the best time.
+/// Merges files into the text of one: the machine and the bandwidths of the first file that has
+/// them, and all cases; of cases with the same name, program and threads the one with the best
+/// time.
 std::string merged(const std::vector<Results>& files);
 
-/// The number behind `key:` in a name: size_in("matmul/M:128/N:768", "M") is 128. Nothing where the
+/// The number after `key:` in a name: size_in("matmul/M:128/N:768", "M") is 128. nullopt if the
 /// name has no such part.
 std::optional<double> size_in(const std::string& name, const std::string& key);
-/// The name up to its first '/'.
+/// The part of the name before the first '/'.
 std::string group_of(const std::string& name);
 
 }  // namespace tessera::results

@@ -14,7 +14,7 @@ struct Unit {
   const char* name;
 };
 
-/// `value` in the largest unit that it reaches when it is rounded: not "1000 us".
+/// `value` in the largest unit that its rounded value reaches: not "1000 us".
 template <std::size_t kCount>
 std::string in_units(double value, const std::array<Unit, kCount>& units, int digits = 3) {
   const double reached = 1 - 0.5 * std::pow(10, -digits);
