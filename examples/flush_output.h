@@ -1,4 +1,4 @@
-// The end of every lesson and every program that prints.
+// The last call of every lesson and every program that prints.
 #pragma once
 
 #include <cstdio>

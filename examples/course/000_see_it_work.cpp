@@ -1,14 +1,16 @@
-// See it work: a model learns to write words backwards in a second, and then loses one part at a time.
+// See it work: a model learns in one second to write words backwards, and then loses one part at a
+// time.
 //
-//     letters -> embeddings + positions -> x + attention(x) -> norm -> feed-forward -> 26 scores a place
+//     letters -> embeddings + positions -> x + attention(x) -> norm -> feed-forward -> 26 scores
 //
-// The right letter of place i is at place 11 - i, so the model has to look there. Nothing in the
-// model says so: the loss does.
+// The correct letter of place i is at place 11 - i, so the model must attend to that place. The
+// model's code does not say so; training finds it from the loss.
 //
 //   000_see_it_work            prints
-//   000_see_it_work FOLDER     draws FOLDER/000_attention.svg as well
+//   000_see_it_work FOLDER     also draws FOLDER/000_attention.svg
 //
-// The page 000_see_it_work.md has the exercises; programs/train_reverse.cpp is the same with options.
+// The page 000_see_it_work.md has the exercises; programs/train_reverse.cpp is the same program
+// with options.
 #include <cstdio>
 #include <span>
 #include <string>
@@ -75,7 +77,7 @@ Tensor shown_letters() {
   return from_vector(letters).unsqueeze(0) - static_cast<index_t>('a');
 }
 
-/// Row i: how the place i of kShown divides its attention.
+/// Row i: the attention of place i of kShown to all places.
 Matrix attention_map(const models::TokenClassifier& model) {
   Tensor weights;
   const nn::Hook reader("**.weights", [&](const nn::Step& step) { weights = step.value; });
@@ -83,7 +85,7 @@ Matrix attention_map(const models::TokenClassifier& model) {
   return to_matrix(weights.select(0, 0).select(0, 0));
 }
 
-/// What the model does now: the word backwards, and the letters of 500 unseen words that are right.
+/// The model's present result: the word backwards, and the correct letters in 500 unseen words.
 void report(const char* title, const models::TokenClassifier& model) {
   const Tensor unseen = random_words(500, 2);
   const double right =
@@ -99,7 +101,7 @@ void report(const char* title, const models::TokenClassifier& model) {
               kShown.c_str(), word.c_str(), 100 * right, 100 * mirrored);
 }
 
-/// Each hook takes one part away while it exists. Returns the map without positions.
+/// Each hook removes one part while it exists. Returns the map without positions.
 Matrix break_it(const models::TokenClassifier& model) {
   std::printf("Step 4: The trained model without one of its parts\n");
   report("all parts", model);

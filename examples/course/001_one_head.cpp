@@ -2,14 +2,14 @@
 //
 //     Attention(Q, K, V) = softmax(Q K^T / sqrt(d)) V,    Q = x W_Q,  K = x W_K,  V = x W_V
 //
-// A token asks with its query q. Each token, itself too, answers with its key k. The better the two
-// agree, the more of that token's value v it takes. All numbers up to the scores are whole, so that
-// you can check them in your head.
+// Each token has a query q, which is compared with the key k of every token, also its own. The
+// better the two match, the more of that token's value v the result contains. All numbers up to the
+// scores are whole, so that you can check them in your head.
 //
 //   001_one_head            prints
-//   001_one_head FOLDER     draws FOLDER/001_head.svg as well
+//   001_one_head FOLDER     also draws FOLDER/001_head.svg
 //
-// The page next to this file, 001_one_head.md, asks what you expect and has the exercises.
+// The page next to this file, 001_one_head.md, asks for your prediction and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1.
 #include <cmath>
@@ -27,7 +27,7 @@ using namespace tessera::examples;
 
 namespace {
 
-// Three tokens of D = 4 numbers. A model learns the weights, (D, d); these are chosen.
+// Three tokens of D = 4 numbers. A model learns the weights, (D, d); these are chosen by hand.
 const Matrix kX = {{1, 0, 1, 0}, {0, 2, 0, 2}, {1, 1, 1, 1}};
 const Matrix kQuery = {{1, 0, 1}, {1, 0, 0}, {0, 0, 1}, {0, 1, 1}};
 const Matrix kKey = {{0, 0, 1}, {1, 1, 0}, {0, 1, 0}, {1, 1, 0}};
@@ -46,7 +46,7 @@ void one_row(const Tensor& q, const Tensor& k) {
   std::printf("%g\n", score);
 }
 
-/// What token 1 takes of each value: weight times value, and their sum.
+/// The part of each value in the result of token 1: weight times value, and their sum.
 void mixture(const Tensor& weights, const Tensor& v) {
   std::printf("Step 6: What token 1 takes: weight times value\n");
   Tensor sum = zeros({3}, kFloat64);

@@ -1,15 +1,15 @@
-// Why scores must stay small, and what keeps them so.
+// Why scores must stay small, and how attention keeps them small.
 //
 //     weights = softmax(s x),   entropy H = -sum_j w_j log w_j,   dw_i/dx_j = w_i ([i = j] - w_j)
 //
-// The same scores x, multiplied by a scale s. As s grows, all weight goes to one key, and the slopes
-// of the softmax, by which training reaches the scores, go to 0. A head of width d multiplies by
-// about sqrt(d) without being asked, so attention divides by it.
+// The scores x are always the same, multiplied by a scale s. As s grows, all weight goes to one
+// key, and the slopes of the softmax, through which training changes the scores, go to 0. The
+// scores of a head of width d grow like sqrt(d), so attention divides by it.
 //
 //   002_scale            prints
-//   002_scale FOLDER     draws FOLDER/002_scale.svg as well
+//   002_scale FOLDER     also draws FOLDER/002_scale.svg
 //
-// The page next to this file, 002_scale.md, asks what you expect and has the exercises.
+// The page next to this file, 002_scale.md, asks for your prediction and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1 and its footnote 4.
 #include <algorithm>
@@ -31,8 +31,8 @@ namespace {
 
 const std::vector<double> kScores = {0.3, -1.1, 0.8, 1.5, -0.4, 0.1, -0.9, 0.6};
 
-/// The deviation of a score of width d: the root of the mean square of q . k, over all 2^d keys of 1
-/// and -1, for a query of ones. The mean is 0, as each key has an opposite.
+/// The deviation of a score of width d: the root of the mean square of q . k, over all 2^d keys of
+/// 1 and -1, for a query of ones. The mean is 0, because each key has an opposite.
 double deviation(int d) {
   double squares = 0;
   for (unsigned key = 0; key < 1u << d; ++key) {
@@ -62,7 +62,7 @@ double entropy(const std::vector<double>& weights) {
   return sum;
 }
 
-/// The root of the sum of all squared slopes dw_i/dx_j: how much the weights can still move.
+/// The root of the sum of all squared slopes dw_i/dx_j: how much the weights can still change.
 double slope(const std::vector<double>& weights) {
   double squares = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {

@@ -2,13 +2,14 @@
 //
 //     MultiHead(x) = concat(head_1, ..., head_H) W^O  =  head_1 W^O_1 + ... + head_H W^O_H
 //
-// A head has one pattern of attention. This sentence asks for two: the same word, and the word before.
-// Two heads of width D / H show both, a head of width D only their sum; both cost the same.
+// A head has one pattern of attention. This sentence needs two: the same word, and the previous
+// word. Two heads of width D / H show both, one head of width D only their sum; the cost is the
+// same.
 //
 //   003_heads            prints
-//   003_heads FOLDER     draws FOLDER/003_heads.svg as well
+//   003_heads FOLDER     also draws FOLDER/003_heads.svg
 //
-// The page next to this file, 003_heads.md, asks what you expect and has the exercises.
+// The page next to this file, 003_heads.md, asks for your prediction and has the exercises.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2; Elhage et al., "A
 // Mathematical Framework for Transformer Circuits", 2021, for the sum.
@@ -30,14 +31,14 @@ namespace {
 constexpr index_t kHeads = 2;
 const std::vector<std::string> kWords = {"the", "cat", "the", "dog"};
 
-// A word's columns: it is "the", it is a noun, and its place as a clock's hand (cos, sin), a quarter
-// of a turn per place.
+// A word's columns: it is "the", it is a noun, and its position as the hand of a clock (cos, sin),
+// a quarter of a turn per position.
 const Matrix kX = {{1, 0, 1, 0}, {0, 1, 0, 1}, {1, 0, -1, 0}, {0, 1, 0, -1}};
 
 // Columns 1 and 2 of each projection belong to head 1, columns 3 and 4 to head 2.
 const Matrix kQuery = {{4, 0, 0, 0}, {0, 4, 0, 0}, {0, 0, 0, -4}, {0, 0, 4, 0}};  // a turn back
 const Matrix kKey = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-// Both heads pass on what a word is, not its place.
+// The values of both heads are the word, not its position.
 const Matrix kValue = {{1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}};
 const Matrix kOutput = {{1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 1, 0}, {0, 0, 0, -1}};
 
@@ -51,7 +52,7 @@ Tensor head_of(const Tensor& x, index_t h) {
   return x.chunk(kHeads, -1)[static_cast<std::size_t>(h)];
 }
 
-/// The library's module with these weights: one matrix of three projections, each transposed.
+/// The library's module with these weights: one matrix for three projections, each transposed.
 Matrix of_the_library(const Tensor& x) {
   nn::MultiHeadAttention module({.embed_dim = 4, .num_heads = kHeads, .bias = false});
   module.in_proj_weight =

@@ -1,10 +1,10 @@
-// Positions: what tells attention the order of its tokens, by sines and by rotation.
+// Positions: sines and rotations give attention the order of its tokens.
 //
 //     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / D)
-//     R(pos): each pair (a, b) of a head's columns turned by the angle pos f_k
+//     R(pos): each pair (a, b) of a head's columns rotated by the angle pos f_k
 //
 //   004_positions            prints
-//   004_positions FOLDER     draws FOLDER/004_*.svg as well
+//   004_positions FOLDER     also draws FOLDER/004_*.svg
 //
 // The page next to this file, 004_positions.md, derives it and has the exercises.
 //
@@ -30,12 +30,12 @@ namespace {
 
 constexpr double kBase = 10000;
 
-/// How far pair k of a width turns from one position to the next.
+/// The angle by which pair k of a width turns from one position to the next.
 double frequency(index_t k, index_t width) {
   return std::pow(kBase, -2 * static_cast<double>(k) / static_cast<double>(width));
 }
 
-/// The table of sines and cosines, a row a position.
+/// The table of sines and cosines, one row per position.
 Matrix sinusoids(index_t positions, index_t width) {
   Matrix table(positions, width);
   for (index_t p = 0; p < positions; ++p) {
@@ -59,7 +59,7 @@ Matrix products(const Matrix& a, const Matrix& b) {
   return result;
 }
 
-/// Row i of x turned as position first + i turns it; columns k and k + width / 2 are a pair.
+/// Row i of x, rotated for position first + i; columns k and k + width / 2 are a pair.
 Matrix turned(const Matrix& x, index_t first) {
   const index_t half = x.columns() / 2;
   Matrix y(x.rows(), x.columns());
@@ -73,7 +73,7 @@ Matrix turned(const Matrix& x, index_t first) {
   return y;
 }
 
-/// The same row so many times.
+/// The same row, `count` times.
 Matrix repeated(const Matrix& row, index_t count) {
   Matrix rows(count, row.columns());
   for (index_t i = 0; i < count; ++i) {
@@ -82,7 +82,7 @@ Matrix repeated(const Matrix& row, index_t count) {
   return rows;
 }
 
-// A query and a key as a token's projections would be.
+// The projections of a token: a query and a key.
 const Matrix kQuery = {{1, 0.5, 0, -1}};
 const Matrix kKey = {{0.5, 1, 1, 0}};
 
@@ -125,7 +125,7 @@ void rotation() {
   show("Step 4: A query, width 4", kQuery);
   const Matrix by_hand = turned(repeated(kQuery, 5), 0);
   show("turned as positions 0 to 4 turn it", by_hand);
-  // The library rounds angles to float32, as those are that models are trained with.
+  // The library rounds angles to float32, like the models during training.
   const nn::Rotary rotary({.base = kBase}, 4);
   const Tensor heads = to_tensor(repeated(kQuery, 5)).unsqueeze(1);  // (T, one head, 4)
   check_close("nn::Rotary", by_hand, to_matrix(rotary(heads.unsqueeze(0))), 1e-6);
@@ -173,7 +173,7 @@ void lengths() {
   show("turning keeps it", shown);
 }
 
-/// A whole layer does not see where a sequence begins, only how far its tokens are apart.
+/// The result of a whole layer does not depend on the start of a sequence, only on distances.
 void shifted_sequence() {
   std::printf("Step 7: A layer with rotary positions, of 8 tokens at 0 ... 7 and at 100 ... 107\n");
   Rng rng(9);

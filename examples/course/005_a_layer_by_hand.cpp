@@ -1,7 +1,7 @@
 // A whole encoder layer by plain loops, compared with models::EncoderLayer.
 //
-// 001 to 003 made attention. A layer puts it, and a small network that looks at each token alone,
-// between residual connections and norms:
+// Lessons 001 to 003 made attention. A layer puts attention, and a small network that processes
+// each token separately, between residual connections and norms:
 //
 //     post-norm   y = norm1(x + attention(x))        output = norm2(y + feed_forward(y))
 //     pre-norm    y = x + attention(norm1(x))        output = y + feed_forward(norm2(y))
@@ -29,8 +29,8 @@ namespace {
 constexpr index_t kHeads = 2;
 constexpr double kEps = 1e-5;
 
-/// What the layer has learned; here, numbers that you can follow. Like PyTorch's, each weight has a
-/// row for every number that it makes: (out, in).
+/// The learned weights of the layer; here, numbers that you can follow. As in PyTorch, each weight
+/// has a row for every number that it computes: (out, in).
 struct Weights {
   Matrix w_q = {{1, 0, 0.5, 0}, {0, 1, 0, -0.5}, {0.5, 0, 1, 0}, {0, -1, 0, 0.5}};
   Matrix w_k = {{0.5, 0.5, 0, 0}, {0, 1, 0, 1}, {1, 0, -0.5, 0}, {0, 0.5, 0.5, 0}};
@@ -74,8 +74,8 @@ Matrix add(const Matrix& a, const Matrix& b) {
   return sum;
 }
 
-/// Row i says how token i divides its attention: softmax of the scores of one head, whose columns
-/// begin at `first`.
+/// Row i is the attention of token i: softmax of the scores of one head, whose columns begin at
+/// `first`.
 Matrix attention_weights(const Matrix& q, const Matrix& k, index_t first, index_t width) {
   Matrix weights(q.rows(), k.rows());
   for (index_t i = 0; i < q.rows(); ++i) {
@@ -102,7 +102,7 @@ Matrix attention(const Matrix& x, const Weights& w, bool print) {
   const Matrix k = linear(x, w.w_k, w.b_k);
   const Matrix v = linear(x, w.w_v, w.b_v);
   const index_t width = x.columns() / kHeads;
-  Matrix heads(x.rows(), x.columns());  // side by side
+  Matrix heads(x.rows(), x.columns());  // adjacent heads
   for (index_t h = 0; h < kHeads; ++h) {
     const Matrix weights = attention_weights(q, k, h * width, width);
     if (print) show(str_cat("Weights of head ", h + 1), weights);
@@ -115,7 +115,7 @@ Matrix attention(const Matrix& x, const Weights& w, bool print) {
   return linear(heads, w.w_o, w.b_o);
 }
 
-/// (x - mean) / sqrt(variance + eps) * gamma + beta, each row by itself.
+/// (x - mean) / sqrt(variance + eps) * gamma + beta, for each row.
 Matrix layer_norm(const Matrix& x, const Matrix& gamma, const Matrix& beta) {
   const double width = static_cast<double>(x.columns());
   Matrix y(x.rows(), x.columns());
@@ -231,7 +231,7 @@ void pre_norm(const Matrix& x, const Weights& w) {
   check_close("pre-norm", output, to_matrix(layer(to_tensor(x))));
 }
 
-/// How far a token's numbers are spread: the deviation of the first row.
+/// The spread of a token's numbers: the deviation of the first row.
 double spread(const Tensor& x) {
   const Matrix m = to_matrix(x);
   double mean = 0;

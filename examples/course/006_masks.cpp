@@ -1,9 +1,9 @@
-// Masks: which keys a query may see, and what becomes of those it may not.
+// Masks: the keys that a query may see, and the effect of the others.
 //
-//     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 where query i sees key j, else -inf
+//     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 if query i sees key j, else -inf
 //
 //   006_masks            prints
-//   006_masks FOLDER     draws FOLDER/006_masks.svg as well
+//   006_masks FOLDER     also draws FOLDER/006_masks.svg
 //
 // The page next to this file, 006_masks.md, explains it and has the exercises.
 //
@@ -41,7 +41,7 @@ const Matrix kQueries = {{1, 0}, {0, 1}, {1, 1}, {-1, 0.5}, {0.5, 2}, {2, -1}};
 const Matrix kKeys = {{1, 1}, {2, 0}, {0, 1}, {-1, 1}, {3, 3}, {-2, 4}};
 const Matrix kValues = {{1, 0}, {0, 1}, {1, 1}, {2, -1}, {9, 9}, {-9, 9}};
 
-/// softmax of one row, as the formula says it.
+/// softmax of one row, by the formula.
 Matrix softmax_row(const Matrix& scores) {
   double largest = -kInf;
   for (index_t j = 0; j < scores.columns(); ++j) largest = std::max(largest, scores(0, j));
@@ -76,9 +76,9 @@ AttentionResult attend(const AttentionMask& mask, const Matrix& values = kValues
                    {.weights = AttentionRequest{}});
 }
 
-// ---- step 1: who sees whom ----
+// ---- step 1: which query sees which key ----
 
-/// A mask as a rule by hand, and as the library's.
+/// A mask as a rule by hand, and the library's mask.
 struct Rule {
   std::string name;
   std::function<bool(index_t query, index_t key)> sees;
@@ -96,7 +96,7 @@ std::vector<Rule> rules() {
   };
 }
 
-/// 1 where the rule lets query i see key j. **Errors**: the library's mask does something else.
+/// 1 if the rule allows query i to see key j. **Errors**: the library's mask is different.
 Matrix map_of(const Rule& rule) {
   const Matrix weights = to_matrix(attend(rule.mask).weights);
   Matrix map(kTokens, kTokens);
@@ -178,7 +178,7 @@ void nothing_of_the_value() {
        attend(length_mask({4}), values).output.select(1, 1));
 }
 
-// ---- step 4: nobody to see ----
+// ---- step 4: no key to see ----
 
 void nobody() {
   std::printf("Step 4: A query that sees no key\n");
@@ -191,7 +191,7 @@ void nobody() {
 
 // ---- step 5: padding changes no bit ----
 
-/// Of contiguous float32 tensors.
+/// Whether two contiguous float32 tensors have the same bits.
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() &&
          std::memcmp(a.untyped_data(), b.untyped_data(),
@@ -233,7 +233,7 @@ void same_bits_with_padding() {
   std::printf("\n");
 }
 
-// ---- step 6: three ways to say it ----
+// ---- step 6: three forms of one mask ----
 
 void polarity() {
   std::printf("Step 6: One mask by three names, and the same output\n");

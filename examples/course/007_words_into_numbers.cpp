@@ -1,19 +1,19 @@
 // From a text to one vector: WordPiece, an embedding and a mean by plain loops, compared with the
 // library's tokenizer, nn::Embedding, Pooling and similarity.
 //
-//     pieces     the longest token that begins the word, then the longest that goes on, ...
+//     pieces     the longest token that begins the word, then the longest that continues it, ...
 //     embedding  row i of x = row ids[i] of the table E, which is one_hot(ids) E
 //     pooling    u = (x_0 + ... + x_(n-1)) / n           over the n real tokens, not the padding
 //     cosine     u v / (|u| |v|)
 //
 //   007_words_into_numbers            prints
-//   007_words_into_numbers FOLDER     draws FOLDER/007_*.svg as well
+//   007_words_into_numbers FOLDER     also draws FOLDER/007_*.svg
 //
 // The page next to this file, 007_words_into_numbers.md, explains it and has the exercises.
 //
 // Source: Wu et al., "Google's Neural Machine Translation System", 2016, section 4.1, and Devlin et
-// al., "BERT", 2018, section 3, for the pieces; Reimers and Gurevych, "Sentence-BERT", 2019, section 3,
-// for the mean.
+// al., "BERT", 2018, section 3, for the pieces; Reimers and Gurevych, "Sentence-BERT", 2019,
+// section 3, for the mean.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,12 +43,12 @@ namespace {
 using Words = std::vector<std::string>;
 using Ids = std::vector<index_t>;
 
-/// A token's place is its number. "##" begins the tokens that go on with a word.
+/// A token's number is its position here. "##" marks tokens that continue a word.
 const Words kVocabulary = {"[PAD]", "[UNK]", "[CLS]",  "[SEP]",  "[MASK]", "the",  "cat",
                            "dog",   "mouse", "chase",  "##d",    "play",   "##ed", "##ing",
                            "##s",   "un",    "##play", "##able", "sleep",  "##e"};
 
-/// A row for each token; here numbers that you can follow: animal, motion, rest, grammar.
+/// One row per token; here numbers that you can follow: animal, motion, rest, grammar.
 const Matrix kTable = {{1, 1, 1, 3},  {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 1},  {0, 0, 0, 0},
                        {0, 0, 0, 1},  {3, 1, 1, 0}, {3, 2, 0, 0}, {2, 2, 0, 0},  {0, 4, -1, 0},
                        {0, 0, 0, 1},  {0, 3, 0, 0}, {0, 0, 0, 1}, {0, 1, 0, 1},  {0, 0, 0, 1},
@@ -64,8 +64,8 @@ index_t number_of(const std::string& token) {
   return found == kVocabulary.end() ? -1 : found - kVocabulary.begin();
 }
 
-/// The longest token that begins what is left of the word, until nothing is left. A word with a part
-/// that no token begins is unknown as a whole.
+/// The longest token that begins the remaining part of the word, until nothing remains. If no token
+/// begins a part, the whole word is unknown.
 Words pieces_of(const std::string& word) {
   Words pieces;
   for (std::size_t begin = 0; begin < word.size();) {
@@ -128,7 +128,7 @@ void mean_into(Matrix& means, index_t at, const Matrix& x, index_t length) {
   }
 }
 
-/// The products of all rows with all rows, divided by their lengths.
+/// The products of all rows, divided by their lengths.
 Matrix cosines(const Matrix& u) {
   Matrix result(u.rows(), u.rows());
   for (index_t i = 0; i < u.rows(); ++i) {
@@ -149,7 +149,7 @@ Matrix cosines(const Matrix& u) {
 
 // ---- the lesson ----
 
-/// The library's tokenizer of this vocabulary: a folder with a vocab.txt, as BERT's.
+/// The library's tokenizer with this vocabulary: a folder with a vocab.txt, as for BERT.
 std::unique_ptr<text::Tokenizer> library_tokenizer() {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / str_cat("tessera_lesson_", getpid());

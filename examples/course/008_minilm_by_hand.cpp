@@ -1,12 +1,12 @@
-// A whole sentence encoder of BERT's kind by plain loops, compared with SentenceEncoder::encode.
+// A complete sentence encoder like BERT by plain loops, compared with SentenceEncoder::encode.
 //
-//     x      = norm(word[id] + position[i] + type[0])                for the token `id` at position i
+//     x      = norm(word[id] + position[i] + type[0])            for the token `id` at position i
 //     x      = norm(x + attention(x)),   x = norm(x + feed_forward(x))               in each layer
 //     vector = u / |u|,   u = mean of the rows of x
 //
 //   008_minilm_by_hand           a model of two layers, made by make_small_model
-//   008_minilm_by_hand FOLDER    all-MiniLM-L6-v2, or another encoder of BERT's kind with mean pooling
-//   008_minilm_by_hand PICTURES  draws PICTURES/008_*.svg as well
+//   008_minilm_by_hand FOLDER    all-MiniLM-L6-v2, or another encoder like BERT with mean pooling
+//   008_minilm_by_hand PICTURES  also draws PICTURES/008_*.svg
 //
 // The page next to this file, 008_minilm_by_hand.md, explains it and has the exercises.
 //
@@ -54,7 +54,7 @@ struct Sizes {
   double eps;
 };
 
-/// What was computed on the way, by the library's names of the steps.
+/// The intermediate results, by the library's names of the steps.
 using Steps = std::map<std::string, Matrix>;
 
 /// x W^T + b.
@@ -92,7 +92,7 @@ Matrix norm_of_sum(const Matrix& x, const Matrix& y, const Weights& weights,
   return z;
 }
 
-/// The heads' weighted means of values, side by side: head h has columns h d to (h + 1) d.
+/// The heads' weighted means of values, in adjacent columns: head h has columns h d to (h + 1) d.
 Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads) {
   const index_t d = q.columns() / heads;
   Matrix y(q.rows(), q.columns());
@@ -115,7 +115,7 @@ Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads
   return y;
 }
 
-/// h times the probability that a normal number is below h.
+/// h times the probability that a normal random number is below h.
 Matrix gelu(Matrix h) {
   for (index_t i = 0; i < h.rows(); ++i) {
     for (index_t f = 0; f < h.columns(); ++f) h(i, f) *= (1 + std::erf(h(i, f) / std::sqrt(2))) / 2;
@@ -188,7 +188,7 @@ void show_sizes(const models::ModelFolder& folder) {
               static_cast<long long>(folder.options.vocabulary_size));
 }
 
-/// The tokens' texts, which are printed with their numbers.
+/// Returns the tokens' texts, and prints them with their numbers.
 std::vector<std::string> show_tokens(const text::Tokenizer& tokenizer,
                                      const std::vector<index_t>& ids) {
   std::printf("Step 2: The tokens\n");
@@ -202,7 +202,7 @@ std::vector<std::string> show_tokens(const text::Tokenizer& tokenizer,
   return tokens;
 }
 
-/// The steps by hand next to those that a hook of the library saw, in the order in which it saw them.
+/// The steps by hand, next to those that a hook of the library received, in its order.
 void compare_steps(const Steps& steps, const models::SentenceEncoder& model,
                    const models::Tokens& tokens) {
   std::printf(

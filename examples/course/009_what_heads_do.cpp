@@ -1,16 +1,15 @@
-// What attention heads do, and what they do not: weights, lengths of what is moved, and heads
-// switched off.
+// What attention heads do: weights, lengths of the values that they move, and heads switched off.
 //
-//     weight      a_ij                       what a map of attention shows
-//     by value    |a_ij W_O v_j|             the length of what token j really sends to token i
-//     off         1 - cosine                 how far the sentence's vector moves without a head
+//     weight      a_ij                       the usual map of attention
+//     by value    |a_ij W_O v_j|             the length of the vector from token j to token i
+//     off         1 - cosine                 the change of the sentence's vector without a head
 //
-//   009_what_heads_do           a model of two layers, which has learned what "it" means
+//   009_what_heads_do           a model of two layers, which has learned the meaning of "it"
 //   009_what_heads_do FOLDER    all-MiniLM-L6-v2, or another encoder of BERT's kind
-//   009_what_heads_do PICTURES  draws PICTURES/009_*.svg as well
+//   009_what_heads_do PICTURES  also draws PICTURES/009_*.svg
 //
-// Layers and heads are counted from 0. The page next to this file, 009_what_heads_do.md, explains it
-// and has the exercises.
+// Layers and heads are counted from 0. The page next to this file, 009_what_heads_do.md, explains
+// it and has the exercises.
 //
 // Source: Kobayashi et al., "Attention is Not Only a Weight", 2020; Clark et al., "What Does BERT
 // Look At?", 2019, section 3.2; Michel et al., "Are Sixteen Heads Really Better than One?", 2019.
@@ -38,7 +37,7 @@ namespace {
 
 constexpr std::array<const char*, 2> kReasons = {"tired", "wide"};
 
-/// A sentence, and what the model does with it.
+/// A sentence, and the model's intermediate results for it.
 struct Reading {
   std::vector<std::string> words;
   models::Tokens tokens;
@@ -75,7 +74,7 @@ const models::TokenEncoder& encoder_of(const models::SentenceEncoder& model) {
 
 // ---- step 1 ----
 
-/// Means over all heads and all tokens that look.
+/// Means over all heads and all query tokens.
 void show_first_token(const models::SentenceEncoder& model, const Reading& reading) {
   std::printf("Step 1: What [CLS] gets, on average over heads and tokens\n");
   std::printf("         of the weight   by value\n");
@@ -128,7 +127,7 @@ void show_head(const std::vector<Reading>& readings, const Head& at, const char*
   }
 }
 
-/// From "it", and from "was", which means no animal.
+/// From "it", and from "was", which does not refer to an animal.
 void show_pronoun(const std::vector<Reading>& readings) {
   std::printf("Step 2: The head with the largest weight from \"it\" to \"animal\"\n");
   const Head best = head_that_sees(readings[0], "it", "animal");
@@ -139,7 +138,7 @@ void show_pronoun(const std::vector<Reading>& readings) {
 
 // ---- step 3 ----
 
-/// How far the sentence's vector moves without each head, and the three that move it most.
+/// The change of the sentence's vector without each head, and the three heads with the largest.
 void switch_off(const models::SentenceEncoder& model, const Reading& reading) {
   const Tensor whole = model(reading.tokens);
   const Tensor moves =
@@ -157,7 +156,7 @@ void switch_off(const models::SentenceEncoder& model, const Reading& reading) {
   std::printf("\n");
 }
 
-// ---- step 4: the small model was trained to give "it" the vector of what it means ----
+// ---- step 4: the small model was trained to give "it" the vector of its meaning ----
 
 /// The word whose row of the table has the largest product with the vector of "it".
 std::string answer(const models::SentenceEncoder& model, const Reading& reading) {

@@ -5,13 +5,13 @@
 //
 //     dL/dx_ij  =  (L(x_ij + h) - L(x_ij - h)) / 2h,      L = sum of y_ij dy_ij
 //
-// A gradient is named after what it belongs to: dx is dL/dx. Each backward takes dy, what the loss
-// says of its output, and gives dx, what follows for its input.
+// A gradient is named after its variable: dx is dL/dx. Each backward takes dy, the gradient of its
+// output, and returns dx, the gradient of its input.
 //
 // The page next to this file, 010_backward_by_hand.md, derives them and has the exercises.
 //
-// Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors", 1986;
-// Dao et al., "FlashAttention", 2022, appendix B.2, for attention.
+// Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors",
+// 1986; Dao et al., "FlashAttention", 2022, appendix B.2, for attention.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -47,8 +47,8 @@ struct LinearGradients {
   Matrix dx, dw, db;
 };
 
-/// The forward's loop once more: where it reads x(i, k) and w(j, k) for y(i, j), the gradient of each
-/// gets dy(i, j) times the other.
+/// The forward's loop again: if it reads x(i, k) and w(j, k) for y(i, j), the gradient of each gets
+/// dy(i, j) times the other.
 LinearGradients linear_backward(const Matrix& x, const Matrix& w, const Matrix& dy) {
   Matrix dx(x.rows(), x.columns());
   Matrix dw(w.rows(), w.columns());
@@ -77,7 +77,7 @@ Matrix softmax(const Matrix& x) {
   return p;
 }
 
-/// dx_j = p_j (dp_j - sum_k p_k dp_k): the output is all that it reads of the forward.
+/// dx_j = p_j (dp_j - sum_k p_k dp_k); from the forward it only needs the output.
 Matrix softmax_backward(const Matrix& p, const Matrix& dp) {
   Matrix dx(p.rows(), p.columns());
   for (index_t i = 0; i < p.rows(); ++i) {
@@ -92,7 +92,7 @@ Matrix softmax_backward(const Matrix& p, const Matrix& dp) {
 
 struct Normalised {
   Matrix n;       // rows of mean 0 and variance 1
-  Matrix rscale;  // 1 / sqrt(variance + eps), one a row
+  Matrix rscale;  // 1 / sqrt(variance + eps), one per row
 };
 
 Normalised normalise(const Matrix& x) {
@@ -122,8 +122,8 @@ struct LayerNormGradients {
   Matrix dx, dgamma, dbeta;
 };
 
-/// dx_j = rscale (g_j - mean(g) - n_j mean(g n)) with g = dy gamma: what would move the mean of the row
-/// or its variance is taken out, because the norm takes it out of y.
+/// dx_j = rscale (g_j - mean(g) - n_j mean(g n)) with g = dy gamma. The part of g that would change
+/// the mean of the row or its variance is subtracted, because the norm removes it from y.
 LayerNormGradients layer_norm_backward(const Matrix& x, const Matrix& gamma, const Matrix& dy) {
   const Normalised forward = normalise(x);
   const Matrix& n = forward.n;
@@ -331,8 +331,8 @@ void an_attention() {
           differences(k, [&](const Matrix& m) { return loss(attention(q, m, v)); }));
 }
 
-/// y = norm(x + attention(x, x, x)): backward goes through the same functions from last to first, and
-/// what is read in four places gets four gradients, which are added.
+/// y = norm(x + attention(x, x, x)): backward calls the same functions from last to first. x is
+/// read in four places, so it gets four gradients, which are added.
 void all_together() {
   const Matrix ones = {{1, 1, 1}};
   const Matrix zeros = {{0, 0, 0}};

@@ -5,8 +5,8 @@
 //     f(x) = w2 tanh(w1 x + b1) + b2,      L = mean of (f(x) - t)^2
 //
 // Each part is compared with the library's: the gradients with a Tape, the steps with nn::SGD and
-// nn::AdamW, the rates with nn::cosine_schedule, clipping with nn::clip_grad_norm, and all together
-// with nn::Trainer. Then some mistakes that everybody makes once, and how they look.
+// nn::AdamW, the rates with nn::cosine_schedule, clipping with nn::clip_grad_norm, and the complete
+// loop with nn::Trainer. Then come some common mistakes and their effects.
 //
 // The page next to this file, 011_a_training_loop_by_hand.md, derives it and has the exercises.
 //
@@ -42,7 +42,7 @@ constexpr double kClip = 0.5;
 
 // ---- the network and its gradient ----
 
-/// The weights; or, for each of them, its gradient or what an optimiser keeps.
+/// The weights; or, for each of them, its gradient or an optimiser's state.
 struct Weights {
   Matrix w1 = Matrix(kHidden, 1);
   Matrix b1 = Matrix(1, kHidden);
@@ -50,7 +50,8 @@ struct Weights {
   Matrix b2 = Matrix(1, 1);
 };
 
-/// Calls f(a, b, ...) with each number of the first and the numbers in its place in the others.
+/// Calls f(a, b, ...) with each number of the first and the numbers at the same position in the
+/// others.
 template <class F, class... All>
 void for_each_number(const F& f, All&... all) {
   for (Matrix Weights::*part : {&Weights::w1, &Weights::b1, &Weights::w2, &Weights::b2}) {
@@ -73,7 +74,7 @@ struct Points {
   }
 };
 
-/// The loss, and its gradients in `g`. Forward and backward of one point stand together.
+/// The loss, and its gradients in `g`. Each iteration has the forward and backward of one point.
 double loss_and_gradients(const Weights& w, const Points& points, Weights& g) {
   g = Weights();
   double loss = 0;
@@ -138,7 +139,7 @@ struct AdamWByHand {
   }
 };
 
-/// The rate's factor at a step: up by a straight line, then down by half a cosine.
+/// The factor of the rate at a step: up by a straight line, then down by half a cosine.
 double factor(int step) {
   if (step < kWarmup) return static_cast<double>(step) / kWarmup;
   const double progress = static_cast<double>(step - kWarmup) / (kSteps - kWarmup);
@@ -151,7 +152,7 @@ double norm_of(Weights g) {
   return std::sqrt(squares);
 }
 
-/// Cuts all gradients together back to the norm `most`; their direction stays. Returns the norm before.
+/// Scales all gradients together to the norm `most`, if it is larger. Returns the norm before.
 double clip(Weights& g, double most) {
   const double norm = norm_of(g);
   if (norm > most) {

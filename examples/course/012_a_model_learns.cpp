@@ -1,10 +1,10 @@
-// A model learns: what stands between random weights and right answers.
+// A model learns: from random weights to correct answers.
 //
-// Most lessons had their weights from somebody. Here the library finds them, as 011 does by loops.
-// Does the first of six digits come again? A model of one encoder layer is shown 6000 rows of digits,
-// 50 at a time. For each batch
+// In most lessons the weights were given. Here the library finds them, as 011 does by loops. Does
+// the first of six digits occur again? A model of one encoder layer is trained on 6000 rows of
+// digits, 50 at a time. For each batch
 //
-//     loss      L = sum_i -log p_i / n          p_i: what the model gives the right answer
+//     loss      L = sum_i -log p_i / n          p_i: the model's probability of the correct answer
 //     gradient  g = dL / dw                     of every weight, by the tape, backwards
 //     step      m = 0.9 m + 0.1 g               AdamW: a moving average of gradients
 //               v = 0.999 v + 0.001 g^2         and of their squares
@@ -13,9 +13,10 @@
 // with m' = m / (1 - 0.9^t) and v' = v / (1 - 0.999^t) at step t, and lr = 0.005.
 //
 //   012_a_model_learns            prints
-//   012_a_model_learns FOLDER     draws FOLDER/012_learning.svg as well
+//   012_a_model_learns FOLDER     also draws FOLDER/012_learning.svg
 //
-// The page next to this file, 012_a_model_learns.md, asks what you expect and has the exercises.
+// The page next to this file, 012_a_model_learns.md, asks for your prediction and has the
+// exercises.
 //
 // Source: Kingma and Ba, "Adam", 2015; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019; Vaswani et al., "Attention Is All You Need", 2017, section 5.
@@ -52,7 +53,7 @@ models::SequenceClassifier make_model() {
   return model;
 }
 
-/// Rows of six digits, and 1 for each whose first digit comes again.
+/// Rows of six digits, with label 1 if the first digit occurs again.
 struct Rows {
   Tensor digits;
   Tensor answers;
@@ -63,7 +64,7 @@ struct Rows {
     answers = any(eq(digits.slice(1, 1), digits.slice(1, 0, 1)), {1}).to(kInt64);
   }
 
-  /// The sum of the chosen rows' losses, how many they are, and how many answers are right.
+  /// The sum of the chosen rows' losses, their number, and the number of correct answers.
   nn::LossSum loss(const models::SequenceClassifier& model, std::span<const index_t> chosen) const {
     const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
     return nn::summed_cross_entropy(model(index_select(digits, 0, rows)),
@@ -71,14 +72,15 @@ struct Rows {
   }
 };
 
-/// The mean loss of a model that knows only how many of the answers are 1: the entropy of that share.
+/// The mean loss of a model that only uses the share of answers that are 1: the entropy of that
+/// share.
 double base_rate(const Rows& rows) {
   const double p = mean(rows.answers.to(kFloat64)).item();
   return -p * std::log(p) - (1 - p) * std::log(1 - p);
 }
 
-/// How much of its attention a place gives to the first one, mean over both heads: a place with the
-/// first digit again, and a place with a different digit.
+/// The attention from a place to the first place, averaged over both heads: for places with the
+/// first digit again, and for places with a different digit.
 struct ToFirst {
   double twin;
   double other;
@@ -131,10 +133,10 @@ void one_step(const Rows& rows) {
             << bias.detach() << "\n\n";
 }
 
-/// What the loop leaves for the picture, a value an epoch.
+/// The curves of the picture, one value per epoch.
 struct Curves {
   std::vector<double> losses;
-  std::vector<ToFirst> attention;  // from before the first epoch on
+  std::vector<ToFirst> attention;  // beginning before the first epoch
 };
 
 /// The loop by hand.
@@ -151,7 +153,7 @@ Curves loop(const Rows& rows, const Rows& unseen) {
     const nn::LossSum sum = rows.loss(model, batch);
     tape.backward(sum.loss);
     nn::clip_grad_norm(optimizer.variables(), 1,
-                       {.scale = 1 / sum.count});  // of the mean, at most 1
+                       {.scale = 1 / sum.count});  // the mean, with a norm of at most 1
     optimizer.step();
     optimizer.zero_grad();
     total += sum.loss.item();
@@ -165,7 +167,7 @@ Curves loop(const Rows& rows, const Rows& unseen) {
   return curves;
 }
 
-/// The one call.
+/// The single call.
 void trainer(const Rows& rows, const Rows& unseen) {
   models::SequenceClassifier model = make_model();
   nn::AdamW optimizer(model, {.lr = kRate});
@@ -191,8 +193,8 @@ void show_attention(const Curves& curves) {
   }
 }
 
-/// With it and with six epochs, all instruction sets draw the same: one without fused multiply-adds
-/// rounds differently, and the runs drift apart.
+/// With this rounding and six epochs, all instruction sets draw the same picture: those without
+/// fused multiply-adds round differently, and the runs diverge.
 double hundredths(double value) {
   return std::round(100 * value) / 100;
 }

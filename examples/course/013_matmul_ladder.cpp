@@ -1,10 +1,10 @@
-// The ladder of C = A B, counted: each step of bench/matmul_ladder_steps.cpp runs as loops that compute
-// nothing and count what the inner loop loads, stores and waits for.
+// The ladder of C = A B, counted: each step of bench/matmul_ladder_steps.cpp runs as loops that
+// only count the loads, stores and waits of the inner loop.
 //
 //   013_matmul_ladder            prints the counts
-//   013_matmul_ladder FOLDER     draws FOLDER/013_steps.svg as well
+//   013_matmul_ladder FOLDER     also draws FOLDER/013_steps.svg
 //
-// The page next to this file, 013_matmul_ladder.md, makes times of the counts.
+// The page next to this file, 013_matmul_ladder.md, converts the counts to times.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -24,7 +24,8 @@ struct Size {
   index_t panel() const { return lanes * vectors; }
 };
 
-/// What a step did: elements are marked, by their place in memory, up to multiply-add `kShown`.
+/// The counts of a step: elements are marked, by their position in memory, up to multiply-add
+/// `kShown`.
 class Trace {
  public:
   static constexpr index_t kShown = 12;
@@ -43,7 +44,7 @@ class Trace {
     ++stores;
     mark(matrix, at, lanes);
   }
-  /// An addition to the sum at `at` of C, and how many multiply-adds after the one before it.
+  /// An addition to the sum at `at` of C; counts the multiply-adds since the previous one.
   void multiply_add(index_t at, index_t lanes = 1) {
     mark(c, at, lanes);
     index_t& before = last_[place(at)];
@@ -52,9 +53,9 @@ class Trace {
   }
 
   index_t loads = 0, stores = 0, multiply_adds = 0;
-  index_t chains = 1 << 20;      // multiply-adds between two additions to one sum, at least
-  std::vector<bool> a, b, c;     // the elements that the first multiply-adds touch
-  std::vector<index_t> corners;  // of tiles in C, in their order
+  index_t chains = 1 << 20;      // least distance of two additions to one sum
+  std::vector<bool> a, b, c;     // the elements used by the first multiply-adds
+  std::vector<index_t> corners;  // of tiles in C, in order
 
  private:
   static std::size_t place(index_t at) { return static_cast<std::size_t>(at); }
@@ -138,7 +139,7 @@ const std::vector<Step> kSteps = {
     {"B packed into panels", 0, [](const Size& s, Trace& t) { tiles(s, t, s.m, true); }},
     {"blocks for the caches", 0, [](const Size& s, Trace& t) { tiles(s, t, s.m / 2, true); }}};
 
-/// How the inner loops of AVX-512 count, with sums of 96 terms.
+/// The counts of the inner loops with AVX-512 and sums of 96 terms.
 void print_counts() {
   const Size size = {96, 96, 96, 16, 12, 2};
   std::printf(
@@ -158,7 +159,7 @@ void print_counts() {
 
 constexpr int kCell = 7;  // pixels of an element
 
-/// A matrix as it lies in memory, `columns` numbers a row, and the elements that were touched.
+/// A matrix in memory order, `columns` numbers per row, with its used elements.
 void draw_matrix(Drawing& drawing, double x, double y, const std::vector<bool>& touched,
                  index_t columns, const std::string& kind) {
   const auto count = static_cast<index_t>(touched.size());
@@ -171,7 +172,7 @@ void draw_matrix(Drawing& drawing, double x, double y, const std::vector<bool>& 
   }
 }
 
-/// A small product: which elements the first twelve multiply-adds touch, and the order of tiles.
+/// A small product: the elements used by the first twelve multiply-adds, and the order of tiles.
 void draw(const std::string& folder) {
   const Size size = {12, 16, 8, 4, 3, 2};
   Drawing drawing("The elements that the first twelve multiply-adds of each step touch", 690, 410);

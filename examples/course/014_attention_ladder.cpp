@@ -1,10 +1,10 @@
-// The ladder of attention: which scores are in memory at a time, and how a softmax is made in parts.
+// The ladder of attention: the scores in memory at one time, and a softmax computed in parts.
 //
 //   014_attention_ladder            prints
-//   014_attention_ladder FOLDER     draws FOLDER/014_scores.svg as well
+//   014_attention_ladder FOLDER     also draws FOLDER/014_scores.svg
 //
-// bench/attention_ladder_*.h have the steps; the page next to this file, 014_attention_ladder.md, makes
-// times of them.
+// bench/attention_ladder_*.h have the steps; the page next to this file, 014_attention_ladder.md,
+// derives times from them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,13 +26,14 @@ struct Block {
   index_t query, key, queries, keys;
 };
 
-/// The scores that a step keeps in memory, and those that its inner loop makes at a time.
+/// The scores that a step keeps in memory, and those that its inner loop computes at one time.
 struct Step {
   const char* idea;
   Block kept, made;
 };
 
-/// For T = 16, in the middle of the work: tiles of 8 keys by 8 queries, registers of 4 lanes.
+/// For T = 16, in the middle of the computation: tiles of 8 keys by 8 queries, registers of 4
+/// lanes.
 const std::vector<Step> kSteps = {{"0: the definition", {0, 0, 16, 16}, {8, 5, 1, 1}},
                                   {"1, 2: one query at a time", {8, 0, 1, 16}, {8, 5, 1, 1}},
                                   {"3: tiles", {8, 0, 8, 8}, {8, 5, 8, 1}},
@@ -80,7 +81,7 @@ void print_running_softmax() {
   std::printf("O / l = %.4f, attention(q, k, v) = %.4f\n", o / l, to_matrix(whole)(0, 0));
 }
 
-/// One square of S per score: those in memory green, those of the inner loop violet.
+/// One square of S per score: green in memory, violet in the inner loop.
 void draw(const std::string& folder) {
   constexpr double kCell = 9;
   constexpr index_t kTokens = 16;

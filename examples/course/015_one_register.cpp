@@ -1,9 +1,10 @@
-// The scores of the first lesson, multiply-add by multiply-add: what three vector registers hold.
+// The scores of the first lesson, one multiply-add at a time: the contents of three vector
+// registers.
 //
 //   015_one_register            prints the product by the library, and the registers by loops
-//   015_one_register FOLDER     draws FOLDER/015_registers.svg as well
+//   015_one_register FOLDER     also draws FOLDER/015_registers.svg
 //
-// 015_one_register.py runs this program under gdb and reads the registers themselves; the page,
+// 015_one_register.py runs this program under gdb and reads the actual registers; the page,
 // 015_one_register.md, shows how.
 #include <array>
 #include <cstdio>
@@ -19,11 +20,11 @@ using namespace tessera::examples;
 
 namespace {
 
-// Step 3 of the first lesson: a row for each of the three inputs.
+// Step 3 of the first lesson: one row for each of the three inputs.
 const Matrix kQueries = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
 const Matrix kKeys = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
 
-/// The sums of all rows after the steps before p: sums(i, j) = sum over s < p of q(i, s) k(j, s).
+/// The sums of all rows before step p: sums(i, j) = sum over s < p of q(i, s) k(j, s).
 Matrix sums_before(index_t p) {
   Matrix sums(3, 3);
   for (index_t s = 0; s < p; ++s) {
@@ -49,7 +50,7 @@ void print_film() {
 constexpr double kLane = 22;  // pixels
 constexpr int kLanes = 8;     // of a register of AVX-512
 
-/// A register of eight doubles, of which three have a column of C.
+/// A register of eight doubles; the first three hold a column of C.
 void draw_register(Drawing& drawing, double x, double y, const std::array<double, 3>& values,
                    const std::string& kind, bool has_our_lane) {
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -61,7 +62,7 @@ void draw_register(Drawing& drawing, double x, double y, const std::array<double
   }
 }
 
-/// A column of the film for each step: a row of the panel above, the three registers below it.
+/// One column of the picture per step: a row of the panel above, the three registers below.
 void draw(const std::string& folder) {
   Drawing drawing("The three registers after each step: the scores of the first lesson", 800, 250);
   for (index_t p = 0; p < 3; ++p) {

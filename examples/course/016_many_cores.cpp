@@ -1,4 +1,5 @@
-// Many cores, equal bits: why a sum changes with the number of its parts, and a product that does not.
+// Many cores, equal bits: why a sum depends on the number of its parts, and a product that does
+// not.
 //
 //   016_many_cores [FOLDER]     prints; draws FOLDER/016_sums.svg
 //
@@ -52,7 +53,7 @@ float sum_of(std::size_t parts) {
   return total;
 }
 
-/// x . y by as many threads as `threads`, as OpenMP's manuals show it.
+/// x . y with `threads` threads, as in the manuals of OpenMP.
 float naive_dot(std::span<const float> x, std::span<const float> y, int threads) {
   float sum = 0;
   (void)threads;  // without OpenMP
@@ -74,7 +75,7 @@ constexpr index_t kDepth = 4096;
 void print_product() {
   Rng rng(16);
   const Tensor a = uniform({64, kDepth}, -1, 1, kFloat32, rng);
-  // Powers of 2: every product is exact, so the bits are those of every processor.
+  // Powers of 2: every product is exact, so the bits are the same on every processor.
   Tensor b = zeros({kDepth, 64});
   for (index_t i = 0; i < b.count(); ++i) {
     const float power = 1.0F / static_cast<float>(1 << i % 5);

@@ -18,7 +18,7 @@ inline Tensor to_tensor(const Matrix& m) {
   return from_vector(m.values(), {m.rows(), m.columns()});
 }
 
-/// Axes before the last one become rows.
+/// Merges all axes except the last one into rows.
 inline Matrix to_matrix(const Tensor& x) {
   const index_t columns = x.size(-1);
   return Matrix(x.count() / columns, columns, x.to(kFloat64).to_vector<double>());
@@ -33,7 +33,7 @@ inline void show(const std::string& title, const Matrix& m) {
   show(title, to_tensor(m));
 }
 
-/// The largest |a - b|; NaN if there is one. **Errors**: other shapes.
+/// The largest |a - b|; NaN if there is one. **Errors**: different shapes.
 inline double largest_difference(const Matrix& a, const Matrix& b) {
   require(a.rows() == b.rows() && a.columns() == b.columns(), "largest_difference",
           "shapes must be equal, got ", a.shape(), " and ", b.shape());
@@ -45,7 +45,7 @@ inline double largest_difference(const Matrix& a, const Matrix& b) {
   return largest;
 }
 
-/// Prints that `hand` and `library` agree to `tolerance`. **Errors**: they do not.
+/// Prints that `hand` and `library` agree within `tolerance`. **Errors**: they do not.
 inline void check_close(const std::string& what, const Matrix& hand, const Matrix& library,
                         double tolerance = 1e-12) {
   const double difference = largest_difference(hand, library);

@@ -1,4 +1,4 @@
-// Schematic pictures of lessons, readable on light and dark pages.
+// Schematic pictures for lessons, readable on light and dark pages.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace tessera::examples {
 
-/// A picture that grows box by box. Kinds of boxes: "a" orange, "b" blue, "c" green, "d" violet, "f"
-/// no colour. Kinds of texts: those of svg_text, and "s" small.
+/// A picture made of boxes and texts. Kinds of boxes: "a" orange, "b" blue, "c" green, "d" violet,
+/// "f" no colour. Kinds of texts: those of svg_text, and "s" small.
 class Drawing {
  public:
   /// `title` is for readers who cannot see the picture; sizes are in pixels.
@@ -17,7 +17,7 @@ class Drawing {
   void text(double x, double y, const std::string& text, const std::string& kind = "");
   void arrow(double x, double y, double to_x, double to_y);
 
-  /// Writes the picture to folder/name, and prints that. **Errors**: as write_text.
+  /// Writes the picture to folder/name, and prints the path. **Errors**: as write_text.
   void write(const std::filesystem::path& folder, const std::string& name) const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace tessera::examples {
 
-/// Calls `body`, which prints; what main() returns. **Errors**: also several processes of mpirun, as
-/// each would do the same.
+/// Calls `body`, which prints; returns the exit code for main(). **Errors**: also several processes
+/// of mpirun, because each would do the same.
 template <class Body>
 int run_example(const char* name, const Body& body) {
   try {

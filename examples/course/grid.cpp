@@ -12,7 +12,7 @@ namespace tessera::examples {
 
 namespace {
 
-constexpr int kLevels = 16;  // of colours on each side of none
+constexpr int kLevels = 16;  // of colours for each sign
 constexpr int kLetter = 7;   // the width of a letter, about
 constexpr int kTop = 46;     // for a title and the name of an axis
 constexpr int kGap = 26;     // between panels
@@ -23,7 +23,7 @@ int level_of(double value, double low, double high, int levels) {
   return static_cast<int>(std::lround(std::clamp(place, 0.0, static_cast<double>(levels))));
 }
 
-/// From -kLevels over 0, which has no colour, to kLevels.
+/// From -kLevels through 0, which has no colour, to kLevels.
 int colour_of(double value, const Picture& picture) {
   if (picture.low >= 0) return level_of(value, picture.low, picture.high, kLevels);
   const double size = std::max(-picture.low, picture.high);
@@ -35,7 +35,8 @@ std::string fill_of(int colour) {
                  std::abs(colour) / static_cast<double>(kLevels), "\"");
 }
 
-/// One path a colour, neighbours in a row as one rectangle: a tenth of a file with a square each.
+/// One path per colour, with neighbours in a row as one rectangle: a tenth of the size of a file
+/// with separate squares.
 std::string squares(const Matrix& m, const Picture& picture) {
   std::string text;
   for (int colour = -kLevels; colour <= kLevels; ++colour) {
@@ -81,14 +82,14 @@ std::string details(const Matrix& m, const Picture& picture) {
   return text;
 }
 
-/// How far names of rows and columns reach out of a panel.
+/// The space that names of rows and columns need outside a panel.
 int reach(const std::vector<std::string>& names) {
   std::size_t longest = 0;
   for (const std::string& name : names) longest = std::max(longest, name.size());
   return names.empty() ? 0 : static_cast<int>(longest) * kLetter + 6;
 }
 
-/// A panel whose first square is at the left upper corner of the place (left, top).
+/// A panel whose first square has its upper left corner at (left, top).
 std::string drawn(const Panel& panel, const Picture& picture, int left, int top) {
   const int side = picture.square;
   const double width = static_cast<double>(panel.values.columns() * side);

@@ -8,21 +8,22 @@
 
 namespace tessera::examples {
 
-/// A character a number, from ' ' for `low` over '.', ':' and '+' to '@' for `high`; a line a row.
+/// One character per number, from ' ' for `low` through '.', ':' and '+' to '@' for `high`; one
+/// line per row.
 std::string terminal_picture(const Matrix& m, double low = -1, double high = 1);
 
-/// One matrix of a picture, a coloured square a number.
+/// One matrix of a picture, one coloured square per number.
 struct Panel {
   std::string title;
   Matrix values;
-  std::string across = "key";             // what the columns are
-  std::string down = "query";             // what the rows are
-  std::vector<std::string> columns = {};  // names of the columns, or nothing
-  std::vector<std::string> rows = {};     // and of the rows
+  std::string across = "key";             // the meaning of the columns
+  std::string down = "query";             // the meaning of the rows
+  std::vector<std::string> columns = {};  // names of the columns, may be empty
+  std::vector<std::string> rows = {};     // names of the rows, may be empty
 };
 
-/// Panels next to each other with one scale of colours, which the picture shows below them.
-/// `description` is for readers who cannot see it.
+/// Panels next to each other with one scale of colours, which is drawn below them. `description` is
+/// for readers who cannot see the picture.
 struct Picture {
   std::string description;
   std::vector<Panel> panels;

@@ -1,7 +1,7 @@
-// An encoder of images: digits of 8 x 8 pixels, cut into 16 patches of 2 x 2, which are its tokens.
+// An encoder of images: digits of 8 x 8 pixels, divided into 16 patches of 2 x 2, its tokens.
 //
-// The digits are drawn here, shifted and under noise. The model is models::Encoder between two affine
-// layers: a patch becomes a vector, and the mean of the vectors becomes ten scores.
+// The digits are drawn here, shifted and with noise. The model is models::Encoder between two
+// affine layers: a patch becomes a vector, and the mean of the vectors becomes ten scores.
 //
 // Source: Dosovitskiy et al., "An image is worth 16x16 words", 2021, section 3.1.
 #include "examples/course/example.h"

@@ -2,11 +2,11 @@
 //
 //   make_small_model FOLDER
 //
-// It learns to say what "it" means. In "The animal didn't cross the street because it was too tired."
-// only an animal can be tired, so the vector of "it" must come close to the table's row of "animal";
-// after "wide" to that of "street". No other position is trained.
+// It learns the meaning of "it". In "The animal didn't cross the street because it was too tired."
+// only an animal can be tired, so the vector of "it" must come close to the table's row of
+// "animal"; after "wide" to that of "street". No other position is trained.
 //
-// Two layers of width 32, like BERT's, in a folder as sentence-transformers saves it.
+// Two layers of width 32, like BERT's, in a folder in the format of sentence-transformers.
 #include <array>
 #include <filesystem>
 #include <iostream>
@@ -38,7 +38,7 @@ const std::vector<std::array<std::string, 2>> kVerbs = {
 
 struct Sentence {
   std::string text;
-  std::string meant;  // by "it"
+  std::string meant;  // the referent of "it"
 };
 
 template <class List>
@@ -62,7 +62,7 @@ Sentence draw(Rng& rng) {
   return {one_of(texts, rng), is_animal ? animal : place};
 }
 
-/// Sentences as tokens, labelled at "it" with the token that it means.
+/// Sentences as tokens; the label at "it" is the token that it refers to.
 struct Data {
   std::vector<text::Example> examples;
 
@@ -131,7 +131,7 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
 
 // ---- the folder ----
 
-/// A parameter's name in BERT's files.
+/// A parameter's name in the files of BERT models.
 std::string name_in_bert(std::string name) {
   const std::array<std::array<std::string, 2>, 6> changes = {
       {{"encoder.layers.", "encoder.layer."},
@@ -147,7 +147,7 @@ std::string name_in_bert(std::string name) {
   return name;
 }
 
-/// The parameters as BERT's files have them: queries, keys and values apart.
+/// The parameters in the form of BERT's files: queries, keys and values separated.
 std::map<std::string, Tensor> bert_tensors(const models::TokenEncoder& model) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, value] : nn::state_dict(model)) {

@@ -1,4 +1,4 @@
-// Rows of numbers, for lessons and exercises that write their loops out.
+// A matrix for lessons and exercises that use plain loops.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the lessons that read a model are called with.
+// The arguments of lessons that load a model.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace tessera::examples {
 
 struct ModelLesson {
   std::filesystem::path model = TESSERA_SMALL_MODEL;
-  std::filesystem::path pictures = {};  // empty: none are drawn
-  bool is_small = true;                 // whether the model is the one that the course has
+  std::filesystem::path pictures = {};  // empty: no pictures
+  bool is_small = true;                 // whether it is the course's own model
 
   /// Each argument is a model's folder, which has a config.json, or the folder for pictures.
   ModelLesson(int argc, char** argv) {

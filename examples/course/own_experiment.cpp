@@ -1,10 +1,10 @@
-// An experiment of one's own in fifty lines: does a wider model sort lines of text better?
+// An experiment in fifty lines: does a wider model sort lines of text better?
 //
-//   own_experiment TRAIN VALID     files of lines "label<TAB>text"; begins, or continues after Ctrl-C
+//   own_experiment TRAIN VALID   files of lines "label<TAB>text"; begins, or continues after Ctrl-C
 //
-// Two widths with three seeds each, and early stopping. The folder experiment gets a log, a page and
-// a checkpoint of each run, and in the end a table and a page with all curves. After a change of the
-// program, remove it.
+// Two widths with three seeds each, and early stopping. The folder experiment gets a log, a page
+// and a checkpoint of each run, and at the end a table and a page with all curves. Remove the
+// folder after a change of the program.
 #include <iostream>
 
 #include "models/models.h"

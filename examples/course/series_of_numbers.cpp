@@ -1,7 +1,7 @@
-// An encoder of a series: 32 values of a noisy sine, each a token, and the value that comes next.
+// An encoder of a series: 32 values of a noisy sine, each a token, and the next value.
 //
-// Frequency, phase and height differ from series to series. The model is models::Encoder between two
-// affine layers: a value becomes a vector, and the last vector becomes the next value.
+// Frequency, phase and height are different in each series. The model is models::Encoder between
+// two affine layers: a value becomes a vector, and the last vector becomes the next value.
 #include <cmath>
 
 #include "examples/course/example.h"
@@ -12,7 +12,7 @@ using namespace tessera;
 namespace {
 
 constexpr index_t kValues = 32, kWidth = 32, kTrain = 4000, kTest = 1000;
-constexpr double kNoise = 0.1;  // no guess can be nearer than that, on average
+constexpr double kNoise = 0.1;  // the smallest possible error, on average
 
 /// Series (N, 32), and the value (N) after each.
 struct Series {

@@ -13,9 +13,9 @@ namespace {
 constexpr int kBox = 24;         // height of a box
 constexpr int kLetterWidth = 7;  // width of a letter, about
 constexpr int kLeft = 130;       // of the boxes
-constexpr int kSeldom = 10;      // percent, below which no number is written
+constexpr int kSeldom = 10;      // percent; smaller numbers are not written
 
-/// The boxes of a row; returns where they end.
+/// Draws the boxes of a row; returns their right end.
 int draw_boxes(const WordRow& row, int top, std::string& svg) {
   int left = kLeft;
   for (std::size_t i = 0; i < row.words.size(); ++i) {

@@ -1,4 +1,4 @@
-// A sentence encoder for a page. worker.js calls it.
+// A sentence encoder for a web page, called by worker.js.
 //
 //   const encoder = new module.LiveEncoder();
 //   const {layers, heads} = encoder.open('/model');
@@ -35,7 +35,7 @@ val floats(const Tensor& x) {
   return val(emscripten::typed_memory_view(count, values.data<float>())).call<val>("slice");
 }
 
-/// What `work` returns. Its exceptions become an Error of JavaScript.
+/// Returns the result of `work`. Its exceptions become JavaScript errors.
 template <class Work>
 val reported(const Work& work) {
   std::string error;
@@ -68,7 +68,7 @@ class LiveEncoder {
     });
   }
 
-  /// Switches a head of a layer on or off, for all calls that follow.
+  /// Switches a head of a layer on or off, for all later calls.
   void turn(int layer, int head, bool is_on) {
     if (is_on) {
       off_.erase({layer, head});
@@ -105,7 +105,8 @@ class LiveEncoder {
   }
 
   /// The similarity of `text` to a vector after one token's row of one layer is replaced by that of
-  /// `other`, which must have as many tokens. Calls `progress` with the share that is done.
+  /// `other`, which must have the same number of tokens. Calls `progress` with the fraction that is
+  /// done.
   /// **Shapes**: (layers, T).
   val patch(const std::string& text, const std::string& other, const val& target,
             const val& progress) {

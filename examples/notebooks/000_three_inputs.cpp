@@ -1,12 +1,12 @@
 // Three inputs through one head of attention, by hand.
 //
-// Attention lets every token gather what it needs from all tokens. It asks with a query q, each
-// token answers with a key k, and the better the two agree, the more of that token's value v it
-// takes:
+// Attention gives every token information from all tokens. Each token has a query q, which is
+// compared with the key k of every token; the better the two match, the more of that token's value
+// v the result contains:
 //
 //     Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V
 //
-// That is one line, and one call at the end. The steps before it take the formula apart, with
+// That is one line, and one call at the end. The steps before it compute the formula in parts, with
 // numbers small enough to follow in your head.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.2.1, 3.4 and 3.5.
@@ -28,8 +28,8 @@ namespace {
 
 constexpr index_t kWidth = 512;  // d_model of the paper
 
-/// The classic slip: a loop over the even columns i that still writes 2i, where the paper's i
-/// counts pairs. Its clocks slow down twice as fast, so half of the columns hardly move.
+/// A common mistake: a loop over the even columns i that still writes 2i, where the paper's i
+/// counts pairs. The frequencies fall twice as fast, so half of the columns hardly change.
 Tensor slipped_positions(index_t positions) {
   std::vector<double> table;
   for (index_t pos = 0; pos < positions; ++pos) {
@@ -42,17 +42,17 @@ Tensor slipped_positions(index_t positions) {
   return from_vector(table, {positions, kWidth});
 }
 
-/// Attention alone does not see the order of its tokens, so each position adds a pattern of its
-/// own. Every pair of columns is the hand of a clock, sin and cos of pos / 10000^e, and each clock
-/// is slower than the one before it.
+/// Attention does not depend on the order of its tokens, so each position adds its own pattern.
+/// Every pair of columns is the hand of a clock, sin and cos of pos / 10000^e, and each clock is
+/// slower than the previous one.
 void add_positions() {
   std::cout << "Positional encoding: 11 positions, d_model=512\n";
   const Tensor positions = slipped_positions(11);
   std::cout << to_string(positions, {.suppress = true}) << "\n\n";
 
-  // The input embeddings carry meaning, these carry place; both are compared by the cosine of the
-  // angle between vectors. Neighbours look alike, and less so the further apart, more clearly with
-  // the paper's own exponent, whose clocks all move.
+  // The input embeddings carry meaning, the positions carry place; here positions are compared by
+  // the cosine of the angle between their vectors. Neighbours are similar, and less so with
+  // distance. This is clearer with the paper's exponent, for which all clocks move.
   const Tensor paper = sinusoidal_positions(11, kWidth, kFloat64);
   std::cout << "Cosine similarity of position 2 to each of the 11\n"
             << cosine_similarity(positions.slice(0, 2, 3), positions) << '\n'
@@ -63,7 +63,7 @@ void add_positions() {
   const Tensor y = uniform({3, kWidth}, -0.05, 0.05, kFloat64);
   std::cout << "Three embeddings, random here, learned in a model\n" << y << "\n\n";
 
-  // Learned embeddings are small; scaled by sqrt(d_model) they are not drowned by the positions.
+  // Learned embeddings are small; multiplied by sqrt(d_model) they are not hidden by the positions.
   const Tensor sum = y * std::sqrt(512.0) + positions.slice(0, 0, 3);
   std::cout << "Scaled by sqrt(d_model), plus positions 0, 1 and 2\n" << sum << "\n\n";
 
@@ -100,8 +100,8 @@ void attend() {
   const Tensor scores = matmul(q, k.t()) / k_d;
   std::cout << scores << "\n\n";
 
-  // Row i says how input i divides its attention among the three, and adds up to 1. (The notebook
-  // prints row 0 three times by mistake; these are rows 0, 1 and 2.)
+  // Row i is the attention of input i to the three inputs, and adds up to 1. (The notebook prints
+  // row 0 three times by mistake; these are rows 0, 1 and 2.)
   std::cout << "Step 5: Softmax of the scores, row by row\n";
   const Tensor weights = softmax(scores);
   for (index_t row = 0; row < 3; ++row) std::cout << weights.select(0, row) << '\n';
@@ -119,7 +119,7 @@ void attend() {
   std::cout << "Step 7: Summing the results: the output for input 1\n";
   std::cout << attention1 + attention2 + attention3 << "\n\n";
 
-  // Steps 4 to 7 for all inputs at once, fused: the matrix of scores never exists as a whole.
+  // Steps 4 to 7 for all inputs at once, fused: the complete matrix of scores is never in memory.
   std::cout << "The outputs for all three inputs by attention(q, k, v)\n";
   std::cout << attention(q, k, v, {}, {.scale = 1 / k_d}).output << "\n\n";
 

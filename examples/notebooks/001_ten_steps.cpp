@@ -1,12 +1,11 @@
 // Ten steps from three inputs to the output of eight heads.
 //
-// The walk of 000 once more, now with an eye on the shapes, a closer look at softmax, and the last
-// two steps: a layer has several heads, each with projections of its own, and lays their outputs
-// side by side:
+// The steps of 000 again, now with the shapes, a closer view of softmax, and the last two steps: a
+// layer has several heads, each with its own projections, and concatenates their outputs:
 //
 //     MultiHead(x) = concat(head_1, ..., head_8) W_O  with  head_h = Attention(Q_h, K_h, V_h)
 //
-// Eight heads of 64 dimensions give back the 512 of d_model, at the price of one head with 512.
+// Eight heads of 64 dimensions give the 512 of d_model, at the cost of one head with 512.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.2.1 and 3.2.2.
 #include <iostream>
@@ -28,8 +27,8 @@ void print_with_shape(const char* title, const Tensor& x) {
   std::cout << title << '\n' << x << '\n' << x.shape() << "\n\n";
 }
 
-/// softmax(x)_i = exp(x_i) / sum_j exp(x_j): positive numbers that add up to 1. Over which elements
-/// it adds up is a choice; attention takes the rows.
+/// softmax(x)_i = exp(x_i) / sum_j exp(x_j): positive numbers that add up to 1. The elements that
+/// add up to 1 are a choice; attention takes the rows.
 void softmax_side_note() {
   const Tensor some = tensor({{1, 0.5, 0.2, 3}, {1, -1, 7, 3}, {2, 12, 13, 3}}, kFloat64);
 
@@ -76,7 +75,8 @@ void one_head() {
   softmax_side_note();
 
   // Scores that differ by 12 become weights that differ by a factor e^12, about 160,000: in the
-  // second row softmax nearly picks a winner. The sums are 1 to the last bit or the one before it.
+  // second row softmax selects nearly one element. The sums are 1, exactly or except for the last
+  // bit.
   std::cout << "Step 5: Softmax of the scores for each vector, and the sums of the rows\n";
   const Tensor weights = softmax(scores);
   for (index_t row = 0; row < 3; ++row) std::cout << weights.select(0, row) << '\n';
@@ -98,7 +98,7 @@ void one_head() {
   std::cout << attention(q, k, v, {}, {.scale = 1 / k_d}).output << "\n\n";
 }
 
-/// In the paper's sizes. Training would shape the heads; here they are random.
+/// In the paper's sizes. Training would give the heads a meaning; here they are random.
 void eight_heads() {
   std::cout << "Step 8: The result of steps 1 to 7 for one head of 64 dimensions\n";
   manual_seed(8);
@@ -116,7 +116,7 @@ void eight_heads() {
   const Tensor output = concat(heads, 1);
   std::cout << output << '\n' << output.shape() << "\n\n";
 
-  // A model computes all heads as one tensor (batch, heads, tokens, 64) and concatenates by
+  // A model computes all heads as one tensor (batch, heads, tokens, 64) and concatenates them by
   // reordering its axes.
   std::cout << "The same by nn::merge_heads\n";
   std::cout << nn::merge_heads(stack(heads).unsqueeze(0)).squeeze(0) << '\n';

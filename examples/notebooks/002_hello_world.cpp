@@ -3,9 +3,8 @@
 //     E' = E + PE,   head_h = softmax(Q_h K_h^T / sqrt(d_k)) V_h  with  Q_h = E' W_Q_h, ...
 //
 // Two words, four dimensions, weights of zeros and ones: each number can be checked by hand. The
-// attention turns out to be all or nothing. Its scores are large and far apart, because the
-// embeddings are; dividing by sqrt(d_k) is not enough. Real models keep the numbers small with
-// layer norm.
+// attention is nearly all on one word. Its scores are large and far apart, because the embeddings
+// are; division by sqrt(d_k) is not enough. Real models keep the numbers small with layer norm.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.2.1, 3.2.2 and 3.5.
 #include <cmath>
@@ -23,13 +22,13 @@ using namespace tessera;
 
 namespace {
 
-const PrintOptions kPlain{.suppress = true};  // 0.0001 rather than 1e-04
+const PrintOptions kPlain{.suppress = true};  // 0.0001 instead of 1e-04
 
 struct Head {
   Tensor w_key, w_value, w_query;  // (4, 3): 4 dimensions in, 3 out
 };
 
-/// One head, step by step. Returns its output, a row of 3 for each word.
+/// Prints one head step by step. Returns its output, a row of 3 for each word.
 Tensor run(const char* name, const Head& head, const Tensor& e) {
   const Tensor k = matmul(e, head.w_key);
   const Tensor v = matmul(e, head.w_value);
@@ -41,7 +40,7 @@ Tensor run(const char* name, const Head& head, const Tensor& e) {
   const Tensor scores = matmul(q, k.t()) / std::sqrt(3.0);
   std::cout << "scores Q K^T / sqrt(3)\n" << to_string(scores, kPlain) << '\n';
 
-  // Without `suppress`, or the small weights would print as 0.
+  // Printed without `suppress`, which would print the small weights as 0.
   const Tensor weights = softmax(scores);
   std::cout << "attention weights\n" << weights << '\n';
 
@@ -50,8 +49,8 @@ Tensor run(const char* name, const Head& head, const Tensor& e) {
   return output;
 }
 
-/// This variant loops over all columns i and writes 2i in the exponent, so that the cosine in
-/// column 1 has a frequency of its own, 1/100; in the paper it shares that of the sine in column 0.
+/// This variant loops over all columns i and writes 2i in the exponent, so the cosine in column 1
+/// has its own frequency, 1/100; in the paper it has the frequency of the sine in column 0.
 Tensor column_positions(index_t positions, index_t width) {
   std::vector<double> table;
   for (index_t pos = 0; pos < positions; ++pos) {
@@ -64,10 +63,9 @@ Tensor column_positions(index_t positions, index_t width) {
   return from_vector(table, {positions, width});
 }
 
-/// Both heads, then the same by the library's own modules.
+/// Both heads, then the same by the library's modules.
 void attend() {
-  // The paper's vectors have 512 dimensions, these have 4, and are written down rather than
-  // learned.
+  // The paper's vectors have 512 dimensions; these have 4, and are chosen instead of learned.
   const Tensor words = tensor({{1, 2, 3, 4},   // Hello
                                {2, 3, 4, 5}},  // World
                               kFloat64);
@@ -92,7 +90,7 @@ void attend() {
                    .w_value = tensor({{1, 0, 0}, {0, 1, 1}, {0, 0, 1}, {1, 0, 0}}),
                    .w_query = tensor({{1, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 1}})};
 
-  // The notebook stops at keys, values and queries; the rest of the formula follows here.
+  // The notebook ends with keys, values and queries; the rest of the formula follows here.
   const Tensor output1 = run("Head 1", head1, e);
   const Tensor output2 = run("Head 2", head2, e);
   const Tensor output = concat({output1, output2}, 1);
@@ -100,7 +98,7 @@ void attend() {
             << to_string(output, kPlain) << '\n'
             << output.shape() << "\n\n";
 
-  // Both heads at once: they stand along a leading axis, over which matmul and attention broadcast.
+  // Both heads at once: they are a leading axis, over which matmul and attention broadcast.
   const Tensor q = matmul(e, stack({head1.w_query, head2.w_query}));  // (2 heads, 2 words, 3)
   const Tensor k = matmul(e, stack({head1.w_key, head2.w_key}));
   const Tensor v = matmul(e, stack({head1.w_value, head2.w_value}));

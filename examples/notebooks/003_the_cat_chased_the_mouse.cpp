@@ -2,9 +2,10 @@
 //
 //     Q = x W_Q,  K = x W_K,  V = x W_V,   output = softmax(Q K^T / sqrt(d_k)) V
 //
-// First only the shapes, in a size that models use: follow which axis meets which. Then five words
-// with four dimensions each, where every word ends as a mixture of all five. With random weights
-// the mixture is nearly even; training is what makes "chased" look for who chases whom.
+// First only the shapes, in a size that models use: see which axis is multiplied by which. Then
+// five words with four dimensions each; the result of every word is a mixture of all five. With
+// random weights the mixture is nearly even; training gives "chased" large weights for the two
+// animals.
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1.
 #include <cmath>
@@ -64,8 +65,8 @@ void attend_to_a_sentence() {
   std::cout << "Word Embeddings:\n";
   for (index_t i = 0; i < count; ++i) std::cout << word(i) << ": " << row(x, i) << '\n';
 
-  // The notebook draws its weights without a seed and does not show them. These were solved for:
-  // they give every query, key and value that it prints.
+  // The notebook draws its weights without a seed and does not print them. These were computed to
+  // give every query, key and value that it prints.
   const Tensor w_query = tensor({{0.48072, 0.75783, 0.09787, 0.32788},
                                  {0.34346, 0.77424, 0.23813, 0.94661},
                                  {0.97482, 0.12633, 0.52015, 0.02059},
@@ -90,7 +91,7 @@ void attend_to_a_sentence() {
               << ", Value: " << row(values, i) << '\n';
   }
 
-  const Tensor scores = matmul(queries, keys.t());  // (5, 5): each query against each key
+  const Tensor scores = matmul(queries, keys.t());  // (5, 5): each query with each key
   const Tensor weights = softmax(scores / std::sqrt(4.0));
   std::cout << "\nAttention Weights (focus on each word):\n";
   for (index_t i = 0; i < count; ++i) std::cout << word(i) << ": " << row(weights, i) << '\n';
@@ -99,7 +100,7 @@ void attend_to_a_sentence() {
   std::cout << "\nOutput Embeddings (contextualized representation of each word):\n";
   for (index_t i = 0; i < count; ++i) std::cout << word(i) << ": " << row(output, i) << '\n';
 
-  // Scores, scale, softmax and mixture in one call, which is also the fast way.
+  // Scores, scale, softmax and mixture in one call, which is also fast.
   const Tensor fused = attention(queries, keys, values).output;
   std::cout << "\nThe same by attention(queries, keys, values):\n";
   for (index_t i = 0; i < count; ++i) std::cout << word(i) << ": " << row(fused, i) << '\n';

@@ -1,7 +1,7 @@
 // Attention from a decoder to an encoder, then one token's self-attention, then the heads.
 //
-// In translation the decoder, about to write word i, asks the encoder's states h^e_j which of them
-// matter now. Its own last state h^d asks; the states are keys and values at once:
+// In translation, before the decoder writes word i, it compares its own last state h^d with the
+// encoder's states h^e_j. h^d is the query; the states are both keys and values:
 //
 //     alpha_ij = softmax_j(h^d_{i-1} . h^e_j / sqrt(n)),     c_i = sum_j alpha_ij h^e_j
 //
@@ -25,7 +25,7 @@ using namespace tessera;
 
 namespace {
 
-/// n, the width that encoder and decoder states share.
+/// n, the width of encoder and decoder states.
 index_t hidden_state_dimension(const Tensor& h_e, const Tensor& h_d) {
   const index_t encoder = h_e.size(-1);
   const index_t decoder = h_d.size(-1);
@@ -54,11 +54,10 @@ void context_vector() {
   const Tensor weights = softmax(scaled);
   std::cout << "Attention weights\n" << repr(weights) << '\n';
 
-  // Weight j belongs to row j, so the weights have to stand as a column, (4, 1), before they meet
-  // the states. The notebook multiplies them as they are, shape (4,), and broadcasting lays them
-  // along the rows: weight j scales feature j of every state, and no error tells. (Its function
-  // also sums a global, h_i_e, instead of its argument; it was given the same, so that did not
-  // show.)
+  // Weight j belongs to row j, so the weights must be a column, (4, 1), to multiply the states. The
+  // notebook multiplies them with shape (4,), and broadcasting places them along the rows: weight j
+  // scales feature j of every state, without an error. (Its function also sums a global, h_i_e,
+  // instead of its argument; both were the same, so the result did not show this mistake.)
   std::cout << "The notebook's context vector: weights along the wrong axis\n"
             << repr(sum(weights * h_e, {0})) << '\n';
   std::cout << "Context vector: sum over j of weight j times state j\n"
@@ -119,8 +118,8 @@ void two_heads(const Tensor& x, const Weights& w) {
   print_split("W_V", w.v);
   std::cout << "Concat(W_V_1, W_V_2)\n" << concat(w.v.chunk(2, 1), 1).shape() << '\n';
 
-  // Multiplying by half of the columns gives half of the product: instead of the weights, one can
-  // cut the projections, which makes it one product for all heads. split_heads wants a batch axis.
+  // Multiplying by half of the columns gives half of the product: the projections can be divided
+  // instead of the weights, which gives one product for all heads. split_heads needs a batch axis.
   const Tensor q = nn::split_heads(matmul(x, w.q).unsqueeze(0), 2);  // (1, 2 heads, 3 tokens, 2)
   const Tensor k = nn::split_heads(matmul(x, w.k).unsqueeze(0), 2);
   const Tensor v = nn::split_heads(matmul(x, w.v).unsqueeze(0), 2);
@@ -130,15 +129,15 @@ void two_heads(const Tensor& x, const Weights& w) {
   const Tensor side_by_side = nn::merge_heads(heads.unsqueeze(0)).squeeze(0);
   std::cout << "Concat(head 1, head 2)\n" << repr(side_by_side) << '\n';
 
-  // W^O lets the heads talk to each other and keeps (tokens, d_model) what it was. This one gives
-  // their sum and their difference.
+  // W^O combines the heads and keeps the shape (tokens, d_model). This one gives their sum and
+  // their difference.
   const Tensor w_o = tensor({{1, 0, 1, 0}, {0, 1, 0, 1}, {1, 0, -1, 0}, {0, 1, 0, -1}}, kFloat64);
   std::cout << "W^O\n" << w_o.shape() << '\n';
   std::cout << "MultiHead(x) = Concat(head 1, head 2) W^O\n"
             << repr(matmul(side_by_side, w_o)) << '\n';
 
-  // The module keeps its weights as PyTorch does: one matrix for all three projections, and
-  // transposed, because a linear layer computes x W^T.
+  // The module has PyTorch's form of weights: one matrix for all three projections, transposed,
+  // because a linear layer computes x W^T.
   nn::MultiHeadAttention module({.embed_dim = 4, .num_heads = 2, .bias = false});
   module.in_proj_weight = concat({w.q.t(), w.k.t(), w.v.t()});
   module.out_proj.weight = w_o.t();
@@ -155,7 +154,7 @@ void mismatch() {
   } catch (const std::invalid_argument& error) {
     std::cout << error.what() << '\n';
   }
-  // The check is a courtesy: every op does its own, and names itself and the shapes.
+  // This check is optional: every op checks its inputs, and the error names the op and the shapes.
   try {
     matmul(h_e, h_d);
   } catch (const std::invalid_argument& error) {

@@ -70,7 +70,7 @@ void print(std::ostream& out, const std::vector<models::Answer>& answers, const 
   if (o.pair) out << '\n';
 }
 
-/// The windows in which the questions' texts were read.
+/// The windows in which the questions' contexts were read.
 void write_attention(const examples::AttentionFile& file, const models::QuestionAnswerer& model,
                      const std::vector<models::Question>& questions,
                      const models::AnsweringOptions& options) {

@@ -23,9 +23,9 @@ namespace tessera::examples {
 namespace {
 
 constexpr const char* kFlag = "--attention";
-constexpr index_t kMostBytes = 48'000'000;  // of the only text on a page
+constexpr index_t kMostBytes = 48'000'000;  // of a page with one text
 
-/// "3" or "2-5", or nothing that is a number.
+/// The range in "3" or "2-5"; an invalid one for any other text.
 std::pair<index_t, index_t> range_of(std::string_view text) {
   constexpr std::pair<index_t, index_t> kNone = {0, -1};
   const auto number = [](std::string_view digits, index_t& value) {
@@ -39,7 +39,7 @@ std::pair<index_t, index_t> range_of(std::string_view text) {
   return number(text.substr(dash + 1), range.second) ? range : kNone;
 }
 
-/// The fewest heads of a layer: those that each layer has.
+/// The smallest number of heads of a layer: every layer has these.
 index_t common_heads(const models::Encoder& encoder) {
   index_t heads = encoder.layers.front().self_attn.num_heads;
   for (const models::EncoderLayer& layer : encoder.layers) {

@@ -1,5 +1,5 @@
-// --attention FILE of every program that runs an encoder: its attention weights, as a page (.html) or as
-// a picture (.svg).
+// --attention FILE of every program that runs an encoder: its attention weights, as a page (.html)
+// or as a picture (.svg).
 //
 //   examples::AttentionOptions attention;
 //   examples::add_attention_options(command, attention);
@@ -43,8 +43,8 @@ inline void add_attention_options(Command& command, AttentionOptions& options) {
               "pass per chosen head and text");
 }
 
-/// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument in the name
-/// of `flag`: an invalid text; a number that is not below `count`.
+/// The numbers in "0,2-5", each once, in their order. **Errors**: std::invalid_argument that begins
+/// with `flag`: an invalid text; a number that is not below `count`.
 std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count);
 
 /// The attention of one text, of each layer that is requested.
@@ -53,15 +53,16 @@ struct LayerAttention {
   std::vector<Tensor> lengths;  // (1, H, T): inspect::value_lengths
 };
 
-/// A model's result for text i, and the result's name on the page. --attention-ablation computes 1 - the
-/// cosine of this tensor with and without a head, or, if it holds logits, the fall of the largest.
+/// A model's result for text i, and the name of the result on the page. --attention-ablation
+/// computes 1 - the cosine of this tensor with and without a head or, for logits, the decrease of
+/// the largest one.
 struct AblatedResult {
   std::function<Tensor(index_t text)> of;
   std::string name = "the output vectors";
   bool is_logits = false;
 };
 
-/// The texts of a file, by their numbers.
+/// The texts of a file, by number.
 struct AttentionTexts {
   index_t count;
   std::function<std::vector<std::string>(index_t text)> tokens;
@@ -69,31 +70,31 @@ struct AttentionTexts {
   AblatedResult result;
 };
 
-/// Texts that `encoder` reads; `read` makes a batch of one text, (1, T), and is called only for texts that
-/// are shown. Weights have the bits of those with which the encoder computes. The result is the encoder's
-/// output.
+/// Texts that `encoder` reads; `read` makes a batch of one text, (1, T), and is called only for
+/// texts that are shown. Weights have the same bits as those that the encoder computes with. The
+/// result is the encoder's output.
 AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
                                const models::TokenEncoder& encoder,
                                std::function<models::Tokens(index_t text)> read);
 
-/// The file that --attention names, of one encoder. A page has the first texts, at most kMostTexts
-/// and as many as fit; a picture has the first text, the last of the layers and the mean of the heads.
+/// The file of --attention, for one encoder. A page has the first texts, at most kMostTexts and
+/// those that fit; a picture has the first text, the last of the layers and the mean of the heads.
 class AttentionFile {
  public:
   static constexpr index_t kMostTexts = 8;
 
   /// No file.
   AttentionFile() = default;
-  /// `about` is a line on the page: which model this is.
-  /// **Errors**: std::invalid_argument: a name that ends otherwise than in .html or .svg; layers or
-  /// heads that `encoder` does not have; options without a file; ablation without a page.
+  /// `about` is a line on the page about the model. **Errors**: std::invalid_argument: a name that
+  /// does not end in .html or .svg; layers or heads that `encoder` does not have; options without a
+  /// file; ablation without a page.
   AttentionFile(const AttentionOptions& options, const models::Encoder& encoder, std::string about);
 
   explicit operator bool() const { return !file_.empty(); }
   const std::string& name() const { return file_; }
 
-  /// Writes the file, whole or not at all. **Errors**: no text; one that is too long for a page;
-  /// as write_file().
+  /// Writes the file, completely or not at all. **Errors**: no text; one that is too long for a
+  /// page; as write_file().
   void write(const AttentionTexts& texts) const;
 
  private:
@@ -104,11 +105,11 @@ class AttentionFile {
   std::string file_;
   std::string about_;
   AttentionRequest request_;
-  index_t maps_ = 0;  // of a text
+  index_t maps_ = 0;  // per text
   bool ablation_ = false;
 };
 
-/// The attention of one text, for which `run` calls the encoder.
+/// The attention of one text; `run` calls the encoder.
 LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
                             const std::function<models::EncoderTrace()>& run);
 LayerAttention attention_of(const models::TokenEncoder& encoder, const models::Tokens& text,

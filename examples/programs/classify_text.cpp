@@ -1,4 +1,4 @@
-// Finds the class of each line, with a pretrained sequence classifier.
+// Classifies each line, with a pretrained sequence classifier.
 //
 //   classify_text --model distilbert-base-uncased-finetuned-sst-2-english reviews.txt
 //

@@ -33,8 +33,8 @@ namespace {
 
 constexpr const char* kSettingPrefix = "option.";
 
-/// `text` as one number in plain decimal within the range. Versions of CLI11 also take an empty text
-/// for 0, a leading 0 for base 8, and clamp numbers that are too large.
+/// `text` as one number in plain decimal within the range. Versions of CLI11 also take an empty
+/// text for 0, a leading 0 for base 8, and clamp numbers that are too large.
 template <class T>
 T number_in(const std::string& text, Range<T> range, const char* flag) {
   T value{};
@@ -55,7 +55,7 @@ CLI::Validator not_empty() {
   return CLI::Validator(check, "");
 }
 
-/// The check of options that are one of several texts, which the help lists.
+/// The check of options with several possible texts, which the help lists.
 CLI::Validator one_of(const std::vector<std::string>& choices) {
   std::string list;
   for (const std::string& choice : choices) list += (list.empty() ? "" : ",") + choice;
@@ -66,7 +66,7 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
   return CLI::Validator(check, "{" + list + "}");
 }
 
-/// The option's value as a text, its default if it is absent.
+/// The option's value as a text; its default if it is absent.
 std::string text_of(const CLI::Option& option) {
   std::string text;
   for (const std::string& result : option.reduced_results())
@@ -76,7 +76,7 @@ std::string text_of(const CLI::Option& option) {
   return text;
 }
 
-/// Reads the option from `text`, as if that stood on the command line, and checks it.
+/// Reads the option from `text`, as from the command line, and checks it.
 void parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
   option->clear();
   option->add_result(text);
@@ -87,8 +87,8 @@ void parse_again(CLI::Option* option, const std::string& text, const std::string
   }
 }
 
-/// Parses the command line; false if it asked for --help, which is printed. **Errors**: as
-/// CLI::App::parse and flush_output.
+/// Parses the command line; returns false after it has printed --help.
+/// **Errors**: as CLI::App::parse and flush_output.
 bool parse(CLI::App& app, int argc, char** argv) {
   try {
     app.get_help_ptr()->description("this help");
@@ -128,7 +128,7 @@ std::string read_standard_input() {
 
 struct Command::Entry {
   CLI::Option* option;
-  std::function<std::string()> value = {};  // as checkpoints have it
+  std::function<std::string()> value = {};  // in the format of checkpoints
   bool is_kept = false;
 
   std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
@@ -136,7 +136,7 @@ struct Command::Entry {
 
 struct Command::Line {
   CLI::App app;
-  std::deque<Entry> entries = {};  // whose addresses stay
+  std::deque<Entry> entries = {};  // a deque, because addresses must not change
 
   template <class T>
   Option add(CLI::Option* option, const T& value) {
@@ -174,7 +174,7 @@ Command::Command(std::string name, const std::string& description)
 
 Command::~Command() = default;
 
-/// A default out of range means an absent option; its help text describes the default.
+/// A default out of range means that the option is absent; its help text describes the default.
 template <class T>
 Command::Option Command::add_number(const char* flag, T& value, const char* what, Range<T> range) {
   const auto set = [&value, flag, range](const CLI::results_t& words) {

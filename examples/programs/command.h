@@ -1,4 +1,4 @@
-// The command line of a program: its options, the processes it runs on, and what becomes of errors.
+// The command line of a program: its options, its processes, and its errors.
 //
 //   int main(int argc, char** argv) {
 //     examples::Command command("count_words", "Counts the words of each line.");
@@ -25,36 +25,36 @@
 
 namespace tessera::examples {
 
-/// The numbers that an option may be, written in plain decimal. NaN is in no range.
+/// The permitted numbers of an option, written in plain decimal. NaN is in no range.
 template <class T>
 struct Range {
   T low, high;
 };
 
-/// The largest count that an option takes.
+/// The largest count of an option.
 inline constexpr index_t kMany = 1'000'000'000;
 
-/// Thrown when a signal has stopped a run, which is saved: Program::run then returns 128 + signal, as a
-/// shell reports a process that the signal has ended.
+/// Thrown when a signal has stopped a run, which has been saved: Program::run then returns 128 +
+/// signal, as a shell does for a process ended by a signal.
 struct StoppedBySignal {
   int signal;
 };
 
-/// Options, --help, --threads and --profile among them, and the call of what the program does.
+/// Options, including --help, --threads and --profile, and the call of the program's body.
 class Command {
-  struct Entry;  // an option, by the library that parses it, which takes long to compile
-  struct Line;   // all of them
+  struct Entry;  // an option of the parsing library, which takes long to compile
+  struct Line;   // all options
 
  public:
   Command(std::string name, const std::string& description);
   ~Command();
 
-  /// An option that was added.
+  /// An option of the command line.
   class Option {
    public:
-    /// Refuses a command line without it.
+    /// Makes the option required.
     const Option& required() const;
-    /// Makes it part of a run: kept_values() has it, and restore() takes it from there.
+    /// Makes the option part of a run: kept_values() returns it, and restore() sets it.
     const Option& kept() const;
 
    private:
@@ -63,8 +63,8 @@ class Command {
     Entry* entry_;
   };
 
-  /// Options that keep the value's default where they are absent. A text must not be empty: a
-  /// script's unset variable gives such a one.
+  /// Options whose default is the value of the variable. A text must not be empty, because this is
+  /// usually an unset variable of a script.
   Option add(const char* flag, std::string& value, const char* what);
   Option add(const char* flag, std::string& value, const char* what,
              const std::vector<std::string>& choices);
@@ -72,62 +72,64 @@ class Command {
   Option add(const char* flag, double& value, const char* what, Range<double> range);
   Option add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, bool& value, const char* what);
-  /// An option with one value or more.
+  /// An option with one or more values.
   void add(const char* flag, std::vector<std::string>& values, const char* what);
 
-  /// Options that name a file or folder that is read, and what is written. An output that is an input
-  /// or another output, or cannot be written, is refused before the work begins.
+  /// Options that name a file or folder that is read or written. An output that is an input or
+  /// another output, or cannot be written, is an error before the work begins.
   Option add_input(const char* flag, std::string& value, const char* what);
   Option add_output(const char* flag, std::string& value, const char* what,
                     FileUse how = FileUse::kReplaced);
 
-  /// Inputs without a flag.
+  /// Input files without a flag.
   void add_argument(const char* name, std::string& value, const char* what);
   Option add_arguments(const char* name, std::vector<std::string>& values, const char* what);
 
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
 
-  /// Says that the program shares its work among processes() where mpirun starts several; without it
-  /// they are refused, because each would do the same.
+  /// Declares that the program shares its work among processes(). Without this call, several
+  /// processes are an error, because each would do the same.
   void splits_work() { splits_work_ = true; }
 
-  /// Joins the processes that were started with this one, parses the command line, sets the threads,
-  /// calls `body` and writes what it has printed. Returns what main() returns: 0; 2 after one line on
-  /// standard error; 128 + the signal after StoppedBySignal.
+  /// Joins the processes that were started with this one, parses the command line, sets the
+  /// threads, calls `body` and flushes its output. Returns the exit code for main(): 0; 2 after one
+  /// line on standard error; 128 + the signal after StoppedBySignal.
   int run(int argc, char** argv, const std::function<void()>& body);
 
   const std::string& name() const { return name_; }
   /// The value of --threads; 0 if it was absent.
   index_t threads() const { return threads_; }
-  /// The file that this call names by `flag`; empty if it names none.
+  /// The file given by `flag`; empty if there is none.
   std::string file(const std::string& flag) const { return files_.named(flag); }
-  /// All options of this call by their flags, defaults too.
+  /// All options by their flags, including defaults.
   nn::NamedTexts values() const;
 
  protected:
-  /// run() that also calls `prepare`, after it parses the command line and before it checks files.
+  /// run() that also calls `prepare`, after the command line was parsed and before files are
+  /// checked.
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
 
-  /// Whether this call gives the option; false if the program does not have the option.
+  /// Whether the option is given; false if the program does not have it.
   bool is_given(const std::string& flag) const;
-  /// The options that this call gives, except some, as a command line has them.
+  /// The given options, except some, in the form of a command line.
   std::vector<std::string> given(const std::vector<std::string>& except) const;
-  /// Throws unless this is a kept option that may have the value.
+  /// Throws if this is not a kept option that may have the value.
   void check_kept(const std::string& flag, const std::string& value);
 
-  /// The kept options as a checkpoint has them.
+  /// The kept options in the format of a checkpoint.
   nn::Checkpoint kept_values() const;
-  /// Gives the kept options the values in a checkpoint, with the checks of a command line.
-  /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or another
-  /// one than this call gives.
+  /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
+  /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or one
+  /// different from that on the command line.
   void restore(const nn::Checkpoint& checkpoint);
-  /// Gives one option the value `text`, with the same checks, unless this call gives it.
+  /// Sets one option to the value `text`, with the same checks, if it is not given on the command
+  /// line.
   void restore(const char* flag, const std::string& text, const std::string& file);
 
   NamedFiles files_;
-  std::string advice_;  // appended to errors of memory
+  std::string advice_;  // appended to errors about memory
 
  private:
   template <class T>
@@ -140,16 +142,16 @@ class Command {
   std::unique_ptr<Line> line_;
 };
 
-/// All bytes of standard input. Of several processes rank 0 reads them, and all call this and have
-/// them. **Errors**: std::runtime_error: it cannot be read.
+/// All bytes of standard input. Rank 0 reads them for all processes; all must call it.
+/// **Errors**: std::runtime_error: it cannot be read.
 std::string standard_input();
-/// The whole text of a file, or of standard input where the name is empty or "-", as
-/// text::read_text gives it. Each of several processes reads the file. **Errors**: as there; a
-/// file that is not the same to all processes.
+/// The whole text of a file, or of standard input if the name is empty or "-", as from
+/// text::read_text. Each process reads the file. **Errors**: as there; a file that differs between
+/// processes.
 std::string input_text(const std::string& file);
-/// Its lines. **Errors**: as input_text.
+/// The lines of such an input. **Errors**: as input_text.
 std::vector<std::string> input_lines(const std::string& file);
-/// The name of that input in errors.
+/// The name of such an input in errors.
 std::string input_name(const std::string& file);
 
 }  // namespace tessera::examples

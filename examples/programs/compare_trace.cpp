@@ -1,11 +1,11 @@
-// Finds the first step at which two traces differ, and by how much.
+// Finds the first step in which two traces differ, and the difference.
 //
 //   run_encoder --weights encoder.safetensors ... --trace ours.txt
 //   trace_encoder.py --weights encoder.safetensors ... --trace theirs.txt
 //   compare_trace ours.txt theirs.txt
 //
-// Exit code 0: all numbers of all steps are within the tolerance, |a - b| <= atol + rtol |b|. 1: the
-// traces differ. 2: they cannot be compared, because steps have different names or shapes.
+// Exit code 0: all numbers of all steps are within the tolerance, |a - b| <= atol + rtol |b|. 1:
+// the traces differ. 2: they cannot be compared, because steps have different names or shapes.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -20,7 +20,7 @@ namespace {
 
 using namespace tessera;
 
-/// One number of two traces: |a - b| <= atol + rtol |b| is allowed.
+/// A number in two traces: |a - b| <= atol + rtol |b| is allowed.
 struct Difference {
   std::size_t step = 0;
   std::string what;  // "mean", "first value 3"
@@ -30,7 +30,7 @@ struct Difference {
   double allowed = 0;
 
   bool parts() const { return by != 0 && !(by <= allowed); }
-  /// Whether it is closer to the tolerance than `other`, or further beyond it.
+  /// Whether it is closer to the tolerance, or exceeds it more, than `other`.
   bool is_further_than(const Difference& other) const {
     if (parts() != other.parts()) return parts();
     return by * other.allowed > other.by * allowed || (by > other.by && allowed == other.allowed);
@@ -52,7 +52,7 @@ Difference difference(std::size_t step, std::string what, double a, double b, co
           .allowed = o.atol + (std::isfinite(b) ? o.rtol * std::abs(b) : 0)};
 }
 
-/// The number of a step that differs most.
+/// The number of a step with the largest difference.
 Difference furthest(std::size_t i, const examples::TraceStep& a, const examples::TraceStep& b,
                     const Options& o) {
   Difference most = difference(i, "mean", a.mean, b.mean, o);
@@ -66,8 +66,8 @@ Difference furthest(std::size_t i, const examples::TraceStep& a, const examples:
   return most;
 }
 
-/// The first step in which a number exceeds the tolerance, with the number that exceeds it most;
-/// if there is none, the number of all steps that is nearest to the tolerance.
+/// The first step in which a number exceeds the tolerance, with the number that exceeds it most; if
+/// there is none, the number of all steps that is closest to the tolerance.
 /// **Errors**: steps of different names or shapes, before any that differs.
 Difference compare(const examples::Trace& a, const examples::Trace& b, const Options& o) {
   Difference most = difference(0, "mean", a[0].mean, a[0].mean, o);
@@ -94,7 +94,7 @@ Difference compare(const examples::Trace& a, const examples::Trace& b, const Opt
   return most;
 }
 
-/// Whether the traces differ; prints where.
+/// Whether the traces differ; prints the place.
 bool compare_traces(const Options& o) {
   const examples::Trace a = examples::read_trace(o.a);
   const examples::Trace b = examples::read_trace(o.b);

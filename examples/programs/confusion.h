@@ -13,25 +13,25 @@
 
 namespace tessera::examples {
 
-/// Counts of pairs (label, answer), and what follows from them.
+/// Counts of pairs (label, answer), and figures computed from them.
 class Confusion {
  public:
-  /// None yet.
+  /// No counts yet.
   explicit Confusion(index_t classes);
-  /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of the
-  /// labels (...) but those below 0, which no class has. **Errors**: a number of answers other than
-  /// that of labels; a label or an answer outside [0, classes).
+  /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of
+  /// the labels (...), except negative labels. **Errors**: different numbers of answers and labels;
+  /// a label or an answer outside [0, classes).
   void add(const Tensor& labels, const Tensor& scores);
 
-  /// Adds what the other processes have counted. All call it.
+  /// Adds the counts of the other processes. All must call it.
   void add_others();
 
-  /// The share of answers that are right.
+  /// The fraction of correct answers.
   double accuracy() const;
 
-  /// The mean over classes of 2 t / (2 t + f), where t answers are right and f are wrong, because
-  /// they name the class or because they miss it. Classes that are neither label nor answer do not
-  /// count. **Source**: sklearn.metrics.f1_score, average "macro".
+  /// The mean over classes of 2 t / (2 t + f), where t answers are correct and f are wrong: they
+  /// name this class for another, or another for this class. Classes that are neither label nor
+  /// answer are ignored. **Source**: sklearn.metrics.f1_score, average "macro".
   double macro_f1() const;
 
   /// The counts for a page.
@@ -40,7 +40,8 @@ class Confusion {
     return {title, names, counts_};
   }
 
-  /// The counts with the names of the classes, a label a row, unless that is too wide to be read.
+  /// Prints the counts with the names of the classes, one label per row, unless the table is too
+  /// wide.
   void print(std::ostream& out, const std::vector<std::string>& names) const;
 
  private:
@@ -49,8 +50,8 @@ class Confusion {
   std::vector<std::vector<index_t>> counts_;  // [label][answer]
 };
 
-/// Counts what the scores (..., C) of batches say of all examples, which the processes share out;
-/// each has the counts of all. All call it. **Errors**: as Confusion::add.
+/// The confusion matrix of all examples, from the scores (..., C) of batches. Processes share the
+/// batches, and each gets all counts; all must call it. **Errors**: as Confusion::add.
 Confusion confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
                        const std::function<Tensor(const text::Batch& batch)>& scores_of);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestError = 400;
 
-/// The text on one line, and not too long.
+/// The text on one line, shortened if it is long.
 std::string one_line(const std::string& text) {
   std::string line;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -31,7 +31,7 @@ std::string one_line(const std::string& text) {
   }
   if (line.size() <= kLongestError) return line;
   std::size_t end = kLongestError;
-  while (end > 0 && text::continues_code_point(line[end])) --end;  // whole letters
+  while (end > 0 && text::continues_code_point(line[end])) --end;  // only complete characters
   return line.substr(0, end) + " ...";
 }
 
@@ -72,9 +72,9 @@ std::string error_text(const std::string& advice) {
 
 int report_error(const std::string& name, std::string error) {
   std::cout.flush();
-  // An error of the program itself begins with its name already.
+  // Errors of the program itself already begin with its name.
   if (!error.starts_with(str_cat(name, ": "))) error = str_cat(name, ": ", error);
-  std::cerr << one_line(error) + '\n' << std::flush;  // one write: other processes write too
+  std::cerr << one_line(error) + '\n' << std::flush;  // one write: others write too
   return 2;
 }
 

@@ -1,8 +1,8 @@
 // Encodes lines as vectors, with a pretrained sentence encoder.
 //
-//   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt    # (lines, 384) float32
-//   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt  # the lines most like it
-//   embed --model all-MiniLM-L6-v2 few.txt                              # the similarity of each pair
+//   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt   # (lines, 384) float32
+//   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt # the most similar lines
+//   embed --model all-MiniLM-L6-v2 few.txt                             # similarity of each pair
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -77,13 +77,13 @@ models::SentenceEncoder load(const Options& options) {
   return examples::loaded(from, options.model.model, options.model.weights);
 }
 
-/// How the lines are encoded: with a query they are the documents to search.
+/// The options to encode the lines: with a query they are the documents to search.
 models::SentenceOptions line_options(const models::SentenceEncoder& model, const Options& options) {
   const models::SentenceOptions how = sentence_options(options);
   return options.query.empty() ? how : model.for_documents(how);
 }
 
-/// The vectors of all lines at rank 0; other processes encode their share and have none.
+/// The vectors of all lines at rank 0; other processes encode their share and get none.
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
   const auto own = examples::own_share(lines);
@@ -120,7 +120,7 @@ void write_attention(const examples::AttentionFile& file, const models::Sentence
   file.write(texts);
 }
 
-/// The lines most like the query, the best first: score, number, line.
+/// Prints the lines most similar to the query, the best first: score, number, line.
 void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
             const Tensor& vectors, const Options& options) {
   models::SentenceOptions how = sentence_options(options);

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
         print_rows(out, blanks);
       }
     });
-    run.task.special_in_text = true;  // a blank is one
+    run.task.special_in_text = true;  // a blank is such a token
     run.write_attention();
   });
 }

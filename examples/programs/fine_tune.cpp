@@ -1,9 +1,9 @@
-// A pretrained model learns a task of yours, and becomes a folder that other programs open.
+// Trains a pretrained model for a new task, and saves it as a folder for other programs.
 //
 //   fine_tune --model all-MiniLM-L6-v2 --train train.tsv --valid-share 0.1 --save questions
 //   classify_text --model questions lines.txt
 //
-// What a line of a file is depends on the task: fine_tuning_data.h. Options: --help.
+// The form of a line depends on the task: fine_tuning_data.h. Options: --help.
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -61,13 +61,13 @@ struct Files {
   TextData train, valid, test;
 };
 
-/// A task, as the trainer uses it.
+/// A task for the trainer.
 struct Task {
   std::string name;
   const text::Tokenizer& tokenizer;
   std::function<nn::LossSum(const TextData& data, Chosen chosen)> loss;
-  bool has_accuracy = true;  // an answer is right or wrong
-  // Of a task that chooses among classes, for --report:
+  bool has_accuracy = true;  // predictions are right or wrong
+  // For tasks that choose among classes, for --report:
   std::vector<std::string> labels = {};
   std::function<Tensor(const text::Batch& batch)> scores = {};
 
@@ -89,7 +89,7 @@ models::Tokens tokens_of(const text::Batch& batch) {
   return {.ids = batch.ids, .lengths = batch.lengths, .types = batch.types};
 }
 
-/// Keeps other runs from training a model for the same folder. **Errors**: as RunLock.
+/// Prevents other runs from training a model for the same folder. **Errors**: as RunLock.
 std::unique_ptr<runs::RunLock> lock_of_target(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path place = fs::weakly_canonical(fs::absolute(folder));
@@ -103,9 +103,9 @@ struct Call {
   const Program& program;
   const Options& o;
 
-  /// The files that the options name, each as `read` makes examples of it.
+  /// The files named by the options, converted to examples by `read`.
   Files files(const std::function<TextData(const std::string& file)>& read) const;
-  /// All of a run: `learner` is a model with its tokenizer, of which `model` is what learns.
+  /// The whole run: `learner` is a model with its tokenizer; `model` is its part that learns.
   template <class Learner, class Model>
   void run(const Task& task, const Learner& learner, Model& model, models::TokenEncoder& encoder,
            const Files& files) const;
@@ -129,7 +129,7 @@ Files Call::files(const std::function<TextData(const std::string& file)>& read) 
   }
   if (program.options.valid_share > 0) {
     all.valid.examples = examples::hold_out(program, all.train.examples);
-    if (!all.train.partners.empty()) {  // the same ones
+    if (!all.train.partners.empty()) {  // they are the same examples
       all.valid.partners = examples::hold_out(program, all.train.partners);
     }
   }
@@ -148,7 +148,7 @@ models::FineTuningOptions Call::tuning(index_t layers) const {
           .fixed_layers = o.fixed == "encoder" ? layers : o.fixed_layers};
 }
 
-/// Says what will be trained on what.
+/// Prints the model and the data of the training.
 template <class Model>
 void announce(const Task& task, const Model& model, const Files& files) {
   index_t learned = 0;
@@ -170,7 +170,7 @@ void report(examples::Training& training, const Task& task, const Files& files) 
   }
 }
 
-/// Trains to the end and takes the best weights; false if it was stopped before.
+/// Trains to the end and loads the best weights; returns false if it was stopped before.
 template <class Model>
 bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
                  const Files& files) const {
@@ -195,7 +195,7 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
   return true;
 }
 
-/// Saves the folder, or rehearses it: of several processes the first writes.
+/// Saves the folder, or rehearses saving; only rank 0 writes.
 template <class Learner>
 void Call::save(const Learner& learner, bool rehearse) const {
   if (!examples::leaves_traces()) return;
@@ -209,7 +209,7 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
   const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
   std::unique_ptr<runs::RunLock> lock;
-  examples::from_first([&] {  // all processes get its errors
+  examples::from_first([&] {  // all processes throw its errors
     save(learner, true);
     lock = lock_of_target(o.save);
     return std::string();
@@ -236,7 +236,7 @@ TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
           .feeds_types = reader.feeds_types};
 }
 
-/// A task whose model, made by make(), scores classes; read(file, encode) makes examples.
+/// A task whose model, made by make(), gives scores for classes; read(file, encode) makes examples.
 template <class Make, class Read>
 void learn_choice(const Call& call, const char* name, const std::vector<std::string>& labels,
                   const Make& make, const Read& read) {
@@ -275,7 +275,7 @@ void learn_tags(const Call& call) {
       });
 }
 
-/// The mean of what is to be predicted, with which an untrained model begins.
+/// The mean of the values to predict, the initial prediction of an untrained model.
 double mean_value(const TextData& data) {
   double sum = 0;
   for (const text::Example& example : data.examples) sum += std::get<double>(example.label);

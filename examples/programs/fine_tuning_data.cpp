@@ -16,7 +16,7 @@ namespace tessera::examples {
 
 namespace {
 
-/// The text in front of a line's first tab.
+/// The text before the first tab of a line.
 std::string_view first_field(std::string_view line) {
   return line.substr(0, line.find('\t'));
 }

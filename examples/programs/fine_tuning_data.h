@@ -1,9 +1,9 @@
-// The files that a pretrained model learns from, as examples for its trainer.
+// The files that a pretrained model is trained on, as examples for its trainer.
 //
-//   DESC<tab>How did serfdom develop ?         a class, or a number to be predicted
-//   yes<tab>A man sleeps.<tab>Someone rests.   the same of a pair of texts
-//   Ada<tab>B-PER                              a label a word, an empty line between sentences
-//   Who built Rome ?<tab>Romulus, they say.    two texts to be moved near each other
+//   DESC<tab>How did serfdom develop ?         a class, or a number to predict
+//   yes<tab>A man sleeps.<tab>Someone rests.   the same for a pair of texts
+//   Ada<tab>B-PER                              a label per word, an empty line between sentences
+//   Who built Rome ?<tab>Romulus, they say.    two texts that belong together
 //
 // **Errors** throughout: std::runtime_error with the file's name and the line.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace tessera::examples {
 
-/// The examples of a file, as a model reads them.
+/// The examples of a file, in the form for a model.
 struct TextData {
   std::vector<text::Example> examples = {};
   std::vector<text::Example> partners = {};  // the second texts of pairs without labels
@@ -30,10 +30,10 @@ struct TextData {
   std::uint64_t digest() const;
 };
 
-/// The task that a file seems to be for: "tokens" if there are empty lines between its lines,
-/// "regression" if its lines begin with numbers that have fractions, else "classification".
-/// **Errors**: also lines that begin with a text each, not with one of a few labels; lines with two
-/// tabs each, unless `pair` is set.
+/// The probable task of a file: "tokens" if there are empty lines between its lines, "regression"
+/// if its lines begin with numbers that have fractions, else "classification".
+/// **Errors**: also lines whose first fields are texts instead of a few labels; lines with two tabs
+/// each, unless `pair` is set.
 std::string guessed_task(const std::string& file, bool pair);
 
 /// Texts, or pairs of them, with a label each.
@@ -47,12 +47,13 @@ LabelledFile read_labelled_file(const std::string& file, bool pair);
 /// The examples of a file whose labels are numbers.
 TextData valued_texts(const LabelledFile& file, const text::TextEncoder& encode);
 
-/// Sentences whose words have labels: a word's first token has the label, its others none.
+/// Sentences whose words have labels: a word's first token has the label, its other tokens have
+/// none.
 TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
                       const std::vector<std::string>& labels, const std::string& file,
                       const text::TextEncoder& encode);
 
-/// Pairs of texts to be moved near each other. `clean` is applied to each text first.
+/// Pairs of texts that belong together. `clean` is applied to each text first.
 TextData paired_texts(const std::string& file, const text::TextEncoder& encode,
                       const std::function<std::string(const std::string&)>& clean);
 

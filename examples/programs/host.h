@@ -1,4 +1,4 @@
-// The machine that a program runs on, as Linux describes it.
+// The machine of a program, as described by Linux.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct Processor {
   index_t cores = 1;  // of all sockets; a core may run several threads
 };
 
-/// The contents of /proc/cpuinfo; if it names no core, each logical processor counts as one.
+/// The contents of /proc/cpuinfo; if it has no core numbers, each logical processor is one core.
 Processor processor();
 
-/// The time as `layout` says, in the letters of strftime.
+/// The time in the format `layout` of strftime.
 std::string utc_now(const char* layout);
 
 }  // namespace tessera::examples

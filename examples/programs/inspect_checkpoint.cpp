@@ -1,7 +1,7 @@
 // The contents of .safetensors files: names, dtypes, shapes, bytes and metadata.
 //
 //   inspect_checkpoint model.safetensors
-//   inspect_checkpoint --int8 model.safetensors      what `--weights int8` would round
+//   inspect_checkpoint --int8 model.safetensors      the rounding by `--weights int8`
 //
 // The program makes all checks of the loader, so a file that it lists can be loaded. It reads the
 // elements of tensors only with --int8.
@@ -30,10 +30,10 @@ std::string shape_text(const Shape& shape) {
   return str_cat(shape);
 }
 
-/// A tensor's rounding errors in int8, or why the tensor stays float32.
+/// A tensor's rounding errors in int8, or the reason why it stays float32.
 struct Int8Errors {
-  std::string kept = {};  // the reason; empty: products in int8 round it
-  double all = 0;         // the root mean square of the errors over that of the elements
+  std::string kept = {};  // the reason; empty: it is rounded
+  double all = 0;         // the root mean square of the errors, relative to that of the elements
   double worst_row = 0;   // the largest such quotient of a row
 };
 
@@ -51,8 +51,8 @@ double root_of_quotient(const Tensor& errors, const Tensor& elements) {
   return std::sqrt(max(errors / maximum(elements, 1e-300)).item<double>());
 }
 
-/// Rounds one tensor of the file as models::freeze rounds a weight. A model may join several tensors
-/// to one weight.
+/// Rounds one tensor of the file as models::freeze rounds a weight. A model may join several
+/// tensors into one weight.
 Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened) {
   if (stored.shape.size() != 2) return {"not a matrix"};
   if (!is_in_layer(stored.name)) return {"not in a layer"};

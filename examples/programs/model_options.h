@@ -55,8 +55,8 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
   add_attention_options(command, options.attention);
 }
 
-/// The model of a folder, for inference only: each weight is held once. **Errors**: also a folder that
-/// differs between processes.
+/// The model of a folder, only for inference: each weight is in memory once. **Errors**: also a
+/// folder that differs between processes.
 template <class Load>
 auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
   const ProfileScope scope("load model");
@@ -68,8 +68,8 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   return model;
 }
 
-/// Writes the file of --attention for `count` texts. `encode(i)` is text i as the task reads it. The
-/// result of a classifier is its logits.
+/// Writes the file of --attention for `count` texts. `encode(i)` is text i as encoded for the task.
+/// The result of a classifier is its logits.
 template <class Task, class Encode>
 void write_attention(const AttentionFile& file, const Task& task, index_t count,
                      const Encode& encode) {
@@ -85,7 +85,8 @@ void write_attention(const AttentionFile& file, const Task& task, index_t count,
   file.write(texts);
 }
 
-/// The names in errors of the lines of a file or standard input from line `first` on, counted from 0.
+/// The names of lines in errors, for a file or standard input, from line `first` on, counted from
+/// 0.
 inline models::TextName line_name(const std::string& file, index_t first = 0) {
   return [input = input_name(file), first](index_t number) {
     return str_cat(input, ": line ", first + number + 1);
@@ -123,7 +124,7 @@ struct LineRun {
     });
   }
 
-  /// Writes --attention for the lines, or for `count` texts that encode(i) makes.
+  /// Writes --attention for the lines, or for `count` texts made by encode(i).
   void write_attention() const {
     const text::EncodeOptions encode = model.reader.encode_options(task);
     write_attention(std::ssize(lines), [&](index_t i) {

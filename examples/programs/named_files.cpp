@@ -40,8 +40,8 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// Where a file of this name is, or will be once it is written: the name itself, and what it links to,
-/// which need not exist.
+/// The present or future locations of a file: the path itself, and the target of its links, which
+/// need not exist.
 std::array<fs::path, 2> places_of(fs::path path) {
   constexpr int kMostLinks = 40;
   const fs::path place = resolved(folder_of(path)) / path.filename();
@@ -52,7 +52,7 @@ std::array<fs::path, 2> places_of(fs::path path) {
   return {place, resolved(path)};
 }
 
-/// Whether the file is the one that a standard stream of this process was redirected to.
+/// Whether a standard stream of this process was redirected to the file.
 bool is_open_as(const char* stream, const fs::path& file) {
   std::error_code error;
   return fs::is_regular_file(file, error) && fs::equivalent(file, stream, error);
@@ -73,16 +73,16 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-/// Whether `file` is in the folder, or is a link to a place in it.
+/// Whether `file` is in the folder, or is a link to a location in it.
 bool is_inside(const fs::path& file, const fs::path& folder) {
   return std::ranges::any_of(places_of(file),
                              [&](const fs::path& place) { return is_below(place, folder); });
 }
 
-/// Whether `file` is, or will be, a file of the model in the folder: one with such a name in the
-/// folder, or one that such a file is linked to.
+/// Whether `file` is, or will be, a file of the model in the folder: a file with such a name in the
+/// folder, or the target of such a link.
 bool is_of_model(const fs::path& file, const fs::path& folder) {
-  constexpr int kDepth = 2;  // models have their modules in folders of their own
+  constexpr int kDepth = 2;  // models have their modules in subfolders
   for (const fs::path& place : places_of(file)) {
     if (is_model_file(place) && is_below(place, folder)) return true;
   }
@@ -111,11 +111,12 @@ void NamedFiles::check_output(const std::string& program, const Named& output,
   };
   if (is_open_as(kStandardInput, file)) refuse("an input", "standard input");
   if (is_open_as(kStandardOutput, file)) refuse("another output", "standard output");
-  // A file that grows may share it; one that is replaced would replace the link /dev/stderr.
+  // A file that grows may share the stream; one that is replaced would replace the link
+  // /dev/stderr.
   if (output.use == FileUse::kReplaced && is_open_as(kStandardError, file))
     refuse("another output", "standard error");
   for (const Named& other : all_) {
-    // A checkpoint may be resumed and saved in one place.
+    // A checkpoint may be resumed and saved at the same location.
     const bool matters = output.use != FileUse::kCheckpoint || other.use == FileUse::kFolder;
     if (&other == &output || !matters) continue;
     const std::string kind = other.use == FileUse::kInput        ? "an input"

@@ -27,11 +27,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr index_t kTag = 0;
-constexpr std::size_t kMessage = std::size_t{1} << 30;  // MPI counts in int
+constexpr std::size_t kMessage = std::size_t{1} << 30;  // MPI counts with int
 
 Launch* launch = nullptr;
 
-/// mpirun shows what all of its processes print.
+/// mpirun shows the output of all of its processes.
 void silence_standard_output() {
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
@@ -51,8 +51,8 @@ bool is_process_lost() {
   }
 }
 
-/// The time that a rank gives those before it to print their error and end all. If a process was lost,
-/// the launcher ends all too, a second or two later: few ranks print, but at least one.
+/// The time that a rank gives lower ranks to print their error and end all processes. If a process
+/// was lost, the launcher also ends all, a second or two later: few ranks print, but at least one.
 milliseconds patience(index_t rank) {
   const milliseconds of_rank_one{is_process_lost() ? 300 : 600};
   constexpr milliseconds kLongest{3000};
@@ -76,8 +76,8 @@ nn::Communicator& processes() {
 
 int default_threads() {
   if (processes().size() == 1) return 0;
-  // By default the library computes on one thread while other programs use the processors; a number
-  // is taken as it is.
+  // By default the library uses one thread while other programs use the processors; a given number
+  // is always used.
   return launch->threads == thread_count() ? 0 : launch->threads;
 }
 
@@ -140,8 +140,8 @@ ProcessesScope::~ProcessesScope() {
 
 namespace {
 
-/// The instruction sets that give the same bits as the one in use: on x86-64 all with fused
-/// multiply-add, which its baseline lacks, elsewhere all.
+/// The instruction sets that give the same bits as the present one: on x86-64 all with fused
+/// multiply-add, which the baseline lacks; on other processors all.
 std::string kind_of_isa() {
 #if defined(__x86_64__)
   return current_isa() == "baseline" ? "baseline" : "avx2 or avx512";

@@ -3,9 +3,9 @@
 //   const nn::Share mine = nn::share_of(std::ssize(lines), examples::processes());
 //   std::cout << examples::gather_in_order(answers(lines, mine));
 //
-// All run the same code on the same options, and only rank 0 has output: the others' standard
-// output goes to /dev/null, and they write no files. Started without a launcher, a program is one process, for
-// which all of this does nothing.
+// All processes run the same code with the same options, and only rank 0 has output: the others'
+// standard output is /dev/null, and they write no files. Started without a launcher, a program is
+// one process, and these functions do nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,31 +17,32 @@
 
 namespace tessera::examples {
 
-/// All processes that were started together with this one, which is itself one of them.
+/// All processes that were started together with this one, including itself.
 nn::Communicator& processes();
 
-/// Whether this process is the one that prints and writes files, rank 0. What all must compute
-/// together, as Trainer::state(), all compute; then this one writes it.
+/// Whether this process prints and writes files: rank 0. Functions that all processes must call,
+/// such as Trainer::state(), are called by all; then rank 0 writes the result.
 inline bool leaves_traces() {
   return processes().rank() == 0;
 }
 
-/// The threads for this process where --threads is absent: its share of its host's cores; 0, the
-/// library's default, where that is all that it may run on.
+/// The default of --threads for this process: its share of its host's cores; 0, the library's
+/// default, if it may use all cores that it can run on.
 int default_threads();
 
-/// The result of `read`, which only rank 0 calls, for all processes: mpirun gives standard input only
-/// to rank 0. All processes call it. **Errors**: those of `read`, at all processes.
+/// The result of `read` for all processes. Only rank 0 calls `read`, because mpirun gives standard
+/// input only to rank 0. All processes must call this function. **Errors**: those of `read`, in all
+/// processes.
 std::string from_first(const std::function<std::string()>& read);
 
-/// The bytes of all processes, one after another by rank, at rank 0. There `place` is called with
-/// their number and returns memory for them, into which it has put this process's own. All processes
-/// call it.
+/// Gathers the bytes of all processes at rank 0, one after the other by rank. There, `place` is
+/// called with their number, and returns memory for them that already contains this process's own
+/// bytes. All processes must call it.
 void gather_at_first(std::span<const std::byte> mine,
                      const std::function<std::span<std::byte>(std::size_t)>& place);
 
-/// The texts of all processes, one after another by rank, at rank 0; elsewhere nothing. All
-/// processes call it.
+/// The texts of all processes at rank 0, one after the other by rank; empty in other processes. All
+/// processes must call it.
 std::string gather_in_order(std::string mine);
 
 }  // namespace tessera::examples

@@ -1,6 +1,6 @@
-// How a program joins the processes that were started with it: by MPI (processes_mpi.cpp), or, built
-// without it, not at all (processes_alone.cpp). The frame of a command line includes this; programs
-// include processes.h.
+// Joins the processes that were started with a program: with MPI (processes_mpi.cpp), or, in a
+// build without MPI, not at all (processes_alone.cpp). Used by the frame of a command line;
+// programs include processes.h.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace tessera::examples {
 
-/// The processes that a launcher has started, while they run.
+/// The processes started by a launcher.
 struct Launch {
-  std::shared_ptr<void> session;  // while it lives
+  std::shared_ptr<void> session;  // ends the session when it is destroyed
   nn::Communicator* processes;
   int threads;  // this process's share of its host's cores; 0: the library's default
   std::function<void(int code)> end_all;  // all processes, at once
 };
 
-/// Joins the others. **Errors**: there are others, and this program cannot.
+/// Joins the other processes. **Errors**: there are others, and this program has no MPI.
 Launch join_launch();
 
-/// While one is in scope, which is the whole of a program, processes() are those of the launcher, and
-/// standard output of all but rank 0 goes nowhere. **Errors**: as join_launch.
+/// While in scope, which is during the whole program, processes() are those of the launcher, and
+/// standard output is discarded except at rank 0. **Errors**: as join_launch.
 class ProcessesScope {
  public:
   ProcessesScope();
@@ -35,13 +35,13 @@ class ProcessesScope {
   Launch launch_;
 };
 
-/// Refuses processes that are not one program of one version on one kind of instruction set, or that
-/// have other options; only --threads may differ. **Errors**: as nn::require_agreement.
+/// Throws if the processes are not one program of one version on one kind of instruction set, or
+/// have different options, except --threads. **Errors**: as nn::require_agreement.
 void require_one_program(const std::string& name, nn::NamedTexts options);
 
-/// As report_error, of the exception that is being handled, and ends the other processes, which may
-/// wait for this one. Rank 0 does it at once. The others give it time to, so that what all of them
-/// find wrong is said once.
+/// As report_error, for the exception that is being handled; also ends the other processes, which
+/// may wait for this one. Rank 0 does it at once. The others wait for rank 0, so that an error that
+/// all processes have is printed once.
 int report_failure(const std::string& name, std::string error);
 
 }  // namespace tessera::examples

@@ -62,7 +62,7 @@ void Program::add_common_options() {
   add("--checkpoint-layers", options.checkpoint_layers,
       "recomputation of layers in the backward pass: less memory, a third more time");
   add(save_flag_.c_str(), options.save, "folder for the checkpoint; that of --resume if absent");
-  const bool saves_models = save_flag_ != "--save";  // the model's folder has that flag
+  const bool saves_models = save_flag_ != "--save";  // else of the model's folder
   add("--overwrite", options.overwrite,
       saves_models ? "replace the model in --save and the checkpoint in --checkpoint"
                    : "replace the checkpoint in --save");
@@ -85,7 +85,7 @@ void Program::add_common_options() {
   files_.add("--resume", FileUse::kCheckpoint, checkpoint(options.resume));
 }
 
-/// Locks the folder that this call saves to, if its checkpoint is the one to be loaded.
+/// Locks the folder that this call saves to, if its checkpoint will be loaded.
 void Program::lock_folder(const std::filesystem::path& checkpoint) {
   const std::string& folder = options.save.empty() ? options.resume : options.save;
   std::error_code error;
@@ -93,7 +93,7 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
   lock = runs::lock_of_checkpoints(folder, runs::kCheckpointFile);
 }
 
-/// Takes the options of a resumed run, and checks them.
+/// Takes over the options of a resumed run, and checks them.
 void Program::prepare(bool trains) {
   if (is_sweep()) return;
   require(!is_given("--jobs"), name().c_str(), "--jobs needs --seeds or --sweep");
@@ -107,7 +107,7 @@ void Program::prepare(bool trains) {
 
 void Program::resume(bool trains) {
   const std::filesystem::path file = checkpoint_in(options.resume);
-  from_first([&] {  // all processes get its errors
+  from_first([&] {  // all processes throw its errors
     if (trains) lock_folder(file);
     return std::string();
   });
@@ -117,7 +117,7 @@ void Program::resume(bool trains) {
               printable(resumed->text("program")));
   }
   restore(*resumed);
-  // Each layer has tensors: what a file claims costs no more memory than its size allows.
+  // Each layer has tensors: an untrusted file must not cause allocations above its size.
   if (options.layers > std::ssize(resumed->tensors)) {
     fail_file(resumed->file, "--layers must be at most ", resumed->tensors.size(),
               ", the number of tensors, got ", options.layers);

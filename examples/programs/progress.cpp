@@ -85,7 +85,7 @@ void Progress::show(const Standing& s) {
     std::cout << epoch << percent << " %" << rest << std::endl;
     return;
   }
-  // A line that wraps could not be drawn over: the bar shrinks, then the text is cut.
+  // A wrapped line could not be overwritten: first the bar shrinks, then the text is cut.
   const std::string behind = " " + percent + " %" + rest;
   const index_t room = bar_.columns() - 1 - std::ssize(epoch);
   const index_t cells = std::clamp<index_t>(room - std::ssize(behind), 0, kCells);

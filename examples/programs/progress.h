@@ -1,4 +1,4 @@
-// How far a program is, on a terminal.
+// The progress of a program, on a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace tessera::examples {
 
-/// One line on a terminal that is drawn over and over, and disappears in the end.
+/// A line on a terminal that is redrawn repeatedly, and disappears at the end.
 class DrawnLine {
  public:
   /// On STDOUT_FILENO or STDERR_FILENO.
@@ -17,8 +17,8 @@ class DrawnLine {
   DrawnLine(const DrawnLine&) = delete;
   DrawnLine& operator=(const DrawnLine&) = delete;
 
-  /// The columns of the terminal; 0 where nobody can draw: it is no terminal, or one without columns,
-  /// as Open MPI's mpirun puts in front of the standard output of its processes.
+  /// The columns of the terminal; 0 if nothing can be drawn: the stream is not a terminal, or a
+  /// terminal without columns, such as Open MPI's mpirun gives its processes.
   index_t columns() const;
   void draw(const std::string& line);
   void clear();
@@ -38,14 +38,14 @@ struct Standing {
   double seconds_left = 0;
 };
 
-/// A bar on standard output where that is a terminal; where it is not, a line every ten seconds.
+/// A bar on standard output if it is a terminal; otherwise a line every ten seconds.
 class Progress {
  public:
   Progress();
 
-  /// Shows the progress of the run, unless it was shown a moment ago.
+  /// Shows the progress of the run, unless the last call was a moment ago.
   void show(const Standing& standing);
-  /// Prints a line that stays; the bar disappears.
+  /// Prints a permanent line; the bar disappears.
   void line(const std::string& text);
 
  private:
@@ -55,17 +55,17 @@ class Progress {
   std::chrono::steady_clock::time_point shown_;
 };
 
-/// A line like "512/5452 lines  9 %  430 lines/s  0:11 left" on standard error, if that is a
-/// terminal; standard output is for results. It disappears with the object, or by clear(). Each of
-/// several processes counts its own share.
+/// A line like "512/5452 lines 9 % 430 lines/s 0:11 left" on standard error, if it is a terminal;
+/// standard output is for results. It disappears with the object, or by clear(). Each process
+/// counts its own share.
 class CommandProgress {
  public:
-  /// `what` is counted, "lines".
+  /// `what` names the counted items, "lines".
   explicit CommandProgress(std::string what);
 
   /// Draws the line, at most ten times a second.
   void show(index_t done, index_t total);
-  /// Takes the line away: results follow.
+  /// Removes the line before results are printed.
   void clear() { line_.clear(); }
 
  private:
@@ -78,7 +78,7 @@ class CommandProgress {
 /// "1:05:09", "0:21".
 std::string clock_time(double seconds);
 
-/// A number with `digits` digits after the point, whatever the locale.
+/// A number with `digits` digits after the point, in any locale.
 std::string fixed(double value, int digits);
 
 }  // namespace tessera::examples

@@ -1,4 +1,4 @@
-// Orders lines by how well they answer a query, with a pretrained cross-encoder.
+// Orders lines by their relevance to a query, with a pretrained cross-encoder.
 //
 //   rerank --model ms-marco-MiniLM-L6-v2 --query 'how many people live in Berlin' found.txt
 //
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       examples::print_scored_line(run.lines, static_cast<std::size_t>(each.text), each.score,
                                   options.json);
     }
-    // The pairs in the order in which they are printed.
+    // The pairs in the order of printing.
     const text::EncodeOptions encode = run.model.reader.encode_options(run.task);
     run.write_attention(std::ssize(ranked), [&](index_t i) {
       const auto line = static_cast<std::size_t>(ranked[static_cast<std::size_t>(i)].text);

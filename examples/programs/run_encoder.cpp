@@ -2,9 +2,9 @@
 //
 //   run_encoder --weights encoder.safetensors --heads 8 --input x.npy --output y.npy
 //
-// The file is what safetensors.torch.save_file(encoder.state_dict(), ...) writes; the number of
-// layers, their widths and biases follow from it. Heads, activation, order of norms and eps, which a
-// state dict lacks, are options with PyTorch's defaults. Masks mean what PyTorch's mean.
+// The file is written by safetensors.torch.save_file(encoder.state_dict(), ...); it determines the
+// number of layers, their widths and biases. Heads, activation, order of norms and eps, which a
+// state dict lacks, are options with PyTorch's defaults. Masks have the same meaning as in PyTorch.
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -48,10 +48,10 @@ struct Options {
   examples::AttentionOptions attention;
 };
 
-/// The shapes of one layer's parameters, by what follows "layers.N.".
+/// The shapes of one layer's parameters, by the names after "layers.N.".
 using LayerShapes = std::map<std::string, Shape>;
 
-/// The tensors after the prefix. **Errors**: no layer there, with a prefix that has one; NaN, infinity.
+/// The tensors after the prefix. **Errors**: no layer, with a prefix that has one; NaN, infinity.
 nn::StateDict read_state(const Options& o) {
   constexpr std::string_view kFirst = "layers.0.self_attn.in_proj_weight";
   nn::StateDict state;
@@ -74,8 +74,8 @@ nn::StateDict read_state(const Options& o) {
             "nn.TransformerEncoder");
 }
 
-/// The layers of the state. **Errors**: a number that is missing; layers that differ. So a small
-/// file cannot ask for large layers.
+/// The layers of the state. **Errors**: a missing number; layers that differ. So a small file
+/// cannot request large layers.
 std::map<index_t, LayerShapes> layers_of(const nn::StateDict& state, const std::string& file) {
   constexpr std::string_view kLayers = "layers.";
   std::map<index_t, LayerShapes> layers;
@@ -115,7 +115,7 @@ nn::Activation activation_of(const std::string& name) {
                                : nn::Activation::kRelu;
 }
 
-/// The sizes of layer 0. **Errors**: tensors that are missing or whose shapes do not fit.
+/// The sizes of layer 0. **Errors**: tensors that are missing or whose shapes do not match.
 models::EncoderLayerOptions layer_of(const LayerShapes& shapes, const Options& o) {
   const auto matrix = [&](const char* name) {
     const auto found = shapes.find(name);
@@ -168,13 +168,13 @@ models::Encoder load_encoder(const Options& o) {
   return encoder;
 }
 
-/// Both masks, of all sequences; undefined if absent.
+/// Both masks, for all sequences; undefined if absent.
 struct Masks {
   Tensor key_padding;  // (B, T)
   Tensor attention;    // (T, T) or (B, H, T, T)
   bool causal = false;
 
-  /// Of sequences `begin` to before `end`.
+  /// The masks of sequences `begin` to before `end`.
   AttentionMask part(index_t begin, index_t end) const {
     AttentionMask mask = causal ? causal_mask() : AttentionMask();
     if (key_padding.defined()) {
@@ -240,8 +240,8 @@ struct Result {
   Tensor attention;  // (L, B, H, T, T), or undefined
 };
 
-/// Some sequences at a time: the bits do not depend on which others are computed with one. A trace is
-/// of all of them, so they are then computed at once.
+/// Computes some sequences at a time: the bits of a sequence do not depend on the others. A trace
+/// includes all sequences, so they are then computed together.
 Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, const Options& o) {
   const index_t batch = x.size(0);
   const index_t tokens = x.size(1);
@@ -285,7 +285,8 @@ Result run_traced(const models::Encoder& encoder, const Tensor& x, const Masks& 
   return result;
 }
 
-/// The page or picture of --attention, of the first sequences. Tokens are named by their positions.
+/// The page or picture of --attention, for the first sequences. Tokens are named by their
+/// positions.
 void write_attention(const examples::AttentionFile& file, const models::Encoder& encoder,
                      const Tensor& x, const Masks& masks) {
   examples::AttentionTexts texts = {

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file itself, or those of the folder; none if there is neither: the reader reports that.
+/// The file itself, or those of the folder; empty if there is neither, which the reader reports.
 std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return {path};

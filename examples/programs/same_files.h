@@ -1,5 +1,5 @@
-// The files that models are read from. If they differed between processes, perhaps on several hosts,
-// the result would be wrong.
+// The files of models. If they differed between processes, perhaps on several hosts, the result
+// would be wrong.
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,16 @@
 
 namespace tessera::examples {
 
-/// Whether models are read from files with this name: .json, .model and .safetensors, vocab.txt and
+/// Whether files with this name belong to models: .json, .model and .safetensors, vocab.txt and
 /// merges.txt.
 bool is_model_file(const std::filesystem::path& file);
 
-/// Throws unless a file is the same to all processes or, of a folder, the model files in it and in its
-/// folders. All call it; a single process reads nothing. **Errors**: as nn::require_agreement, with the file's name; what cannot be read.
+/// Throws if a file or, for a folder, the model files in it and in its folders differ between
+/// processes. All processes must call it; a single process reads nothing.
+/// **Errors**: as nn::require_agreement, with the file's name; a file that cannot be read.
 void require_same_files(const std::filesystem::path& path);
 
-/// A text that depends on the bytes of a file or, of a folder, of the model files in it.
+/// A text that depends on the bytes of a file or, for a folder, of the model files in it.
 std::string contents_digest(const std::filesystem::path& path);
 
 }  // namespace tessera::examples

@@ -1,4 +1,4 @@
-// Lines with the scores that put them in order, as searches print them.
+// Lines with the scores that order them, as printed by searches.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace tessera::examples {
 
-/// Prints the line number `i`, counted from 0, in a row: its score, its number counted from 1, and
-/// the line; or the same as an object of JSON.
+/// Prints line number `i`, counted from 0, as a row: its score, its number counted from 1, and the
+/// line; or the same as a JSON object.
 template <class Score>
 void print_scored_line(const std::vector<std::string>& lines, std::size_t i, Score score,
                        bool json) {

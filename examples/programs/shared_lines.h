@@ -1,7 +1,7 @@
-// Lines that the processes of a program share: each works on a part of them, and rank 0 prints the
-// results of all, as one process would.
+// Lines that the processes of a program share: each processes a part of them, and rank 0 prints the
+// results of all, like a single process.
 //
-//   const std::vector<std::string> lines = examples::input_lines(file);      // all have all
+//   const std::vector<std::string> lines = examples::input_lines(file);      // in each process
 //   examples::print_share([&](std::ostream& out) {
 //     for (const std::string& line : examples::own_share(lines).items) out << answer(line) << '\n';
 //   });
@@ -18,14 +18,14 @@
 
 namespace tessera::examples {
 
-/// A stretch of things in a row.
+/// A range of items.
 template <class T>
 struct OwnShare {
   std::span<const T> items;
   index_t begin = 0;  // the number of the first
 };
 
-/// The stretch that this process works on: all of them for a single process.
+/// The range of this process: everything for a single process.
 template <class T>
 OwnShare<T> own_share(std::span<const T> all) {
   const nn::Share share = nn::share_of(std::ssize(all), processes());
@@ -38,8 +38,9 @@ OwnShare<T> own_share(const std::vector<T>& all) {
   return own_share(std::span(all));
 }
 
-/// Prints what `print(out)` writes for this process's share. A single process prints at once; if
-/// there are several, rank 0 prints the shares of all in their order. All must call it, at the end.
+/// Prints the output of `print(out)` for this process's share. A single process prints at once; if
+/// there are several, rank 0 prints the shares of all in their order. All processes must call it,
+/// at the end.
 template <class Print>
 void print_share(const Print& print) {
   if (processes().size() == 1) return print(std::cout);
@@ -48,8 +49,9 @@ void print_share(const Print& print) {
   std::cout << gather_in_order(std::move(mine).str());
 }
 
-/// The rows of all processes, by rank, at rank 0, which needs memory for all; elsewhere
-/// none. All call it. **Shapes**: at each process (rows, ...) -> (rows of all, ...), float32.
+/// The rows of all processes, by rank, at rank 0, which needs memory for all; undefined in the
+/// others. All processes must call it. **Shapes**: at each process (rows, ...) -> (rows of all,
+/// ...), float32.
 Tensor gathered_rows(const Tensor& mine);
 
 }  // namespace tessera::examples

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kModelFolder = "model";  // of a pretrained model, in the folder of its run
 
-/// Replaces this process by a call of the program. **Errors**: it cannot be started.
+/// Replaces this process by a call of the program. **Errors**: the program cannot be started.
 [[noreturn]] void become(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -27,7 +27,7 @@ constexpr const char* kModelFolder = "model";  // of a pretrained model, in the 
 
 }  // namespace
 
-/// Checks the options, before the first run begins. Each run's own are --save and what it leaves.
+/// Checks the options before the first run begins. Each run has its own --save and output files.
 runs::SweepOptions Program::sweep_options() {
   const bool is_pretrained = save_flag_ != "--save";
   const std::string folder = is_pretrained ? file("--save") : options.save;
@@ -66,7 +66,7 @@ runs::SweepOptions Program::sweep_options() {
   return sweep;
 }
 
-/// The command line of a run: it continues what is in its folder.
+/// The command line of a run, which continues the state in its folder.
 std::vector<std::string> Program::words_of(const runs::SweepRun& run) const {
   const std::string folder = run.folder.string();
   std::vector<std::string> words = {name()};

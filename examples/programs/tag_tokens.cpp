@@ -29,7 +29,7 @@ std::string json_of(const std::vector<models::Tag>& tags, const std::string& lin
   return JsonObject({{"tags", json_list(tags, one)}}).text();
 }
 
-/// The tags of a line and, unless it is an object of JSON, its number.
+/// Prints the tags of a line and, unless the format is JSON, its number.
 void print(std::ostream& out, const std::vector<models::Tag>& tags, std::size_t number,
            const std::string& line, bool json) {
   if (json) {

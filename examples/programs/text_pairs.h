@@ -1,4 +1,4 @@
-// Lines that hold two texts with a tab between them.
+// Lines with two texts separated by a tab.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr index_t kFirstValues = 8;
 
-/// The shortest text that reads back as this number.
+/// The shortest text that reads as this number.
 template <class T>
 std::string number_text(T value) {
   if (std::isnan(value)) return "nan";
@@ -33,7 +33,7 @@ std::string shape_text(const Shape& shape) {
   return text.empty() ? "scalar" : text;
 }
 
-/// The cells of a line, which blanks separate.
+/// The cells of a line, separated by blanks.
 std::vector<std::string> cells_of(const std::string& line) {
   std::istringstream in(line);
   std::vector<std::string> cells;

@@ -1,4 +1,4 @@
-// An encoder learns to sort lines of text into classes.
+// Trains an encoder to sort lines of text into classes.
 //
 //   train_classifier --train train.tsv --test test.tsv --save run
 //   train_classifier --resume run --predict < lines.txt
@@ -55,7 +55,7 @@ struct Names {
   std::vector<std::string> labels;
 };
 
-/// The notes of a checkpoint from which names_from makes the names again.
+/// The notes of a checkpoint, from which names_from restores the names.
 nn::Checkpoint notes_of(const Names& names) {
   nn::Checkpoint notes;
   notes.set("vocabulary", names.words->to_text());
@@ -73,7 +73,7 @@ Names names_from(const nn::Checkpoint& checkpoint) {
   return names;
 }
 
-/// The words of the lines to learn from, and the classes of these and the held-out ones.
+/// The words of the training lines, and the classes of these and the held-out lines.
 Names names_of(const std::vector<text::LabelledText>& lines,
                const std::vector<text::LabelledText>& all_lines, const ClassifierOptions& options) {
   std::vector<std::string> labels = text::distinct_labels(all_lines);
@@ -100,7 +100,8 @@ std::vector<text::Example> examples_of(const std::vector<text::LabelledText>& li
                                  {names.words.get(), {.max_length = max_words + 1}}, file);
 }
 
-/// Words replaced by [UNK] at random, so that the model learns to do without, and what [UNK] is.
+/// Replaces words by [UNK] at random, so that the model learns to do without them, and a vector for
+/// [UNK].
 Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double chance) {
   if (chance == 0) return ids;
   const Tensor drawn = bernoulli(ids.shape(), 1 - chance);
@@ -120,7 +121,7 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
   plan.check(!c.train.empty());
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
-  tokens.positions = models::Positions::kLearned;  // as BERT's, with its norm
+  tokens.positions = models::Positions::kLearned;  // as in BERT, with its norm
   tokens.embedding_norm = true;
 
   const ProfileScope scope("make model");
@@ -156,7 +157,7 @@ examples::Confusion confusion_of(const models::SequenceClassifier& model, const 
   });
 }
 
-/// Tells --report how the trained model answers.
+/// Adds the trained model's confusion matrix to --report.
 void report(examples::Training& training, const models::SequenceClassifier& model,
             const Names& names, const Files& files) {
   const auto count = [&](const std::vector<text::Example>& examples, const std::string& title) {
@@ -167,7 +168,7 @@ void report(examples::Training& training, const models::SequenceClassifier& mode
   count(files.test, "Lines of --test");
 }
 
-/// Trains to the end and takes the best weights; false if it was stopped before.
+/// Trains to the end and loads the best weights; returns false if it was stopped before.
 bool train(const examples::Program& program, const ClassifierOptions& c, const Names& names,
            const Files& files, models::SequenceClassifier& model) {
   std::cout << files.train.size() << " lines, " << names.words->size() << " words, "
@@ -189,7 +190,7 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
   return true;
 }
 
-/// The held-out lines that the options ask for; a share of `lines` leaves them.
+/// The held-out lines given by the options; a share is removed from `lines`.
 std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
                                                std::vector<text::LabelledText>& lines) {
   const examples::TrainingOptions& o = program.options;
@@ -209,7 +210,7 @@ void test(const models::SequenceClassifier& model, const Names& names,
             << examples::fixed(counts.accuracy(), 4) << std::endl;
 }
 
-/// The class of one text and, if they are wanted, the probabilities of all, a tab in front of each.
+/// The class of one text and, if requested, the probabilities of all classes, each after a tab.
 std::string answer(const models::SequenceClassifier& model, const Names& names,
                    const std::string& line, const ClassifierOptions& c) {
   const Tensor scores = model(from_vector(encode(names, line, c.max_words)).unsqueeze(0));
@@ -221,7 +222,7 @@ std::string answer(const models::SequenceClassifier& model, const Names& names,
   return text;
 }
 
-/// Prints each line of standard input, of which there may be none, with the model's answer in front.
+/// Prints each line of standard input, if there are any, after the model's answer.
 void predict(const models::SequenceClassifier& model, const Names& names,
              const ClassifierOptions& c) {
   if (c.probabilities) {
@@ -239,7 +240,7 @@ void predict(const models::SequenceClassifier& model, const Names& names,
   });
 }
 
-/// Throws unless the options fit each other.
+/// Throws if the options contradict each other.
 void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
           "needs --train FILE, or --resume DIR of a trained model");
@@ -256,7 +257,7 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
 
 void run(const examples::Program& program, const ClassifierOptions& c) {
   check(program, c);
-  // The files are read before anything is trained, so that no error waits for the end.
+  // All files are read before the training, so that their errors come first.
   std::vector<text::LabelledText> all_lines;
   if (!c.train.empty()) all_lines = text::read_labelled_lines(c.train);
   std::vector<text::LabelledText> lines = all_lines;

@@ -1,9 +1,9 @@
-// An encoder learns a text by guessing what was hidden in it: a masked language model.
+// Trains an encoder to predict hidden parts of a text: a masked language model.
 //
 //   train_masked_lm --text text.txt
 //
-// The last tenth of the text is held out. The loss there is printed in bits per hidden token, next to
-// the entropy of single tokens. Options: --help.
+// The last tenth of the text is held out. The loss there is printed in bits per hidden token, next
+// to the entropy of single tokens. Options: --help.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -41,14 +41,14 @@ struct MaskedLmOptions {
 };
 
 constexpr double kHeldOut = 0.1;
-constexpr index_t kQuickExamples = 256;               // at an epoch's end
+constexpr index_t kQuickExamples = 256;               // evaluated at the end of an epoch
 constexpr const char* kUnknownSign = "\xef\xbf\xbd";  // U+FFFD, one token for either unit
 
 double bits(double nats) {
   return nats / std::log(2.0);
 }
 
-/// The entropy of single tokens in bits: the least loss of a guess by frequency only.
+/// The entropy of single tokens in bits: the lowest loss of a prediction by frequency only.
 double unigram_entropy(std::span<const index_t> tokens) {
   std::map<index_t, index_t> counts;
   for (index_t token : tokens) ++counts[token];
@@ -60,7 +60,7 @@ double unigram_entropy(std::span<const index_t> tokens) {
   return entropy;
 }
 
-/// The labels of the chosen places only.
+/// The labels at the chosen positions only.
 Tensor labels_at(const Tensor& labels, const Tensor& places) {
   return index_select(labels.flatten(), 0, places);
 }
@@ -98,7 +98,7 @@ Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed
   return result;
 }
 
-/// The loss of guessing what is hidden in a batch.
+/// The loss of predicting the hidden tokens of a batch.
 nn::LossSum loss_of(const models::MaskedLm& model, const Text& text, const text::Batch& batch) {
   const text::MaskedTokens hidden = hide(batch, *text.tokenizer, default_rng());
   const Tensor places = text::places_of(hidden.labels);
@@ -114,7 +114,7 @@ nn::Examples held_out_examples(const models::MaskedLm& model, const Text& text, 
                        [&](const text::Batch& batch) { return loss_of(model, text, batch); });
 }
 
-/// A text with blanks, [CLS] in front. Errors: more tokens than fit; bytes that are not UTF-8.
+/// A text with blanks, after [CLS]. Errors: too many tokens; bytes that are not UTF-8.
 text::Encoding encode_blanks(const std::string& sentence, const Tokenizer& tokenizer,
                              index_t max_tokens) {
   require(text::find_invalid_utf8(sentence) == std::string::npos, "--fill", "text must be UTF-8");
@@ -144,7 +144,8 @@ BlankedTokens with_blanks(const Tokenizer& tokenizer, const std::string& sentenc
   return result;
 }
 
-/// The text with every _ replaced: the surest guess first, which then helps with the others.
+/// The text with every _ replaced: the most certain prediction first, which then helps with the
+/// others.
 std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
                         const std::string& sentence, index_t max_tokens) {
   const text::SpecialTokens& special = tokenizer.special();
@@ -152,7 +153,7 @@ std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenize
   const Tensor is_special = text::special_mask(arange(tokenizer.size()), special);
   while (!blanks.empty()) {
     const Tensor scores = model({from_vector(tokens).unsqueeze(0)}, from_vector(blanks));
-    const Tensor chances = where(is_special, -1.0, softmax(scores));  // they are no guesses
+    const Tensor chances = where(is_special, -1.0, softmax(scores));  // not predicted
     const auto surest = argmax(max(chances, {-1})).item<index_t>();
     const auto guess = argmax(chances.select(0, surest)).item<index_t>();
     tokens[static_cast<std::size_t>(blanks[static_cast<std::size_t>(surest)])] = guess;
@@ -188,7 +189,7 @@ std::string blanked_words(const std::string& text) {
   return result;
 }
 
-/// A stretch of the held-out text with blanks.
+/// A part of the held-out text with blanks.
 std::string blanked(const Text& text, const std::string& tokenizer) {
   const std::span<const index_t> tokens = std::span(text.held_out.front().ids).subspan(1);
   const auto first = [&](std::size_t most) { return tokens.first(std::min(tokens.size(), most)); };
@@ -199,13 +200,13 @@ std::string blanked(const Text& text, const std::string& tokenizer) {
   return blanked_units(text, first(words ? 29 : 79), words);
 }
 
-/// Trains to the end; false if it was stopped before.
+/// Trains to the end; returns false if it was stopped before.
 bool train(const examples::Program& program, const Text& text, models::MaskedLm& model) {
   examples::TrainingTask task = {
       .train = runs::batched(text.train,
                              [&](const text::Batch& batch) { return loss_of(model, text, batch); }),
       .held_out = held_out_examples(model, text, kQuickExamples),
-      .keep_best = false,  // all of the held-out text is evaluated in the end
+      .keep_best = false,  // the whole held-out text is evaluated at the end
       .summary = [](const nn::EpochReport& report) {
         const double loss = report.totals.mean();
         return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
@@ -218,7 +219,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
 void run(const examples::Program& program, const MaskedLmOptions& c) {
   require(!c.text.empty(), "train_masked_lm", "needs --text FILE");
   const Text text = read(c, program.resumed);
-  encode_blanks(c.fill, *text.tokenizer, c.length);  // no error waits for the end
+  encode_blanks(c.fill, *text.tokenizer, c.length);  // checks --fill before the training
   manual_seed(program.options.seed);
   const index_t words = text.tokenizer->size();
   examples::Plan plan(program, words, str_cat("--vocabulary ", c.vocabulary));
@@ -260,7 +261,7 @@ int main(int argc, char** argv) {
   program.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp).kept();
   program.add("--length", c.length, "tokens per sequence", {2, 100'000}).kept();
   program.add("--vocabulary", c.vocabulary, "maximum vocabulary size", {5, 10'000'000})
-      .kept();  // the special ones and one more
+      .kept();  // the special tokens and one more
   examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });
 }

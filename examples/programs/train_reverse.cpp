@@ -1,7 +1,8 @@
-// An encoder learns to write words backwards, and its attention shows how.
+// Trains an encoder to write words backwards; its attention shows how.
 //
-// Place i of the output must be the letter at place n - 1 - i, so the only way to be right is to
-// look there: after training, attention lies on the anti-diagonal of the map. Nobody told it so.
+// Place i of the output must be the letter at place n - 1 - i, so the model must attend to that
+// place: after training, attention is on the anti-diagonal of the map. This is not part of the
+// program.
 //
 // The words are random letters; those of the test are never trained on. Options: --help.
 #include <cstdio>
@@ -50,12 +51,12 @@ std::vector<text::Example> random_words(index_t count, index_t length, Rng rng) 
   return words;
 }
 
-/// How many letters of the scores (B, T, 26) are those of the words (B, T) backwards.
+/// The number of letters in the scores (B, T, 26) that equal the words (B, T) backwards.
 index_t count_correct(const Tensor& scores, const Tensor& words) {
   return sum(eq(argmax(scores, {-1}), words.slice(1, {}, {}, -1))).item<index_t>();
 }
 
-/// How often the model says which letter for which, for --report.
+/// The confusion matrix of letters, for --report.
 pages::ClassCounts letter_counts(const models::TokenClassifier& model, const Tensor& words) {
   examples::Confusion counts(kLetters);
   counts.add(words.slice(1, {}, {}, -1), model(words));
@@ -70,7 +71,7 @@ std::vector<std::string> letters_alone(const std::string& word) {
   return letters;
 }
 
-/// What the trained model makes of one word, and where it looks.
+/// Prints the trained model's result for one word, and its attention.
 void show(const models::TokenClassifier& model, const std::string& word) {
   const Tensor tokens = from_vector(letters_of(word)).unsqueeze(0);
   const Tensor letters = argmax(model(tokens), {-1}).select(0, 0);

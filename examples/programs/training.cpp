@@ -75,8 +75,8 @@ Training::Training(const Program& program, std::vector<nn::ParameterGroup> group
   check_processes(task_.notes);
 }
 
-/// Refuses processes that are too many, or have read other things than rank 0. Their options are the
-/// same by now; the trainer compares weights.
+/// Throws if there are too many processes, or if they have read different data than rank 0. Their
+/// options are equal at this point; the trainer compares weights.
 void Training::check_processes(const nn::Checkpoint& base) const {
   const index_t size = processes().size();
   const std::string cure =
@@ -127,12 +127,12 @@ void Training::begin(index_t parameters) {
                                 .resumed = program_.resumed ? &*program_.resumed : nullptr});
 }
 
-/// **Errors**: another run writes in the folder, or has saved there and is not to be overwritten.
+/// **Errors**: another run uses the folder, or has saved there without --overwrite.
 std::shared_ptr<const runs::RunLock> Training::lock_of_folder() const {
   std::shared_ptr<const runs::RunLock> lock = program_.lock;
   if (options_.save.empty()) return lock;
-  from_first([&] {                   // all processes get its errors
-    if (lock) return std::string();  // the run goes on there
+  from_first([&] {                   // all processes throw its errors
+    if (lock) return std::string();  // the run continues there
     lock = runs::lock_of_checkpoints(options_.save, runs::kCheckpointFile);
     std::error_code error;
     if (!options_.overwrite && std::filesystem::exists(checkpoint_in(options_.save), error)) {
@@ -153,7 +153,7 @@ bool Training::run() {
     if (!ending.text.empty()) progress_.line(ending.text);
     return true;
   }
-  const std::string attention = program_.file("--attention");  // which is written after run()
+  const std::string attention = program_.file("--attention");  // written after run()
   progress_.line(str_cat(
       ending.text,
       options_.save.empty() ? "; nothing is saved without " + program_.save_flag() : "",
@@ -178,7 +178,7 @@ void Training::say(const nn::EpochReport& report) {
 void Training::show(double loss) {
   const index_t batches = trainer_->steps_per_epoch();
   const index_t position = trainer_->step() % batches;
-  if (position == 0) return;  // the epoch's own line comes
+  if (position == 0) return;  // the epoch prints its own line
   const auto done = static_cast<double>(trainer_->step() - run_->first_step());
   const auto left = static_cast<double>(trainer_->total_steps() - trainer_->step());
   const double seconds = run_->seconds();

@@ -1,6 +1,6 @@
-// What the training programs share beyond runs::Run: its options from a command line, and what a
-// person sees of it. Where mpirun starts several processes
-// they train together, and only rank 0 writes.
+// The common parts of training programs beyond runs::Run: options from a command line, and the
+// output for users. If mpirun starts several processes, they train together, and only rank 0
+// writes.
 //
 //   return program.run(argc, argv, [&] {
 //     Model model(...);
@@ -33,15 +33,14 @@
 
 namespace tessera::examples {
 
-/// The encoder that the options describe, before normalised, with GELU.
+/// The encoder described by the options, pre-norm, with GELU.
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
                                                   index_t vocabulary_size);
 
-/// **Errors**: std::runtime_error with the file's name: fewer than two labels, between which there is
-/// nothing to choose.
+/// **Errors**: std::runtime_error with the file's name: fewer than two labels.
 void require_classes(const std::string& file, const std::vector<std::string>& labels);
 
-/// Moves the share of `all` that --valid-share holds out, chosen at random. **Errors**: none is held out.
+/// Moves the random share of `all` that --valid-share holds out. **Errors**: none is held out.
 template <class T>
 std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
   constexpr std::uint64_t kStream = 3;
@@ -60,15 +59,15 @@ std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
   return held;
 }
 
-/// The data of a training, and how its progress is reported.
+/// The data of a training, and the format of its progress.
 struct TrainingTask {
   nn::Examples train;
   nn::Examples held_out = {};  // evaluated after each epoch
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
-  bool has_accuracy = true;    // an answer is right or wrong; otherwise it is a number
+  bool has_accuracy = true;    // predictions are right or wrong; otherwise they are numbers
   nn::BestBy best_by = nn::BestBy::kLoss;
-  /// The text of the line at the end of an epoch; as said() if absent.
+  /// The text of the line at the end of an epoch; if absent, by said().
   std::function<std::string(const nn::EpochReport&)> summary = {};
 };
 
@@ -76,16 +75,16 @@ struct TrainingTask {
 /// deviation.
 std::string said(const nn::LossTotals& totals, bool has_accuracy = true);
 
-/// Training by AdamW, under a learning rate that rises and falls by straight lines.
+/// Training by AdamW, with a learning rate that rises and falls linearly.
 class Training {
  public:
   /// Trains all parameters of `model`; continues from the program's checkpoint, if there is one.
-  /// `program` must live as long as this.
+  /// `program` must outlive this object.
   template <class Model>
   Training(const Program& program, Model& model, TrainingTask task)
       : Training(program, model, groups_of(model), std::move(task)) {}
-  /// The same for these parameters, which must be all variables of `model`; a group may have a rate
-  /// of its own.
+  /// The same for these parameters, which must be all variables of `model`; a group may have its
+  /// own rate.
   template <class Model>
   Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
            TrainingTask task)
@@ -99,15 +98,15 @@ class Training {
   /// Saves after each epoch and when it stops. **Errors**: StoppedBySignal, after saving.
   bool run();
 
-  /// Gives the model the weights to use: the best ones, if they are known.
+  /// Loads the final weights into the model: the best ones, if they are known.
   template <class Model>
   void take_trained(Model& model) const {
     nn::load_trained(trainer_->weights(), model);
   }
 
-  /// Whether --report asks for a page.
+  /// Whether --report is given.
   bool has_report() const { return !options_.report.empty(); }
-  /// Adds how a trained model answers to the page.
+  /// Adds the confusion matrix of a trained model to the page.
   void report(pages::ClassCounts classes) { run_->report(std::move(classes)); }
 
  private:
@@ -126,7 +125,7 @@ class Training {
   void show(double loss);
 
   const Program& program_;
-  const TrainingOptions& options_;  // the program's
+  const TrainingOptions& options_;  // of the program
   TrainingTask task_;
   nn::AdamW optimizer_;
   std::optional<nn::Trainer> trainer_;

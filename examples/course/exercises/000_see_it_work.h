@@ -7,19 +7,20 @@ namespace tessera::exercises {
 
 using examples::Matrix;
 
-/// 000.1. The weights with which a model writes a word of `tokens` letters backwards without an error:
-/// row i is how place i divides its attention.
+/// 000.1. The weights with which a model writes a word of `tokens` letters backwards without an
+/// error: row i is the attention of place i.
 ///
 /// **Shapes**: (tokens, tokens); places are counted from 0.
 Matrix backwards_weights(index_t tokens);
 
-/// 000.2. What attention brings to each place: row i is the sum over j of weights(i, j) times row j of
-/// `values`.
+/// 000.2. The result of attention at each place: row i is the sum over j of weights(i, j) times row
+/// j of `values`.
 ///
 /// **Shapes**: weights (T, T), values (T, D) -> (T, D).
 Matrix attended(const Matrix& weights, const Matrix& values);
 
-/// 000.3. The mean of the weights on the anti-diagonal, from the upper right corner to the lower left.
+/// 000.3. The mean of the weights on the anti-diagonal, from the upper right corner to the lower
+/// left.
 ///
 /// **Shapes**: weights (T, T).
 double share_on_anti_diagonal(const Matrix& weights);

@@ -7,8 +7,8 @@ namespace tessera::exercises {
 
 using examples::Matrix;
 
-/// 001.1. Q K^T / sqrt(d): the number in row i, column j is the product of query i with key j, divided
-/// by the root of their width.
+/// 001.1. Q K^T / sqrt(d): the number in row i, column j is the product of query i with key j,
+/// divided by the root of their width.
 ///
 /// **Shapes**: q (T, d), k (S, d) -> (T, S). **Source**: Vaswani et al., 2017, equation 1.
 Matrix scaled_scores(const Matrix& q, const Matrix& k);
@@ -18,7 +18,7 @@ Matrix scaled_scores(const Matrix& q, const Matrix& k);
 /// **Shapes**: (T, S) -> (T, S).
 Matrix weights_of(const Matrix& scores);
 
-/// 001.3. A whole head: softmax(Q K^T / sqrt(d)) V with Q = x W_Q, K = x W_K, V = x W_V.
+/// 001.3. A complete head: softmax(Q K^T / sqrt(d)) V with Q = x W_Q, K = x W_K, V = x W_V.
 ///
 /// **Shapes**: x (T, D), the weights (D, d) -> (T, d).
 Matrix head(const Matrix& x, const Matrix& w_query, const Matrix& w_key, const Matrix& w_value);

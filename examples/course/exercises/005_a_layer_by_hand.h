@@ -13,16 +13,15 @@ using examples::Matrix;
 /// Layer Normalization", 2019, eq. 4.
 Matrix rms_norm(const Matrix& x, const Matrix& weight, double eps);
 
-/// 005.2. A gated feed-forward network without biases:  y = (relu(u) g) W2^T  with  [u | g] = x W1^T.
+/// 005.2. A gated feed-forward network without biases: y = (relu(u) g) W2^T with [u | g] = x W1^T.
 ///
-/// The first F columns of x W1^T are u, the other F are g; relu(u) g is their product, number by
-/// number.
-/// **Shapes**: x (T, D), w1 (2 F, D), w2 (D, F) -> (T, D). **Source**: Shazeer, "GLU Variants Improve
-/// Transformer", 2020, eq. 6 (ReGLU).
+/// The first F columns of x W1^T are u, the other F are g; relu(u) g is the elementwise product.
+/// **Shapes**: x (T, D), w1 (2 F, D), w2 (D, F) -> (T, D). **Source**: Shazeer, "GLU Variants
+/// Improve Transformer", 2020, eq. 6 (ReGLU).
 Matrix gated_feed_forward(const Matrix& x, const Matrix& w1, const Matrix& w2);
 
-/// 005.3. How many numbers one encoder layer learns, all weights and biases, for width D = `width` and
-/// feed-forward width F = `hidden`. Count them in the table of the lesson's page.
+/// 005.3. The number of parameters of one encoder layer, all weights and biases, for width D =
+/// `width` and feed-forward width F = `hidden`. Count them in the table of the lesson's page.
 index_t parameters_of_a_layer(index_t width, index_t hidden);
 
 }  // namespace tessera::exercises

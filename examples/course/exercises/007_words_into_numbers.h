@@ -1,4 +1,5 @@
-// The exercises of examples/course/007_words_into_numbers.md. Write them in 007_words_into_numbers.cpp.
+// The exercises of examples/course/007_words_into_numbers.md. Write them in
+// 007_words_into_numbers.cpp.
 #pragma once
 
 #include <string>
@@ -11,21 +12,20 @@ namespace tessera::exercises {
 using examples::Matrix;
 
 /// 007.1. The tokens of one word by WordPiece: the longest token of `vocabulary` that begins the
-/// word, then the longest that goes on, and so on. Tokens that go on begin with "##". A word with
-/// a part that no token begins is {"[UNK]"}.
+/// word, then the longest that continues it, and so on. Tokens that continue a word begin with
+/// "##". A word with a part that no token begins is {"[UNK]"}.
 ///
 /// `word_pieces("cats", {"cat", "##s"})` is {"cat", "##s"}.
 std::vector<std::string> word_pieces(const std::string& word,
                                      const std::vector<std::string>& vocabulary);
 
-/// 007.2. The mean of each text's real tokens. The rows of x are the tokens of text 0, then those of
-/// text 1, ...: each text has `tokens` rows, of which the first lengths[b] are real and the others
-/// padding.
+/// 007.2. The mean of each text's real tokens. The rows of x are the tokens of text 0, then those
+/// of text 1, ...: each text has `tokens` rows; the first lengths[b] are real, the others padding.
 ///
 /// **Shapes**: x (B tokens, D), lengths B numbers of 1 .. tokens -> (B, D).
 Matrix mean_of_tokens(const Matrix& x, index_t tokens, const std::vector<index_t>& lengths);
 
-/// 007.3. The number of the row of `rows` whose cosine with the row `query` is the largest.
+/// 007.3. The number of the row of `rows` that has the largest cosine with the row `query`.
 ///
 /// **Shapes**: query (1, D), rows (N, D). No row is all zeros.
 index_t nearest(const Matrix& query, const Matrix& rows);

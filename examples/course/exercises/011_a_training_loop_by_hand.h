@@ -12,16 +12,16 @@ using examples::Matrix;
 
 /// 011.1. A step of SGD with momentum, in place:  b = momentum b + g,  then  w -= lr b.
 ///
-/// `b` is what the optimiser keeps between steps; it begins with zeros. **Shapes**: all the same.
+/// `b` is the optimiser's state between steps; it begins with zeros. **Shapes**: all the same.
 void momentum_step(Matrix& w, Matrix& b, const Matrix& g, double lr, double momentum);
 
-/// 011.2. The factor of the learning rate at a step: step / warmup while step < warmup, then down by a
-/// straight line, from 1 at step = warmup to 0 at step = total.
+/// 011.2. The factor of the learning rate at a step: step / warmup while step < warmup, then down
+/// by a straight line, from 1 at step = warmup to 0 at step = total.
 double linear_schedule(index_t step, index_t warmup, index_t total);
 
-/// 011.3. A batch was too large for the memory and was computed in parts. Part p had counts[p] examples,
-/// and mean_gradients[p] is the gradient of the mean of their losses. The gradient of the mean over the
-/// whole batch, which is asked for, is not the mean of these.
+/// 011.3. A batch was too large for the memory and was computed in parts. Part p had counts[p]
+/// examples, and mean_gradients[p] is the gradient of the mean of their losses. Return the gradient
+/// of the mean over the whole batch, which is not the mean of these.
 ///
 /// **Shapes**: all gradients the same, and the result.
 Matrix gradient_of_the_batch(const std::vector<Matrix>& mean_gradients,

@@ -12,19 +12,19 @@ struct Core {
   double ghz, multiply_adds, loads, stores, latency;
 };
 
-/// An inner loop, for each of its multiply-add instructions: the numbers in it, its loads and stores,
-/// and the independent sums that take turns, as 013_matmul_ladder prints them ("chains").
+/// An inner loop, for each of its multiply-add instructions: the numbers in it, its loads and
+/// stores, and the independent sums that alternate, as printed by 013_matmul_ladder ("chains").
 struct Loop {
   double numbers, loads, stores, chains;
 };
 
-/// 013.1. The milliseconds that `loop` needs for so many products of two numbers (M N K of them in a
-/// matrix product). Multiply-adds, loads, stores and waiting for a sum overlap, so that the slowest
-/// of the four decides; between two additions to one sum there are `latency` cycles, in which
-/// `chains` multiply-adds can start.
+/// 013.1. The milliseconds that `loop` needs for `products` products of two numbers (M N K of them
+/// in a matrix product). Multiply-adds, loads, stores and waiting for a sum overlap, so that the
+/// slowest of the four decides; between two additions to one sum there are `latency` cycles, in
+/// which `chains` multiply-adds can start.
 double predicted_ms(const Loop& loop, const Core& core, double products);
 
-/// A vector of kBytes / 4 floats: + and * work on all lanes. `unaligned` may be anywhere in memory.
+/// A vector of kBytes / 4 floats: + and * work on all lanes. `unaligned` may have any address.
 template <int kBytes>
 struct Vector {
   typedef float type __attribute__((vector_size(kBytes)));
@@ -33,7 +33,7 @@ struct Vector {
 template <int kBytes>
 using Vec = typename Vector<kBytes>::type;
 
-/// The vector at p, to be read or written: `vector_at<64>(c) = sum;`
+/// The vector at p, for reading or writing: `vector_at<64>(c) = sum;`
 template <int kBytes>
 [[gnu::always_inline]] inline typename Vector<kBytes>::unaligned& vector_at(float* p) {
   return *reinterpret_cast<typename Vector<kBytes>::unaligned*>(p);
@@ -44,11 +44,11 @@ template <int kBytes>
 }
 
 /// 013.2. Step 3 of the ladder: the tile of C at `c`, kRows rows of 2 vectors, becomes the sum over
-/// k < depth of  A[r][k] B[k][j]. Rows of A, B and C are a_row, b_row and c_row elements apart; what C
-/// held before does not count.
+/// k < depth of A[r][k] B[k][j]. Rows of A, B and C are a_row, b_row and c_row elements apart; the
+/// previous contents of C are ignored.
 ///
-/// The sums must stay in registers: an array Vec<kBytes> sum[kRows][2] does, if every loop over it
-/// has `#pragma GCC unroll 16` above it.
+/// The sums must stay in registers: use an array Vec<kBytes> sum[kRows][2], with `#pragma GCC
+/// unroll 16` above every loop over it.
 template <int kBytes, int kRows>
 void multiply_tile(const float* a, index_t a_row, const float* b, index_t b_row, float* c,
                    index_t c_row, index_t depth);

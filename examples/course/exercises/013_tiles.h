@@ -1,5 +1,5 @@
-// What runs multiply_tile of exercise 013.2, included once after it: the tiles of a whole product, for
-// each instruction set. Nothing to write here.
+// Runs multiply_tile of exercise 013.2, included once after it: the tiles of a whole product, for
+// each instruction set. You need not write anything here.
 #pragma once
 
 #include "examples/course/exercises/013_matmul_ladder.h"

@@ -18,18 +18,18 @@ struct Running {
   std::vector<double> out;                                    // O = sum of exp(s - m) V, width d
 };
 
-/// 014.1. Adds a tile of keys to `running`: their scores, and their values, one row per key. If m rises
-/// to m', all older terms are multiplied by exp(m - m').
+/// 014.1. Adds a tile of keys to `running`: their scores, and their values, one row per key. If m
+/// rises to m', all older terms are multiplied by exp(m - m').
 ///
 /// **Shapes**: scores (keys), values (keys, d).
 void take_tile(Running& running, const std::vector<double>& scores, const Matrix& values);
 
 /// 014.2. Step 3 of the ladder in float32: softmax(Q K^T / sqrt d) V for each head of the task
-/// (bench/attention_ladder.h: row t of head h of q begins at q + (t * heads + h) * width), by tiles of
-/// at most 128 keys. `task.room` is null: take a std::vector.
+/// (bench/attention_ladder.h: row t of head h of q begins at q + (t * heads + h) * width), by tiles
+/// of at most 128 keys. `task.room` is null: use a std::vector.
 ///
 /// It is fast if neighbouring sums of the inner loop do not wait for each other: for a block of
-/// queries, whose Q is transposed first, make scores with the query innermost.
+/// queries, whose Q is transposed first, compute scores with the query innermost.
 void attend(const bench::AttentionTask& task);
 
 }  // namespace tessera::exercises

@@ -13,9 +13,9 @@ using examples::Matrix;
 /// **Shapes**: q (Tq, d), k (Tk, d), Tk <= lanes -> (1, lanes).
 Matrix register_after(const Matrix& q, const Matrix& k, index_t i, index_t p, index_t lanes);
 
-/// 015.2. The rows of the largest tile of `vectors` registers a row, whose sums stay in `registers`
-/// registers, together with one row of the panel (`vectors` registers) and one register for the
-/// element of q that is copied into all lanes. 0 if not even one row fits.
+/// 015.2. The rows of the largest tile of `vectors` registers per row whose sums fit into
+/// `registers` registers, together with one row of the panel (`vectors` registers) and one register
+/// for the element of q that is copied into all lanes. 0 if not even one row fits.
 index_t largest_rows(index_t registers, index_t vectors);
 
 }  // namespace tessera::exercises

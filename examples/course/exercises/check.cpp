@@ -14,7 +14,7 @@ namespace tessera::exercises {
 
 namespace {
 
-/// A wrong result whose mistake is known.
+/// A wrong result that is caused by a known mistake.
 struct KnownMistake : std::runtime_error {
   std::string hint;
   KnownMistake(const std::string& what, std::string known)
@@ -58,7 +58,7 @@ void print_wrong(const Exercise& exercise, const std::exception& error, const st
               hint.c_str());
 }
 
-/// Runs one check, prints what came of it, and says whether it is solved.
+/// Runs one check, prints its result, and returns whether the exercise is solved.
 bool is_solved(const std::string& lesson, const Exercise& exercise) {
   const char* const name = exercise.name.c_str();
   try {

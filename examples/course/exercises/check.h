@@ -1,4 +1,4 @@
-// The checks of exercises: each is run, and says what is missing or wrong.
+// The checks of exercises: each is run and reports errors or missing solutions.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@ namespace tessera::exercises {
 
 using examples::Matrix;
 
-/// One exercise: a check that throws where the solution is wrong, and a hint that is printed then.
+/// One exercise: a check that throws if the solution is wrong, and a hint that is printed then.
 struct Exercise {
   std::string name;  // "005.1 rms_norm"
   std::string hint;
   std::function<void()> check;
 };
 
-/// Throws an error that names the first number which differs from the wanted one by more than
+/// Throws an error that names the first number that differs from the wanted one by more than
 /// `tolerance`. A NaN equals a NaN.
 void expect_close(const std::string& what, double found, double wanted, double tolerance = 1e-12);
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
                   double tolerance = 1e-12);
 
-/// The result of a natural mistake, a matrix or a number, and the hint that names it.
+/// The result of a common mistake, a matrix or a number, and a hint about the mistake.
 struct Mistake {
   Matrix result;
   std::string hint;
@@ -40,14 +40,14 @@ void expect_close(const std::string& what, double found, double wanted,
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
                   const std::vector<Mistake>& mistakes, double tolerance = 1e-12);
 
-/// Throws an error with the text `what` unless `condition` holds.
+/// Throws an error with the text `what` if `condition` is false.
 void expect(bool condition, const std::string& what);
 
-/// The same for a mistake that is known: `hint` is printed instead of the exercise's.
+/// The same for a known mistake: `hint` is printed instead of the exercise's.
 void expect(bool condition, const std::string& what, const std::string& hint);
 
-/// Runs all checks and prints a line or two for each; what main() returns: 0 if all are solved.
-/// `lesson` is the name of the lesson's files, "005_a_layer_by_hand".
+/// Runs all checks and prints a line or two for each; returns the exit code for main(): 0 if all
+/// are solved. `lesson` is the name of the lesson's files, "005_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);
 
 }  // namespace tessera::exercises

@@ -1,4 +1,4 @@
-// How long the code of an exercise takes, next to a ladder's step.
+// The time of an exercise's code, next to that of a ladder's step.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Writes the page of the course that computes: live.html, which has the weights of train_reverse and its
+// Writes the course's interactive page: live.html, with the weights of train_reverse and its
 // forward pass in JavaScript.
 //
-//   train_reverse --save run
-//   live_page --weights run/checkpoint.safetensors --sources examples/course/live --output live.html
+//  train_reverse --save run
+//  live_page --weights run/checkpoint.safetensors --sources examples/course/live --output live.html
 #include <bit>
 #include <cstdint>
 #include <iostream>
@@ -26,7 +26,7 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-/// The page computes one layer with one head.
+/// Checks that the model has one layer with one head, because the page computes only this.
 void check_options(const nn::Checkpoint& run) {
   for (const char* option : {"option.layers", "option.heads"}) {
     const auto count = run.integer<index_t>(option);
@@ -34,7 +34,7 @@ void check_options(const nn::Checkpoint& run) {
   }
 }
 
-/// float32, the lowest byte first.
+/// float32, the least significant byte first.
 std::string bytes_of(const Tensor& values) {
   std::string bytes;
   for (const float value : values.to_vector<float>()) {

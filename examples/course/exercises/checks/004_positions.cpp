@@ -17,7 +17,7 @@ namespace {
 
 using examples::to_matrix;
 
-/// The row with each sine where its cosine was.
+/// The row with sines and cosines exchanged.
 Matrix exchanged(Matrix row) {
   for (index_t j = 0; j < row.columns(); j += 2) std::swap(row(0, j), row(0, j + 1));
   return row;

@@ -21,7 +21,7 @@ std::string joined(const Words& pieces) {
   return text;
 }
 
-/// `hint` names the mistake that a wrong result of this word comes from.
+/// `hint` describes the mistake that gives the wrong result for this word.
 void expect_pieces(const std::string& word, const Words& vocabulary, const Words& wanted,
                    const std::string& hint) {
   const Words found = word_pieces(word, vocabulary);

@@ -16,7 +16,7 @@ namespace {
 
 using examples::to_matrix;
 
-/// A layer of float64 whose gradients a tape can gather.
+/// A layer of float64 with gradients.
 nn::Linear make_layer(Rng& rng) {
   nn::Linear layer({.in_features = 3, .out_features = 2, .bias = false}, rng);
   nn::convert(layer, kFloat64);

@@ -41,7 +41,7 @@ void time_is_the_slowest_port() {
   expect_ms("predicted_ms of step 3", {16, 0.5, 0, 24}, 0.015625);
 }
 
-/// (m, k) by (k, n), with what one asks of C[i][j] in double.
+/// (m, k) by (k, n), with the expected C[i][j] in double.
 template <class Term>
 Matrix product(index_t m, index_t n, index_t depth, const Term& term) {
   Matrix c(m, n);
@@ -104,7 +104,7 @@ void a_tile_is_a_product() {
       1e-5);
 }
 
-/// The ladder's steps on one thread, beside what the formula says for them.
+/// The ladder's steps on one thread, next to the prediction of the formula.
 void print_times() {
   constexpr index_t kSize = 480;
   const bench::ProbeLoops loops = bench::probe_loops(current_isa());

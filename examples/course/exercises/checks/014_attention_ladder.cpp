@@ -20,8 +20,8 @@ Matrix row_of(const Running& x) {
   return {{x.largest, x.sum, x.out[0], x.out[1]}};
 }
 
-/// m, l, O after a second tile, of exp(s) = 1 with V = (1, 0) after one of exp(s) = 4 and (0, 1), or in
-/// the other order.
+/// m, l and O after two tiles, one with exp(s) = 4 and V = (0, 1), one with exp(s) = 1 and V = (1,
+/// 0), in either order.
 void a_tile_is_added() {
   const double low = 0, high = std::log(4.0);
   const auto both = [](double first, double second) {
@@ -48,7 +48,7 @@ void a_tile_is_added() {
                 {{{high, 1.5, 4, 0.5}}, "exp(m - m') is 1 if m does not rise"}});
 }
 
-/// Random numbers for a task of this size, and room for its output.
+/// Random numbers for a task of this size, and memory for its output.
 struct Inputs {
   index_t heads, tokens, width;
   Rng rng = Rng(14);
@@ -66,14 +66,15 @@ struct Inputs {
   }
 };
 
-/// What is computed: the definition, or a mistake.
+/// The computation: the definition, or a mistake.
 struct Variant {
   index_t keys;
   double scale;
   bool divides = true, has_heads = true;
 };
 
-/// Adds the output of query i to row i of out, from column `column` on. The inputs are those of `head`.
+/// Adds the output of query i to row i of out, from column `column` on. The inputs are those of
+/// `head`.
 void attend_query(const Inputs& x, const Variant& as, index_t head, index_t i, Matrix& out,
                   index_t column) {
   std::vector<double> scores(static_cast<std::size_t>(as.keys));

@@ -11,7 +11,7 @@ const Matrix kQueries = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
 const Matrix kKeys = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
 
 void lanes_are_keys() {
-  // Row 2 of the lesson after p = 1, and what else one may take for it.
+  // Row 2 of the lesson after p = 1, and results of mistakes.
   expect_close(
       "register_after(q, k, 2, 1, 8)", register_after(kQueries, kKeys, 2, 1, 8),
       {{1, 12, 7, 0, 0, 0, 0, 0}},

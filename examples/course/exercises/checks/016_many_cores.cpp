@@ -52,9 +52,9 @@ std::vector<float> random_numbers(index_t count) {
   return uniform({count}, -1, 1, kFloat32, rng).to_vector<float>();
 }
 
-constexpr float kHeld = 7;  // what chunks hold before
+constexpr float kHeld = 7;  // the initial contents of chunks
 
-/// The wanted chunks, and what natural mistakes make of them.
+/// The wanted chunks, and the results of common mistakes.
 struct Chunks {
   explicit Chunks(const std::vector<float>& x, std::size_t count) {
     for (std::size_t c = 0; c < count; ++c) {
@@ -71,7 +71,7 @@ struct Chunks {
   std::vector<float> wanted, stale, cut, longer, without_first, exact;
 };
 
-/// What all parts write, each by itself.
+/// The results of all parts, computed one after the other.
 std::vector<float> by_parts(const std::vector<float>& x, std::size_t parts, std::size_t count) {
   std::vector<float> chunks(count, kHeld);
   for (std::size_t part = 0; part < parts; ++part) {
@@ -113,7 +113,7 @@ void the_tree_is_fixed() {
   expect_close("sum_tree of nothing", static_cast<double>(sum_tree({})), 0);
   expect_close("sum_tree of one", static_cast<double>(sum_tree({3})), 3);
   const std::vector<float> x = {1, 1e8F, -1e8F, 1, 1};
-  // ((1 + 1e8) + (-1e8 + 1)) + 1, and what other orders make of it
+  // ((1 + 1e8) + (-1e8 + 1)) + 1, and the results of other orders
   expect_close("sum_tree of 1, 1e8, -1e8, 1, 1", static_cast<double>(sum_tree(x)), 1,
                {{0, "the last one, without a neighbour, is dropped"},
                 {2, "this is the sum in order: a chain, not a tree of neighbours"},

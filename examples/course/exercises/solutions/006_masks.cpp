@@ -31,7 +31,7 @@ Matrix masked_softmax(const Matrix& scores, const Matrix& keep) {
       if (keep(i, j) == 1) sum += weights(i, j) = std::exp(scores(i, j) - largest);
     }
     for (index_t j = 0; j < scores.columns(); ++j) {
-      if (keep(i, j) == 1) weights(i, j) /= sum;  // a row without a kept key stays zeros
+      if (keep(i, j) == 1) weights(i, j) /= sum;  // rows without a kept key stay 0
     }
   }
   return weights;

@@ -36,7 +36,7 @@ Matrix mean_of_tokens(const Matrix& x, index_t tokens, const std::vector<index_t
   return means;
 }
 
-// The query's length is the same for all rows, so that it need not be divided by.
+// The query's length is the same for all rows, so the division by it is omitted.
 index_t nearest(const Matrix& query, const Matrix& rows) {
   index_t best = 0;
   double largest = -INFINITY;

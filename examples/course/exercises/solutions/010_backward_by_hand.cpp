@@ -4,7 +4,7 @@
 
 namespace tessera::exercises {
 
-// -log p_c = log(sum_k exp(x_k)) - x_c, so its derivative by x_j is p_j, less 1 where j is c.
+// -log p_c = log(sum_k exp(x_k)) - x_c, so its derivative by x_j is p_j, minus 1 if j is c.
 Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& right_class) {
   const auto rows = static_cast<double>(x.rows());
   Matrix dx(x.rows(), x.columns());
@@ -19,7 +19,7 @@ Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& right
   return dx;
 }
 
-// From last to first: dh = dy W2 where h was above 0, then dx = dh W1.
+// From last to first: dh = dy W2 if h was above 0, then dx = dh W1.
 Matrix feed_forward_backward(const Matrix& x, const Matrix& w1, const Matrix& w2,
                              const Matrix& dy) {
   Matrix dx(x.rows(), x.columns());
@@ -36,7 +36,7 @@ Matrix feed_forward_backward(const Matrix& x, const Matrix& w1, const Matrix& w2
   return dx;
 }
 
-// Layer norm's, but nothing is centred, so that only the second mean is taken out.
+// As for layer norm, but the mean of x is not subtracted, so only the second mean is.
 Matrix rms_norm_backward(const Matrix& x, const Matrix& gamma, const Matrix& dy, double eps) {
   const auto width = static_cast<double>(x.columns());
   Matrix dx(x.rows(), x.columns());

@@ -16,7 +16,7 @@ double linear_schedule(index_t step, index_t warmup, index_t total) {
   return static_cast<double>(total - step) / static_cast<double>(total - warmup);
 }
 
-// Each mean times its count is a sum; sums may be added, and one division comes at the end.
+// Each mean times its count is a sum; the sums are added, and divided once at the end.
 Matrix gradient_of_the_batch(const std::vector<Matrix>& mean_gradients,
                              const std::vector<index_t>& counts) {
   Matrix total(mean_gradients.at(0).rows(), mean_gradients.at(0).columns());

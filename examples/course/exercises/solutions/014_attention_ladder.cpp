@@ -25,7 +25,7 @@ namespace {
 
 constexpr index_t kQueries = 64, kKeys = 128;
 
-/// Some queries of a head and what is known of their outputs.
+/// Some queries of a head and the present state of their outputs.
 struct Queries {
   index_t count, width, row;  // rows of k, v and out are `row` numbers apart
   std::vector<float> q;       // transposed and scaled: (width, kQueries)
