@@ -1,5 +1,5 @@
-// The tape itself: what is recorded, when, and what happens to it. The gradients of the ops are in
-// gradients_test.cpp.
+// The tape itself: which ops are recorded, when, and how entries are used. The gradients of the ops
+// are in gradients_test.cpp.
 
 #include <thread>
 
@@ -72,7 +72,7 @@ TEST(Autograd, OneVariableUsedSeveralTimes) {
   const Tensor a2 = a * 2;
   const Tensor b2 = b * 2;
   const Tensor early = a2 * 100;
-  // a2 and b2 get one and the same gradient from their sum; what a2 gets later must not change b2's.
+  // The sum passes the same gradient to a2 and b2; a later addition to a2's must not change b2's.
   const Tensor s = a2 + b2;
   tape.backward(sum(s * tensor({1.0, 10.0}, kFloat64)) + sum(early) + sum(a * b));
   EXPECT_EQ(a.grad().to_vector<double>(), (std::vector<double>{2 + 200 + 3, 20 + 200 + 5}));
@@ -151,7 +151,7 @@ TEST(Autograd, ElementsCannotBeReadBehindTheTapesBack) {
   Tape tape;
   EXPECT_TRUE(throws("data", {"detach()"}, [&] { w.data<double>(); }));
   EXPECT_NO_THROW(w.detach().data<double>());
-  EXPECT_EQ(sum(w).item(), 3);  // people look at losses
+  EXPECT_EQ(sum(w).item(), 3);  // users print losses
   EXPECT_EQ(w.to_vector<double>(), (std::vector<double>{1, 2}));
   EXPECT_EQ(w.item_at({1}), 2);
   const index_t recorded = tape.size();
@@ -163,7 +163,7 @@ TEST(Autograd, ElementsCannotBeReadBehindTheTapesBack) {
 TEST(Autograd, WhatIsRecordedCannotBeWritten) {
   Tensor w = leaf({1.0, 2.0});
   Tape tape;
-  EXPECT_NO_THROW(w.fill(3));  // nothing has read it yet
+  EXPECT_NO_THROW(w.fill(3));  // no op has read it yet
   Tensor y = w * w;
   EXPECT_TRUE(throws("fill", {"recorded"}, [&] { w.fill(1); }));
   EXPECT_TRUE(throws("fill", {"recorded"}, [&] { y.fill(1); }));
@@ -214,7 +214,7 @@ TEST(Autograd, AWriteIntoAVariableBehindTheTapesBackIsSeen) {
         +[](const Tensor& x) { return softmax(x); },
         +[](const Tensor& x) { return log_softmax(x); },
         +[](const Tensor& x) { return sqrt(x); }}) {
-    Tensor y = f(w);  // each reads its result
+    Tensor y = f(w);  // each op reads its result
     const Tensor loss = sum(y * 2);
     y.detach().fill(1);
     EXPECT_TRUE(throws("backward", {"written"}, [&] { tape.backward(loss); }));
@@ -310,7 +310,7 @@ TEST(Autograd, ALeafsGradientIsItsOwnMemory) {
   tape.backward(sum(a + b));
   EXPECT_FALSE(a.grad().storage() == b.grad().storage());
   EXPECT_TRUE(a.grad().is_contiguous());
-  a.grad().fill(0);  // as clipping does
+  a.grad().fill(0);  // like clipping
   EXPECT_EQ(b.grad().to_vector<double>(), (std::vector<double>{1, 1}));
 }
 
@@ -321,7 +321,7 @@ TEST(Autograd, LaterGradientsAreAddedInPlace) {
   const void* memory = w.grad().untyped_data();
   tape.backward(sum(w * w));
   EXPECT_EQ(w.grad().untyped_data(), memory);
-  const Tensor held = w.grad();  // what a user holds is not changed under the hand
+  const Tensor held = w.grad();  // must not change later
   tape.backward(sum(w * w));
   EXPECT_EQ(held.to_vector<double>(), (std::vector<double>{4, 8}));
   EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{6, 12}));

@@ -1,4 +1,4 @@
-// Computing again instead of keeping: the bits are the same, the memory is not.
+// Recomputation instead of storage: the bits are the same, the memory is not.
 #include "tensor/autograd/gradient_checkpoint.h"
 
 #include "models/encoder.h"
@@ -42,9 +42,9 @@ models::Encoder make_encoder(bool checkpointed, bool norm_first, double dropout 
   return encoder;
 }
 
-/// What an encoder gives: its output, the gradients of its input, of an additive mask and of all
-/// parameters, and where the generator stands after each pass. x and the mask are computed on the
-/// tape and used there once more, so that gradients meet in them.
+/// The results of an encoder: its output, the gradients of its input, of an additive mask and of
+/// all parameters, and the generator's state after each pass. x and the mask are computed on the
+/// tape and used there again, so that gradients add up in them.
 std::vector<Named> run_encoder(bool checkpointed, bool norm_first, double dropout,
                                const AttentionMask& mask = {}) {
   const models::Encoder encoder = make_encoder(checkpointed, norm_first, dropout);
@@ -85,7 +85,7 @@ TEST_P(GradientCheckpointTest, AnEncodersBitsStay) {
   }
 }
 
-/// A mask with every part but an additive one, which run_encoder adds.
+/// A mask with all parts except the additive one, which run_encoder adds.
 AttentionMask full_mask() {
   Tensor keep = ones({2, 1, 9, 9}, kBool);
   keep.select(3, 2).fill(0);
@@ -118,7 +118,7 @@ std::vector<Named> train(bool checkpointed) {
   return found;
 }
 
-// x wants no gradient here: the first layer is recorded for the sake of its parameters.
+// x needs no gradient here: the first layer is recorded only because of its parameters.
 TEST_P(GradientCheckpointTest, TenStepsOfTrainingHaveTheSameBits) {
   const auto plain = train(false);
   expect_same(train(true), plain);
@@ -127,7 +127,7 @@ TEST_P(GradientCheckpointTest, TenStepsOfTrainingHaveTheSameBits) {
 
 struct Memory {
   index_t kept;  // by the tape, between forward and backward
-  index_t peak;  // while computing, beyond what was there before
+  index_t peak;  // while computing, in addition to the memory before
 };
 
 Memory memory_of(bool checkpointed) {
@@ -154,7 +154,7 @@ Memory memory_of(bool checkpointed) {
 }
 
 TEST(GradientCheckpoint, HoldsTheInputsOfLayersAlone) {
-  const Memory checkpointed = memory_of(true);  // first, for the peak never falls
+  const Memory checkpointed = memory_of(true);  // first, because the peak never falls
   const Memory plain = memory_of(false);
   const index_t input = 4 * 64 * 32 * 4;
   EXPECT_LT(checkpointed.kept, 6 * 2 * input);
@@ -202,7 +202,7 @@ Tensor float_leaf(const Nested& values) {
   return tensor(values, kFloat64).set_requires_grad();
 }
 
-/// The gradient of x where f stands in the middle of a computation.
+/// The gradient of x if f is in the middle of a computation.
 Tensor gradient_of(const Function& f) {
   const Tensor x = float_leaf({0.5, -1.25, 3.0});
   Tape tape;
@@ -235,8 +235,8 @@ TEST(GradientCheckpoint, OfAnyFunction) {
 
 using FunctionOfMany = std::function<Tensor(std::span<const Tensor>)>;
 
-/// The gradient of x where f stands in the middle of a computation, and a variable of it is each of
-/// its three inputs. What f gives and what it got are used before and after f.
+/// The gradient of x if f is in the middle of a computation, with a variable of the computation as
+/// each of its three inputs. The output and the inputs of f are used before and after f.
 Tensor gradient_of_repeated(const FunctionOfMany& f, bool checkpointed) {
   const Tensor x = float_leaf({0.1, -1.3, 3.7});
   const Tensor w = float_leaf({1.1, 0.7, -2.3});
@@ -256,7 +256,7 @@ TEST(GradientCheckpoint, OfTheSameInputTwice) {
       [](In in) { return in[0] * in[1] + in[3]; },
       [](In in) { return in[0] * 0.3 + in[1] * 1.7 + in[3] * 0.9 + in[2]; },
       [](In in) { return exp(in[1]) * in[2] - in[0] / in[3] + in[2] * 0.1; },
-      [](In in) { return in[3]; },  // an argument as it is
+      [](In in) { return in[3]; },  // an argument unchanged
       [](In in) { return in[2]; },
       [](In in) { return in[1].unsqueeze(0).squeeze(0); },
       [](In in) { return in[0].detach() * in[1]; },

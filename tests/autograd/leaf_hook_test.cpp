@@ -1,4 +1,4 @@
-// When a tape says that the gradient of a leaf is complete.
+// The point at which a tape reports that the gradient of a leaf is complete.
 
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/autograd/tape.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-/// Leaves a, b, c, d, and ops that leave a mark where their backward runs.
+/// Leaves a, b, c, d, and ops that write a mark when their backward runs.
 struct Trace {
   std::map<std::string, Tensor> leaves;
   std::shared_ptr<std::string> events = std::make_shared<std::string>();
@@ -53,8 +53,8 @@ struct Case {
   std::string events;
 };
 
-/// Ops as marks with a number, and leaves where they are complete. A mark stands before an op, so
-/// that it comes just after that op's backward.
+/// Ops as marks with a number, and leaves at the point where they are complete. A mark is before an
+/// op in forward order, so it comes right after that op's backward.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"from the last layer to the first",
@@ -150,7 +150,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-/// The gradients of all leaves, zeros where there is none.
+/// The gradients of all leaves, zeros if there is none.
 std::vector<Tensor> gradients(const Trace& t) {
   std::vector<Tensor> result;
   for (const auto& [name, leaf] : t.leaves) {

@@ -1,4 +1,4 @@
-// Tapes and pauses that end in another order than the reverse of their making.
+// Tapes and pauses that do not end in the reverse order of their creation.
 
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -49,7 +49,7 @@ TEST(TapeOrder, OneOfManyThatEndsTooEarlySpoilsOnlyTheNewerOnes) {
   tapes[3].reset();
   EXPECT_TRUE(throws("mul", {"reverse order"}, [&] { w * 2; }));
   tapes[2].reset();
-  tapes[0]->backward(sum(w * 2));  // the oldest was never out of order
+  tapes[0]->backward(sum(w * 2));  // the oldest tape was always in order
   EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{2, 2}));
   tapes.clear();
   expect_a_fresh_start();

@@ -1,5 +1,5 @@
-// Every step of attention's ladder computes attention, in the memory that it says, on sizes that
-// fill no tile; from step 5 on with the very bits of the library.
+// Every step of attention's ladder computes attention, in the memory that it requests, for sizes
+// that fill no tile; from step 5 on with the same bits as the library.
 #include "bench/ladders.h"
 
 #include "tensor/ops/attention.h"
@@ -11,10 +11,10 @@
 namespace tessera::test {
 namespace {
 
-constexpr double kTolerance = 2e-6;  // what the benchmark allows
+constexpr double kTolerance = 2e-6;  // the tolerance of the benchmark
 constexpr int kFirstWithLibraryBits = 5;
 
-/// (tokens, heads, width) each, and as the op takes them.
+/// (tokens, heads, width) each, and in the form for the op.
 struct Inputs {
   index_t tokens, heads, width;
   Tensor q = uniform({tokens, heads, width}, -2, 2);
@@ -24,7 +24,7 @@ struct Inputs {
   static Tensor heads_first(const Tensor& x) { return x.unsqueeze(0).transpose(1, 2); }
 };
 
-/// The output, (tokens, heads, width), in memory between walls, as the step's buffers are.
+/// The output, (tokens, heads, width), in memory between guards, like the step's buffers.
 std::vector<float> attend(const bench::AttentionStep& step, const Inputs& x) {
   bench::AttentionTask task = {};
   task.heads = x.heads;

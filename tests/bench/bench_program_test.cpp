@@ -159,7 +159,7 @@ TEST_F(BenchProgram, SpeaksGoogleBenchmarksFlagsWithoutItsSuffixes) {
   EXPECT_GT(rows.item(0).number("real_time"), 0);
 }
 
-/// Scores of 10^14 numbers: no address space has them.
+/// Scores of 10^14 numbers: more than any address space.
 TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
   const Outcome outcome = bench(
       "matmul/M:8/N:8/K:8 attention_unfused/T:10000000/d:1 softmax/rows:3/cols:7 "

@@ -27,7 +27,7 @@ TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
                });
 }
 
-/// A stand-in for tessera_bench: its times come from a script. The new one is slower.
+/// A replacement for tessera_bench: its times come from a script. The new one is slower.
 TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
   const auto script = [&](const std::string& name, const std::string& best) {
     const std::string file = results(name + ".json", best);
@@ -51,7 +51,7 @@ TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
                     "--rounds must be at least 9 for 1 cases"));
 }
 
-/// A real run, short, as far as the tables.
+/// A real, short run, up to the tables.
 TEST_F(BenchPrograms, AReportIsMadeOfARun) {
   output_of("tessera_bench",
             "--threads 1 --seconds 0.001 --json run.json 'matmul/M:16/N:16/K:16' "
@@ -65,7 +65,7 @@ TEST_F(BenchPrograms, AReportIsMadeOfARun) {
   EXPECT_FALSE(fs::exists(folder_ / "x.svg"));
 }
 
-/// Scripts that run other libraries: their files are read as ours are. Skipped where none is there.
+/// Scripts that run other libraries: their files are read like ours. Skipped if none is installed.
 TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
   write("ours.json", R"({"machine":{"threads":1},"cases":[
     {"name":"softmax/rows:4/cols:9","by":"tessera","threads":1,"best_s":1e-6,"flops":180},

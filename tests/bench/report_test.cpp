@@ -1,4 +1,4 @@
-// The picture and the tables made of results.
+// The picture and the tables made from results.
 #include "bench/report/report.h"
 
 #include <filesystem>
@@ -126,7 +126,7 @@ TEST(ReadmeTest, CellsCannotBreakATable) {
   EXPECT_TRUE(has(made("peers"), "| matmul | onednn | 2 |")) << made("peers");
 }
 
-/// The tables of bench/README.md can be made anew.
+/// The tables of bench/README.md can be regenerated.
 TEST(ReadmeTest, MarkersOfTheRepositoryAreWellFormed) {
   const std::string name = "bench/README.md";
   const std::string text = text_of(name);

@@ -1,5 +1,5 @@
-// The formula for a step on many hosts, against values computed by hand; what it counts, against what
-// the trainer sends; the program that prints the table.
+// The formula for a step on many hosts, compared with values computed by hand; its counts, compared
+// with the messages of the trainer; the program that prints the table.
 #include "bench/scaling_model.h"
 #include "nn/nn.h"
 #include "nn/training/detail/chunks.h"
@@ -24,13 +24,13 @@ struct TrafficCase {
 TEST(Scaling, TrafficIsCountedExactly) {
   const std::vector<TrafficCase> cases = {
       {"one host", {100, 7}, {1, 107, 2, 107, 2}, 0},
-      // Chunks of 65536, 34464 and 10 elements, of which host 0 owns the first.
+      // Chunks of 65536, 34464 and 10 elements; host 0 owns the first.
       {"two, and N is odd to both", {100000, 10}, {2, 100010, 3, kChunk, 2}, 100010},
       {"1024, a chunk each",
        {1024 * kChunk},
        {1024, 1024 * kChunk, 1024, kChunk, 1},
        2 * 1023 * kChunk},
-      // What the owner of one of two chunks sends and receives does not fall with P.
+      // The messages of the owner of one of two chunks do not decrease with P.
       {"more hosts than chunks", {2 * kChunk}, {4, 2 * kChunk, 2, kChunk, 1}, 4 * kChunk},
   };
   for (const TrafficCase& each : cases) {
@@ -64,7 +64,7 @@ TEST(Scaling, TimesAreThoseOfTheFormula) {
   EXPECT_NEAR(time(2, link, 1).exchange, 1.01 + 1.01 + 0.06, 1e-9) << "nothing goes earlier";
   // Two layers: the first half goes from 0.25 to 0.75, the second one follows until 1.25.
   EXPECT_NEAR(time(2, link, 2).exchange, 0.76 + 1.01 + 0.06, 1e-9);
-  // Four times as fast: what is left at the end is the second half.
+  // Four times as fast: only the second half remains at the end.
   bench::Link fast = link;
   fast.bandwidth = 4 * half;
   EXPECT_NEAR(time(2, fast, 2).exchange, 0.125 + 0.01 + 0.25 + 0.01 + 0.06, 1e-9);
@@ -72,7 +72,7 @@ TEST(Scaling, TimesAreThoseOfTheFormula) {
   EXPECT_NEAR(time(4, link, 1).work, 0.75 + 3 * kChunk * 1e-7 + 0.05, 1e-9);
   EXPECT_NEAR(time(4, link, 1).exchange, 3.01 + 3.01 + 0.12, 1e-9);
 
-  // A processor that handles bytes more slowly than the link, and messages: two each.
+  // A processor that handles bytes more slowly than the link, and two messages each.
   bench::Link slow = link;
   slow.copy = 2 / half;
   slow.overhead = 0.125;
@@ -97,8 +97,8 @@ TEST(Scaling, SlowerNetworksNeverTakeLessTime) {
   }
 }
 
-/// The bytes that the busiest process sends are those of the formula, in real steps of the trainer on
-/// processes that are threads.
+/// The bytes that the busiest process sends are those of the formula, in real steps of the trainer
+/// on processes that are threads.
 TEST(Scaling, TheTrainerSendsWhatIsCounted) {
   constexpr index_t kHosts = 3, kSteps = 4;
   std::vector<index_t> sent(kHosts);
@@ -117,7 +117,7 @@ TEST(Scaling, TheTrainerSendsWhatIsCounted) {
       return nn::summed_squared_error(net(ones({std::ssize(chosen), 600})),
                                       zeros({std::ssize(chosen), 300}));
     };
-    // More examples than are needed: the end of an epoch has an exchange of its own.
+    // More examples than needed, because the end of an epoch has its own exchange.
     nn::Trainer trainer(net, optimizer, {std::vector<index_t>(kHosts * (kSteps + 2), 1), loss},
                         {.steps = kSteps,
                          .batch_size = kHosts,
@@ -134,7 +134,7 @@ TEST(Scaling, TheTrainerSendsWhatIsCounted) {
 
 class ScalingProgram : public Programs {};
 
-/// What follows the first row of a table.
+/// The text after the first row of a table.
 std::string table_in(const std::string& text) {
   const std::size_t begin = text.find("| hosts |");
   return begin == std::string::npos ? "" : text.substr(begin, text.find("\n\n", begin) - begin);

@@ -1,4 +1,4 @@
-// A stand-in for a CBLAS whose sizes have 64 bits: tessera_bench must refuse it.
+// A replacement for a CBLAS with 64-bit sizes, which tessera_bench must refuse.
 #include <cstddef>
 #include <cstdint>
 

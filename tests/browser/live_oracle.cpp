@@ -2,7 +2,7 @@
 //
 //   live_oracle CHECKPOINT float64 WORD [PART...] [PARAMETER ROW COLUMN VALUE]
 //
-// prints an object of the steps' elements. PART is switched off by a hook, or by zeros in a table.
+// prints an object of the steps' elements. A hook, or zeros in a table, switches PART off.
 #include <deque>
 #include <functional>
 #include <iostream>
@@ -53,7 +53,7 @@ void set_element(models::TokenClassifier& model, const std::string& name, index_
   });
 }
 
-/// Hooks that leave out parts of a layer.
+/// Hooks that remove parts of a layer.
 class Switches {
  public:
   explicit Switches(models::TokenClassifier& model) : model_(model) {}
@@ -71,7 +71,7 @@ class Switches {
   }
 
  private:
-  /// The sum becomes the branch that it adds.
+  /// Replaces the sum by the branch that it adds.
   void without_residual(const std::string& branch, const std::string& sum) {
     Tensor& added = added_[branch];
     hooks_.emplace_back(kLayer + branch, [&added](const nn::Step& step) { added = step.value; });
@@ -83,7 +83,7 @@ class Switches {
   std::map<std::string, Tensor> added_;
 };
 
-/// The page's name of each step that the library names.
+/// The page's name for each step named by the library.
 const std::vector<std::pair<std::string, std::string>> kNames = {
     {"embedding", "embeddings.words"},
     {"x", "embeddings"},
@@ -109,7 +109,7 @@ std::map<std::string, Tensor> steps_of(const models::TokenClassifier& model, con
   }
   std::map<std::string, Tensor> steps;
   for (const auto& [name, step] : kNames) steps[name] = recorded.at(step);
-  // What the library computes without a name.
+  // Steps that have no name in the library.
   steps["positions"] = model.encode.embeddings.sinusoidal->table.value().slice(0, 0, ids.size(1));
   steps["scores"] = matmul(steps["q"], steps["k"].transpose(1, 2)) / 8;  // the root of 64
   steps["hidden"] = model.encode.encoder.layers[0].feed_forward.linear1(steps["norm2"]);

@@ -1,4 +1,4 @@
-// A checkpoint: its values as every type, and its groups as the states that they may be.
+// A checkpoint: its values as every type, and its groups as every state.
 #include "nn/training/checkpoint.h"
 
 #include "nn/linear.h"
@@ -13,7 +13,7 @@ namespace tessera::test {
 
 namespace {
 
-/// Runs what may refuse the file, each alone, so that one refusal hides no other.
+/// Runs a function that may refuse the file, separately, so that one refusal hides no other.
 template <class Body>
 void attempt(const Body& body) {
   try {

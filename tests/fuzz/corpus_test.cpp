@@ -1,4 +1,4 @@
-// Every fuzz target on its corpus: what was found once stays mended.
+// Every fuzz target on its corpus, so that no fixed error returns.
 
 #include <filesystem>
 #include <string_view>
@@ -44,7 +44,7 @@ std::string repeated(const std::string& text, int count) {
   return result;
 }
 
-/// An archive whose list names `count` entries, of which none is there.
+/// An archive whose list names `count` entries that do not exist.
 std::string archive_of_nothing(int count) {
   const std::string list = repeated("PK\1\2" + std::string(42, '\0'), count);
   const auto number = static_cast<std::uint64_t>(count);
@@ -54,7 +54,7 @@ std::string archive_of_nothing(int count) {
          little_endian(0, 4) + std::string(12, '\xff') + little_endian(0, 2);
 }
 
-// A fuzzer's files are small; these are large, and of much that is small.
+// A fuzzer's files are small; these are large and consist of many small items.
 TEST(FuzzCorpus, NoLargeFileTakesMuchMoreMemoryThanItHasBytes) {
   constexpr int kMany = 600000;
   EXPECT_EQ(finding(fuzz_npz, archive_of_nothing(kMany)), "");

@@ -1,4 +1,4 @@
-// What libFuzzer calls, for the target TESSERA_FUZZ_TARGET.
+// The entry point for libFuzzer, for the target TESSERA_FUZZ_TARGET.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

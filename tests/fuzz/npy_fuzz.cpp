@@ -1,4 +1,4 @@
-// A .npy file. What it holds is written and read again.
+// A .npy file. Its array is written and read again.
 #include "tensor/io/npy.h"
 
 #include "tests/fuzz/same_tensor.h"

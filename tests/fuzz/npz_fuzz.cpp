@@ -1,4 +1,5 @@
-// A .npz file, as it is and with right checksums, which no chance would give a changed entry.
+// A .npz file, unchanged and with correct checksums, which a changed entry would not have by
+// chance.
 #include "tensor/io/npy.h"
 
 #include "tests/fuzz/same_tensor.h"
@@ -26,7 +27,7 @@ std::uint32_t checksum(std::string_view bytes) {
   return ~sum;
 }
 
-/// Gives each entry of the list the checksum of the bytes that it claims, where they are there.
+/// Sets the checksum of each entry in the list to that of its bytes, if they exist.
 std::string with_checksums(std::string_view archive) {
   std::string result(archive);
   constexpr std::string_view kEntry = "PK\1\2";
@@ -54,7 +55,7 @@ std::string with_checksums(std::string_view archive) {
 void fuzz_npz(std::string_view bytes) {
   try {
     load_npz(fuzz_file("x.npz", with_checksums(bytes)));
-  } catch (const std::runtime_error&) {  // the file as it is has errors of its own
+  } catch (const std::runtime_error&) {  // the unchanged file has its own errors
   }
   for (const auto& [name, array] : load_npz(fuzz_file("x.npz", bytes))) {
     expect(same_tensor(array, array.clone()), "an array that cannot be read");

@@ -12,7 +12,7 @@
 #include "tensor/error.h"
 #include "tests/support/limits.h"
 
-// Where a sanitizer is linked it calls these hooks at each malloc and free.
+// A linked sanitizer calls these hooks at each malloc and free.
 extern "C" {
 [[gnu::weak]] int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*,
                                                                               std::size_t),
@@ -24,7 +24,7 @@ namespace tessera::test {
 
 namespace {
 
-std::atomic<std::ptrdiff_t> held{0};  // bytes of memory now, and the most of them at once
+std::atomic<std::ptrdiff_t> held{0};  // bytes of memory now, and the largest number so far
 std::atomic<std::ptrdiff_t> peak{0};
 
 void on_malloc(const volatile void*, std::size_t bytes) {

@@ -5,9 +5,9 @@
 //     expect(array.defined(), "an array that is undefined");
 //   }
 //
-// A target may throw a std::runtime_error of one printable line: that is how a bad file is refused.
-// Everything else is a finding: another exception, an abort, more of the processor or
-// of memory than tests/support/limits.h allows. Targets keep no state from one input to the next.
+// A target may throw a std::runtime_error with one printable line, which means that the file is
+// refused. All else is a finding: any other exception, an abort, or more processor time or memory
+// than tests/support/limits.h allows. Targets keep no state between inputs.
 #pragma once
 
 #include <filesystem>
@@ -25,22 +25,23 @@ void fuzz_safetensors(std::string_view bytes);
 void fuzz_tokenizer(std::string_view bytes);
 void fuzz_vocabulary(std::string_view bytes);
 
-/// A folder of this process, in memory where the system has such; it goes with the process.
+/// A folder of this process, in memory if the system has such a file system; removed with the
+/// process.
 const std::filesystem::path& fuzz_folder();
 
 /// The file `name` of that folder, which now holds `bytes`.
 std::filesystem::path fuzz_file(const std::string& name, std::string_view bytes);
 
-/// What no input may break. Errors: std::logic_error, a finding.
+/// A condition that no input may violate. Errors: std::logic_error, a finding.
 void expect(bool condition, const char* broken);
 
-/// What is before the first zero byte, and what is after it: two files in one input.
+/// The bytes before and after the first zero byte: two files in one input.
 std::pair<std::string_view, std::string_view> split_at_zero(std::string_view bytes);
 
-/// Whether memory is counted: where a sanitizer is linked.
+/// Whether memory is counted: only if a sanitizer is linked.
 bool counts_memory();
 
-/// Runs a target on one input: what was found, or nothing.
+/// Runs a target on one input; returns the finding, or an empty text.
 std::string finding(void (*target)(std::string_view), std::string_view bytes);
 
 }  // namespace tessera::test

@@ -1,4 +1,4 @@
-// A vocabulary of our own, or a folder's vocab.txt, and, after a zero byte, a text.
+// A vocabulary in our format, or a folder's vocab.txt, and, after a zero byte, a text.
 #include <stdexcept>
 
 #include "models/text/tokenizers.h"

@@ -95,7 +95,7 @@ TEST(WriteFile, WritesAndReplaces) {
   EXPECT_EQ(folder.read("f"), "first second");
   write_file(folder.path() / "f", {bytes_of(b)});
   EXPECT_EQ(folder.read("f"), "second");
-  EXPECT_EQ(folder.file_count(), 1);  // nothing temporary stays
+  EXPECT_EQ(folder.file_count(), 1);  // no temporary files remain
 }
 
 TEST(WriteFile, FailureLeavesTheOldFileAndNothingElse) {

@@ -1,4 +1,4 @@
-// Tensors that are views of a file, each of its own.
+// Tensors that are views of a file, each with its own mapping.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cerrno>
@@ -17,7 +17,7 @@ using namespace test;
 
 constexpr index_t kCount = 20000;  // 78 KiB of float32, so that pages are shared with neighbours
 
-/// A file with "v", "w" and "x", which follow one another: 0, 1, ..., of each from another start.
+/// A file with "v", "w" and "x" in this order: 0, 1, ..., each with a different start.
 class MappedSafetensors : public ::testing::Test {
  protected:
   MappedSafetensors() {
@@ -123,7 +123,7 @@ TEST_F(MappedSafetensors, TheirMemoryGoesWithThemAndNoOther) {
 
 TEST_F(MappedSafetensors, OutliveTheirFile) {
   std::map<std::string, Tensor> old = load_safetensors(path_).tensors;
-  save_safetensors(path_, {{"v", old.at("x")}, {"w", old.at("w") * 2}});  // over its own source
+  save_safetensors(path_, {{"v", old.at("x")}, {"w", old.at("w") * 2}});  // over their own file
   expect_numbers(old.at("w"), 1e5);
   const std::map<std::string, Tensor> now = load_safetensors(path_).tensors;
   expect_numbers(now.at("v"), 2e5);

@@ -24,7 +24,7 @@ std::string dict(const std::string& descr, const std::string& shape,
   return "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
 }
 
-/// A locale that writes a thousand as 1,000, for as long as this lives.
+/// While in scope, the locale writes a thousand as 1,000.
 class ThousandsLocale {
  public:
   ThousandsLocale() : old_(std::locale::global(std::locale(std::locale(), new Punctuation))) {}
@@ -253,7 +253,7 @@ TEST(LoadNpy, TheLengthMustBeExact) {
             "byte 68: shape (2,) of float32 must have 8 bytes, got 4");
   EXPECT_EQ(npy_error(npy(dict("<f4", "(2,)"), raw<float>({1, 2}) + "x")),
             "byte 68: shape (2,) of float32 must have 8 bytes, got 9");
-  // Nothing may be allocated for this one.
+  // Memory must not be allocated for this one.
   EXPECT_TRUE(contains(npy_error(npy(dict("|u1", "(1000000000000000000,)"), "")),
                        "must have 1000000000000000000"));
 }

@@ -24,7 +24,7 @@ std::string npy_bytes(const Tensor& tensor) {
   return folder.read("x.npy");
 }
 
-/// One entry of an archive and its possible oddities.
+/// One entry of an archive and its possible irregularities.
 struct Member {
   std::string name;
   std::string data;
@@ -36,8 +36,8 @@ struct Member {
 
 constexpr std::uint64_t kFull32 = 0xffffffff;
 
-/// Version, flags, method, time, date, checksum, stored size, size, name length: what the local and
-/// the central header have in common.
+/// Version, flags, method, time, date, checksum, stored size, size, name length: the common fields
+/// of the local and the central header.
 std::string common(const Member& m, bool local) {
   // numpy.savez writes every local header for zip64.
   const std::uint64_t size = local || m.zip64 ? kFull32 : m.data.size();
@@ -58,7 +58,7 @@ std::string archive(const std::vector<Member>& members, bool zip64_end = false,
     const std::uint64_t offset = bytes.size();
     bytes += "PK\3\4" + common(m, true) + little_endian(20, 2) + m.name + little_endian(1, 2) +
              little_endian(16, 2) + sizes64(m) + m.data;
-    std::string extra = little_endian(0xcafe, 2) + little_endian(3, 2) + "abc";  // somebody's own
+    std::string extra = little_endian(0xcafe, 2) + little_endian(3, 2) + "abc";  // an unknown field
     if (m.zip64) {
       extra += little_endian(1, 2) + little_endian(24, 2) + sizes64(m) + little_endian(offset, 8);
     }

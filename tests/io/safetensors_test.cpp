@@ -64,7 +64,7 @@ TEST(SafetensorsFile, TellsWhatItHoldsAsItIsStored) {
 }
 
 // Written by hand from the format's description: two tensors out of order, text about them, spaces
-// behind the JSON and a header whose length is no multiple of 8.
+// after the JSON and a header whose length is not a multiple of 8.
 TEST(LoadSafetensors, ReadsAFileWrittenByHand) {
   const std::string header = R"({ "b" : {"data_offsets":[8,20],"shape":[3],"dtype":"F32"},)"
                              R"("__metadata__":{"format":"pt","who":"\u00e9\n"},)"

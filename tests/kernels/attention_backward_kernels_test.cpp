@@ -1,5 +1,5 @@
-// The backward of the attention kernel between guard bytes, against its definition: sizes, masks,
-// and how the work is cut.
+// The backward of the attention kernel between guard bytes, compared with its definition: sizes,
+// masks, and divisions of the work.
 
 #include "tests/support/attention_buffers.h"
 #include "tests/support/test.h"
@@ -28,7 +28,7 @@ template <class T>
 void check_all_lengths() {
   constexpr std::array<index_t, 9> kTokens = {1, 5, 47, 48, 49, 64, 65, 130, 200};
   constexpr std::array<index_t, 7> kWidths = {1, 8, 17, 32, 64, 65, 80};
-  index_t number = 0;  // each pair of lengths meets other widths and masks
+  index_t number = 0;  // each pair of lengths gets different widths and masks
   for (index_t queries : kTokens) {
     for (index_t keys : kTokens) {
       const index_t width = kWidths[static_cast<std::size_t>(number % 7)];
@@ -48,7 +48,7 @@ TEST_P(AttentionBackwardKernelsTest, EveryLengthWithEveryMaskInDouble) {
   check_all_lengths<double>();
 }
 
-// Ranges of keys that begin and stop anywhere in a tile, for any number of workers.
+// Ranges of keys that begin and stop at any position of a tile, for any number of workers.
 TEST_P(AttentionBackwardKernelsTest, AWindowHasTheBitsOfTheSameKeysKept) {
   constexpr std::array<index_t, 6> kTokens = {1, 49, 64, 130, 257, 300};
   constexpr std::array<index_t, 6> kWindows = {0, 3, 47, 64, 128, 200};

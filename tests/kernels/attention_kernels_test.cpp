@@ -1,5 +1,5 @@
-// The attention kernel between guard bytes: what it reads and writes, and that the size
-// of its tasks does not matter.
+// The attention kernel between guard bytes: the memory that it reads and writes, and independence
+// of the size of its tasks.
 
 #include "tests/support/attention_buffers.h"
 #include "tests/support/test.h"
@@ -43,7 +43,7 @@ TEST_P(AttentionKernelsTest, StaysInsideItsBuffersInDouble) {
 }
 
 TEST_P(AttentionKernelsTest, KeysBehindALengthAreNotReadAtAll) {
-  // Only the first 70 keys exist; the others lie in the wall behind the buffers.
+  // Only the first 70 keys exist; the others are in the guard bytes after the buffers.
   const AttentionSizes s = {1, 1, 9, 70, 8, 24};
   AttentionBuffers<float> buffers(s);
   kernels::AttentionArgs<float> args = buffers.forward_args();
@@ -56,7 +56,7 @@ TEST_P(AttentionKernelsTest, KeysBehindALengthAreNotReadAtAll) {
   EXPECT_TRUE(same_bits(buffers.out.values(), want));
 }
 
-/// That the output does not change where more keys are announced than there are.
+/// Checks that the output does not change if more keys are announced than exist.
 void expect_no_read_beyond(const AttentionSizes& s,
                            void (*set_mask)(kernels::AttentionArgs<float>&)) {
   AttentionBuffers<float> buffers(s);
@@ -77,7 +77,7 @@ TEST_P(AttentionKernelsTest, WhatNoWindowReachesIsNotReadAtAll) {
   expect_no_read_beyond({1, 1, 70, 75, 8, 24}, [](auto& args) { args.masks.window = 5; });
 }
 
-// A bias that depends on j - i alone, as ALiBi's: one row of numbers, read backwards by queries.
+// A bias that depends only on j - i, like ALiBi's: one row of numbers, read backwards by queries.
 TEST_P(AttentionKernelsTest, ABiasMayOverlapItself) {
   const AttentionSizes s = {1, 2, 70, 140, 8, 24};
   AttentionBuffers<float> buffers(s);
@@ -101,7 +101,7 @@ struct Strides {
   index_t query, key;
 };
 
-/// The strides of a mask: rows or columns contiguous, equal rows, equal columns, one element for all,
+/// The strides of a mask: rows or columns contiguous, equal rows, equal columns, a single element,
 /// gaps, and backwards.
 std::vector<Strides> strides_of_masks(const AttentionSizes& s) {
   return {{s.keys, 1}, {1, s.queries},  {0, 1}, {1, 0},          {0, 0},

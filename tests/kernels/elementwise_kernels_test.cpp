@@ -18,7 +18,7 @@ constexpr std::array kBinaryOps = {BinaryOp::kAdd, BinaryOp::kSub,     BinaryOp:
 constexpr std::array kCompareOps = {CompareOp::kEq, CompareOp::kNe, CompareOp::kLt,
                                     CompareOp::kLe, CompareOp::kGt, CompareOp::kGe};
 
-/// The result for one pair of numbers, the only ones on which a power's bits depend.
+/// The result for one pair of numbers, on which the bits of a power depend.
 template <class T>
 T binary_reference(BinaryOp op, T a, T b) {
   T y = 0;
@@ -61,7 +61,7 @@ bool compare_reference(CompareOp op, T a, T b) {
   return false;
 }
 
-// Small integers, so that equal pairs occur, and a NaN now and then.
+// Small integers, so that equal pairs occur, and some NaNs.
 template <class T>
 std::vector<T> mixed_values(index_t n, std::uint64_t seed) {
   std::vector<T> values = random_values<T>(n, seed, -3, 3);
@@ -156,7 +156,8 @@ std::vector<T> powers(const std::vector<T>& x, const std::vector<T>& y) {
 
 template <class T>
 void expect_powers(double ulps) {
-  // Exponents that take each base to anywhere between the smallest and the largest number.
+  // Exponents for which the power of each base can be anywhere between the smallest and the largest
+  // number.
   const double reach = std::log(static_cast<double>(std::numeric_limits<T>::max())) * 1.02;
   std::vector<T> x = random_values<T>(100000, 31, 0, 4);
   for (const T value : random_values<T>(100000, 32, 0.99, 1.01)) x.push_back(value);

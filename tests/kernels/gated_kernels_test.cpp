@@ -1,5 +1,5 @@
-// The gated product and its gradient against whole numbers, and against the plain kernels that they
-// fuse, on every instruction set.
+// The gated product and its gradient, compared with whole numbers and with the separate kernels, on
+// every instruction set.
 
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, GatedKernelsTest, each_isa(), isa_name);
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kGelu,
                                        Activation::kGeluTanh, Activation::kSilu};
 
-/// C (m, n) of A (m, k) and B (k, 2n), which lies as a weight (2n, k) does or, `by_rows`, row by row.
+/// C (m, n) of A (m, k) and B (k, 2n), stored like a weight (2n, k) or, if `by_rows`, row by row.
 template <class T>
 struct GatedProduct {
   index_t m, n, k;

@@ -14,7 +14,7 @@ namespace {
 enum class Layout { RowMajor, Padded, Transposed, Spaced, Backwards, SameRow, SameColumn };
 constexpr int kLayouts = 7;
 
-/// A matrix of random values somewhere in guarded memory.
+/// A matrix of random values at some position in guarded memory.
 template <class T>
 struct Matrix {
   index_t first = 0;
@@ -66,7 +66,7 @@ struct Matrix {
   }
 };
 
-/// C, its guarded memory, and how gemm is called.
+/// C, its guarded memory, and the arguments of gemm.
 template <class T>
 struct Product {
   index_t m, n, k;
@@ -160,7 +160,7 @@ struct Product {
   }
 };
 
-/// acc + a * b as the kernels of the current instruction set round it: once where it has FMA.
+/// acc + a * b as rounded by the kernels of the current instruction set: once if it has FMA.
 template <class T>
 T multiply_add(T a, T b, T acc) {
 #if defined(__x86_64__)
@@ -239,7 +239,7 @@ TEST_P(GemmTest, IsExactPastBlocksOfK) {
   expect_exact_past_blocks_of_k<double>();
 }
 
-/// Enough panels of B to pack A (kReadsWorthPacking), whose last tiles are narrower.
+/// Enough panels of B to pack A (kReadsWorthPacking); the last tiles are narrower.
 template <class T>
 void expect_exact_with_strips() {
   const index_t n = 64 * 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(T)) + 5;

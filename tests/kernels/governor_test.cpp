@@ -11,7 +11,7 @@ constexpr index_t kMillisecond = 1000 * kMicrosecond;
 /// A machine on which a region of 100 microseconds of work takes `took` on all threads.
 class Machine {
  public:
-  /// One call of the library: a region, unless the governor says that one thread should do it.
+  /// One call of the library: a parallel region, or one thread if the governor requests it.
   void call(index_t took) {
     constexpr index_t kWork = 100 * kMicrosecond;
     if (governor_.is_pausing(now_)) {
@@ -67,7 +67,7 @@ TEST(Governor, SmallLossesBetweenGreatOnesCostNoMore) {
   const index_t start = machine.now();
   index_t alone = 0;
   for (int i = 0; i < 50'000; ++i) {
-    // Every other try loses little, and must not be taken for a machine that is quiet again.
+    // Every other try loses little, which must not count as a quiet machine.
     machine.call(machine.teams() % 2 == 0 ? 4 * kMillisecond : 110 * kMicrosecond);
     alone += 100 * kMicrosecond;
   }
@@ -96,7 +96,7 @@ TEST(Governor, OneHiccupCostsAFewTimesItself) {
   Machine machine;
   machine.calls(20'000, 4 * kMillisecond);
   machine.calls(20'000, 60 * kMicrosecond);
-  // After a long good time a hiccup is no sequel of the failures before.
+  // After a long time without loss, a single loss is independent of the earlier ones.
   const int before = machine.alone();
   machine.call(4 * kMillisecond);
   machine.calls(2000, 60 * kMicrosecond);

@@ -61,7 +61,7 @@ void expect_softmax_gradients(index_t n) {
   EXPECT_TRUE(near(dlogs.values(), want_logs, 0, 40 * kEpsilon<T>));
   EXPECT_TRUE(dx.intact() && dlogs.intact() && y.intact() && dy.intact());
 
-  // In place, and a row alone, give the same bits.
+  // In place, and for a single row, the bits are the same.
   Guarded<T> alone(std::vector<T>(dy.data() + dy_row, dy.data() + dy_row + n), n % 6);
   table<T>().softmax_gradient(1, n, y.data() + y_row, 0, alone.data(), 0, alone.data());
   EXPECT_TRUE(same_bits(alone.values(), std::vector<T>(dx.data() + n, dx.data() + 2 * n)));
@@ -166,7 +166,7 @@ void expect_norm_gradients(index_t rows, index_t n, bool affine, bool adds, doub
       ds.push_back(rstd * (dn(i) - mean_dn - normal(i) * mean_dn_n) + (adds ? added[r][i] : 0));
     }
   }
-  // Two elements have nearly no gradient, as a difference of large parts.
+  // Two elements have nearly no gradient, because it is a difference of large parts.
   const double tolerance = (n < 4 ? 2000 : 60) * kEpsilon<T>;
   EXPECT_TRUE(near(c.ds.values(), ds, 8, tolerance));
   EXPECT_TRUE(near(c.dweight.values(), dweight, 8, tolerance));
@@ -188,14 +188,14 @@ TEST_P(GradientKernelsTest, LayerNormAndRmsNorm) {
   }
 }
 
-// What a float of 1e5 loses of its row is in `shift`.
+// The digits that a float of 1e5 loses are in `shift`.
 TEST_P(GradientKernelsTest, LayerNormFarFromZero) {
   expect_norm_gradients<float>(5, 100, true, true, 1e4);
   expect_norm_gradients<double>(5, 100, true, true, 1e5);
 }
 
-// A constant row deviates by 0, so that ds = rstd (dy - mean(dy)), whatever the constant: nothing
-// may come from behind the row's end, where 0 - mean times rstd is infinite.
+// A constant row deviates by 0, so ds = rstd (dy - mean(dy)) for any constant. Lanes after the
+// row's end, where 0 - mean times rstd is infinite, must have no effect.
 template <class T>
 void expect_gradient_of_a_constant_row(index_t n) {
   SCOPED_TRACE("n " + std::to_string(n));
@@ -226,7 +226,7 @@ TEST_P(GradientKernelsTest, LayerNormOfAConstantRow) {
   }
 }
 
-// Neither how many rows are computed side by side, nor what else is asked for, changes a bit.
+// The bits do not depend on the number of rows computed together, or on other requested results.
 template <class T>
 void expect_norm_bits(index_t n) {
   constexpr index_t kRows = 5;

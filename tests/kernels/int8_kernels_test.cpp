@@ -122,7 +122,7 @@ struct ColumnCodes {
 
   kernels::Int8Panels all() const { return {codes.data(), scales.data(), sums.data()}; }
 
-  /// Where column j of B lies.
+  /// The position of column j of B.
   index_t column(index_t j) const {
     if (!gated) return j;
     const index_t lanes = int8_panel_width() / 2;
@@ -145,7 +145,7 @@ std::vector<float> uneven_values(index_t rows, index_t columns, std::uint64_t se
   return values;
 }
 
-/// C (m, n), and how it is made from codes.
+/// C (m, n), and the way it is computed from codes.
 struct Int8Product {
   index_t m, n, k;
   bool bias = true;
@@ -254,7 +254,7 @@ TEST_P(Int8KernelsTest, AProductOfDepth0IsTheBias) {
   for (index_t i = 0; i < 35; ++i) EXPECT_EQ(c[static_cast<std::size_t>(i)], product.addend[i % 7]);
 }
 
-/// All codes at their limits: the largest sums that there are.
+/// All codes at their limits: the largest possible sums.
 TEST_P(Int8KernelsTest, HoldsTheLargestSums) {
   for (const float a_sign : {1.0F, -1.0F}) {
     for (const float b_sign : {1.0F, -1.0F}) {
@@ -374,7 +374,7 @@ TEST_P(Int8KernelsTest, ReportsColumnsThatAreNotFinite) {
   }
 }
 
-/// Codes are multiplied by the loop that they were made for, whichever is in use by then.
+/// Codes are multiplied by the loop that they were made for, even after a switch to another.
 TEST_P(Int8KernelsTest, AProductIsInTheOrderOfItsCodes) {
   Int8Product product{.m = 31, .n = 40, .k = 70};
   const std::vector<float> want = product.values();
@@ -510,7 +510,7 @@ TEST_P(Int8KernelsTest, ARotationHasTheBitsOfTheSeparateKernel) {
   }
 }
 
-/// What no instruction set may change: scales, zero points, codes and products.
+/// Results that must be the same on every instruction set: scales, zero points, codes and products.
 TEST(Int8KernelsBits, AreTheSameInEachLoop) {
   for (const bool spaced : {false, true}) {
     std::vector<float> first;

@@ -79,7 +79,7 @@ void expect_rows(index_t n, bool affine, bool centres) {
   }
   ASSERT_TRUE(y.intact() && mean.intact() && rstd.intact());
 
-  // The outputs for the backward pass change nothing.
+  // The additional outputs for the backward pass do not change y.
   const std::vector<T> before = y.values();
   args.mean = args.rstd = nullptr;
   layer_norm(args);
@@ -97,7 +97,8 @@ TEST_P(LayerNormKernelsTest, Rows) {
   }
 }
 
-// Rows are normalised in groups, large outputs written past the caches: no row's bits know.
+// Rows are normalised in groups, and large outputs bypass the caches; the bits of a row do not
+// depend on this.
 template <class T>
 void expect_equal_alone(index_t rows, index_t n, index_t y_row, bool centres = true) {
   SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(n));

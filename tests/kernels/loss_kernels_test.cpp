@@ -164,7 +164,7 @@ TEST_P(LossKernelsTest, Pointwise) {
   }
 }
 
-// No element may care for its place in a vector.
+// The bits of an element do not depend on its position in a vector.
 template <class T>
 void expect_cuts_change_nothing(PointwiseLoss kind, bool weighted) {
   constexpr index_t kCount = 70;

@@ -1,5 +1,5 @@
-// Functions of one number and their gradients, on every instruction set: one table of them, and
-// what must hold for each.
+// Functions of one number and their gradients, on every instruction set: a table of functions, and
+// the conditions for each.
 #include <bit>
 #include <numbers>
 #include <variant>
@@ -68,10 +68,10 @@ struct Function {
   Op op;
   double ulps;  // of the values for any number
   W (*value)(W), (*slope)(W);
-  std::vector<T> special;     // the bits at 0, -0, inf, -inf and NaN
-  double absolute = 0;        // of the values, where that is more
-  double ulps_near_zero = 0;  // of the values in [-3, 8), where that is less
-  double low = -12;           // where slopes are looked at, up to 12
+  std::vector<T> special;     // the results for 0, -0, inf, -inf and NaN
+  double absolute = 0;        // of the values, if this is larger
+  double ulps_near_zero = 0;  // of the values in [-3, 8), if this is smaller
+  double low = -12;           // the lower end of the range of slopes; the upper end is 12
 };
 
 /// log(1 + exp(x)).
@@ -117,8 +117,8 @@ std::vector<Function<T>> functions() {
   constexpr T minus = -T{0};
   constexpr T half = T{0.5}, log2 = std::numbers::ln2_v<T>;
   constexpr double kTiny = static_cast<double>(std::numeric_limits<T>::denorm_min());
-  // Far below 0 the rounding of the exponent, up to 88 or 709, counts: ulps as many as that, and
-  // some; fewer where it is halved before.
+  // Far below 0 the rounding error of the exponent, up to 88 or 709, determines the error in ulps:
+  // the exponent plus a few; less if it is halved first.
   constexpr bool kIsFloat = std::is_same_v<T, float>;
   constexpr double kGeluUlps = kIsFloat ? 100 : 800, kGeluTanhUlps = kIsFloat ? 300 : 2500;
   const auto zero = [](W) -> W { return 0; };
@@ -162,7 +162,7 @@ std::vector<Function<T>> functions() {
       {"erf", kErf, 2.5, [](W x) { return std::erf(x); },
        [](W x) { return 2 * std::numbers::inv_sqrtpi_v<W> * std::exp(-x * x); },
        {0, minus, 1, -1, nan}},
-      // Where exp(x) is no normal number it has lost digits, which x multiplies.
+      // If exp(x) is not a normal number, it has lost digits, which x multiplies.
       {"silu", kSilu, 3.5, [](W x) { return std::isinf(x) && x < 0 ? 0 : x / (1 + std::exp(-x)); },
        [](W x) { return (1 + x / (1 + std::exp(x))) / (1 + std::exp(-x)); },
        {0, minus, inf, minus, nan}, 800 * kTiny},
@@ -175,7 +175,7 @@ std::vector<Function<T>> functions() {
   // clang-format on
 }
 
-// Every 2039th float: all exponents, both signs, NaNs and subnormals among them.
+// Every 2039th float: all exponents, both signs, including NaNs and subnormals.
 std::vector<float> numbers(float) {
   std::vector<float> x;
   x.reserve((std::size_t{1} << 32) / 2039 + 1);
@@ -185,7 +185,7 @@ std::vector<float> numbers(float) {
   return x;
 }
 
-// Doubles of any bits, and dense ones where the functions bend.
+// Doubles with random bits, and dense ones in the curved ranges of the functions.
 std::vector<double> numbers(double) {
   std::vector<double> x;
   last_seed() = 7;
@@ -249,7 +249,8 @@ struct ParametricFunction {
 constexpr std::array kParametric = {ParametricFunction{{ParametricOp::kLeakyRelu, 0.01, 0}, 4},
                                     ParametricFunction{{ParametricOp::kLeakyRelu, -1.5, 0}, 4},
                                     ParametricFunction{{ParametricOp::kSoftplus, 1, 20}, 4},
-                                    // Far below 0 the rounding of p x, up to 75, counts.
+                                    // Far below 0 the rounding error of p x, up to 75, determines
+                                    // the error.
                                     ParametricFunction{{ParametricOp::kSoftplus, 2.5, 3}, 80},
                                     ParametricFunction{{ParametricOp::kClamp, -0.5, 1.25}, 4},
                                     ParametricFunction{{ParametricOp::kClamp, 2, -1}, 4}};
@@ -301,7 +302,7 @@ std::vector<Op> all_ops() {
   return ops;
 }
 
-// The bits of an element depend neither on its place, nor on the stride, nor on the alignment.
+// The bits of an element do not depend on its position, the stride or the alignment.
 template <class T>
 void expect_elementwise() {
   for (const Op& op : all_ops<T>()) {
@@ -312,7 +313,8 @@ void expect_elementwise() {
         SCOPED_TRACE("op number " + std::to_string(op.index()) + ", n " + std::to_string(n) +
                      ", stride " + std::to_string(stride));
         StridedRow<T> x(values, stride, n % 4), dy(random_values<T>(n, 55), 2, n % 3);
-        // Functions with parameters bend at 0 and on both sides of it; roots have no slope there.
+        // The slopes of functions with parameters change at 0 and on both sides of it; roots have
+        // no slope there.
         const auto [low, high] = op.index() == 0 ? std::pair(0.1, 2.0) : std::pair(-3.0, 3.0);
         StridedRow<T> x_or_y(random_values<T>(n, 56, low, high), stride, n % 4);
         Guarded<T> y(n, n % 3), dx(n, n % 5), in_place(x.values(), n % 7);
@@ -373,7 +375,7 @@ void expect_special_values() {
   for (const UnaryOp op : {kGelu, kGeluTanh}) EXPECT_EQ(compute<T>(op, {T{-1e4}})[0], 0);
   expect(kLog1p, {-1, -2}, {-inf, nan});
   expect(kLog, {1}, {0});
-  // Halves go to the even side, and what rounds to 0 keeps its sign.
+  // Halves are rounded to even, and a result of 0 keeps the sign.
   const std::vector<T> x = {T{-2.5}, T{-1.5}, T{-0.75}, T{-0.5}, T{0.25}, T{0.5}, T{1.5}, T{2.5}};
   expect(kRound, x, {-2, -2, -1, -T{0}, 0, 0, 2, 2});
   expect(kFloor, x, {-3, -2, -1, -1, 0, 0, 1, 2});
@@ -393,7 +395,7 @@ void expect_edges() {
   const auto slopes = [](const Op& op, const std::vector<T>& x) {
     return gradient(op, x, std::vector<T>(x.size(), 3));
   };
-  // Far out the slopes of GELU and SiLU are constant.
+  // Far from 0 the slopes of GELU and SiLU are constant.
   const std::vector<T> far = {-inf, -1000, 1000, inf, nan};
   for (const UnaryOp op : {UnaryOp::kGelu, UnaryOp::kGeluTanh, UnaryOp::kSilu}) {
     EXPECT_TRUE(near(slopes(op, far), std::vector<Wide<T>>{0, 0, 3, 3, nan}, 0, 1e-30));
@@ -406,7 +408,7 @@ void expect_edges() {
   const Op leaky = Parametric{ParametricOp::kLeakyRelu, 0.5, 0};
   EXPECT_TRUE(same_bits(compute(leaky, x), {0, -T{0}, inf, -inf, nan, -half, 2}));
   EXPECT_TRUE(same_bits(slopes(leaky, x), {T{1.5}, T{1.5}, 3, T{1.5}, T{1.5}, T{1.5}, 3}));
-  // The bounds are inside, and a zero keeps its sign at the bound 0.
+  // The bounds are included, and a zero keeps its sign at the bound 0.
   const Op between = Parametric{ParametricOp::kClamp, 0, 2};
   EXPECT_TRUE(same_bits(compute(between, x), {0, -T{0}, 2, 0, nan, 0, 2}));
   EXPECT_TRUE(same_bits(slopes(between, x), {3, 3, 0, 0, 0, 0, 3}));
@@ -420,7 +422,7 @@ TEST_P(MathTest, EdgesOfSlopesAndOfParameters) {
   expect_edges<double>();
 }
 
-// The doubles that come nearest to a multiple of pi/2, small, medium and huge.
+// The doubles nearest to multiples of pi/2, small, medium and huge.
 TEST_P(MathTest, SineAndCosineNearMultiplesOfARightAngle) {
   std::vector<double> x = {
       0x1.6ac5b262ca1ffp+849, 0x1p1023, std::numeric_limits<double>::max(), 0x1p20,

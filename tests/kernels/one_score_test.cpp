@@ -1,6 +1,6 @@
-// tensor/kernels/one_score.md and examples/course/015_one_register.md follow one score of the first lesson
-// down to a register: what they print is computed here, and the functions that the first names are where
-// it says.
+// tensor/kernels/one_score.md and examples/course/015_one_register.md follow one score of the first
+// lesson to a register. Their printed values are computed here, and the functions named by the
+// first page are at the given places.
 
 #include <cmath>
 #include <fstream>
@@ -16,7 +16,7 @@
 namespace tessera::test {
 namespace {
 
-namespace tiles = kernels::TESSERA_ISA;  // the kernels' source once more, compiled into this test
+namespace tiles = kernels::TESSERA_ISA;  // the kernels' source, compiled again into this test
 
 std::string text_of(const std::string& path) {
   std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/" + path);
@@ -29,7 +29,7 @@ const std::string& page() {
   return text;
 }
 
-/// That the page prints this line.
+/// Checks that the page contains this line.
 void expect_line(const std::string& line, const std::string& text = page()) {
   EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << "not in the page: " << line;
 }

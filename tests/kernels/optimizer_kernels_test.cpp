@@ -125,9 +125,9 @@ TEST_P(OptimizerKernelsTest, Adam) {
   }
 }
 
-/// Whether a step of n elements gives the same bits as one of the elements before each cut and one
-/// of those behind it: no element may care for its place in a vector. `place(args, first, second)`
-/// gives the buffers to args.
+/// Whether a step of n elements gives the same bits as one step for the elements before a cut and
+/// one for those after it, for each cut: the bits must not depend on the position in a vector.
+/// `place(args, first, second)` sets the buffers of args.
 template <class T, class Args, class Place>
 void expect_cuts_change_nothing(const Args& plain, void (*kernel)(const Args&) noexcept,
                                 const Place& place) {

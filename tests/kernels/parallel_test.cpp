@@ -18,7 +18,8 @@ class ParallelTest : public ::testing::Test {
   void TearDown() override { set_thread_count(0); }
 };
 
-/// Whether the library was built with OpenMP: without it there is one thread, whatever is asked.
+/// Whether the library was built with OpenMP: without it there is one thread, for any requested
+/// number.
 bool has_threads() {
   set_thread_count(2);
   const bool result = thread_count() == 2;
@@ -93,7 +94,7 @@ TEST_F(ParallelTest, LargeWorkIsSpread) {
 TEST_F(ParallelTest, PiecesGrowOneByOneWithTheWork) {
   const int four = has_threads() ? 4 : 1;
   set_thread_count(4);
-  for (index_t cost : {1, 100, 10000}) {  // the same work, in cheap indices and in dear ones
+  for (index_t cost : {1, 100, 10000}) {  // the same work, with cheap and expensive indices
     int before = 1;
     for (index_t work = 2 * cost; work < 6 * kernels::kParallelGrain; work += 2048) {
       std::atomic<int> pieces = 0;
@@ -132,7 +133,7 @@ TEST_F(ParallelTest, InsideARegionWorkIsSerial) {
   std::atomic<int> regions = 0;
   kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) {
     EXPECT_EQ(thread_count(), 1);
-    int inner = 0;  // no atomic: were the inner loop parallel, pieces would be counted
+    int inner = 0;  // not atomic: a parallel inner loop would be counted wrongly
     kernels::parallel_for(1 << 20, 1, [&](index_t, index_t) { ++inner; });
     EXPECT_EQ(inner, 1);
     kernels::parallel_tasks(4, 4, [&](index_t, index_t worker) { EXPECT_EQ(worker, 0); });
@@ -171,19 +172,19 @@ TEST_F(ParallelTest, TasksOfAThreadThatIsHeldUpAreDoneByOthers) {
   set_thread_count(2);
   std::atomic<int> done = 0;
   kernels::parallel_tasks(10, 2, [&](index_t task, index_t) {
-    // The first task ends only once all others have: nobody may wait for its thread.
+    // The first task ends only after all others: no task may wait for its thread.
     while (task == 0 && done < 9) std::this_thread::yield();
     ++done;
   });
   EXPECT_EQ(done, 10);
 }
 
-/// Two tasks on two threads, the second of which seems to lose its processor for 50 ms.
+/// Two tasks on two threads; the second seems to lose its processor for 50 ms.
 void run_region_that_loses() {
   std::atomic<bool> has_begun = false;
   kernels::parallel_tasks(2, 2, [&](index_t task, index_t) {
     if (task == 0) {
-      while (!has_begun) std::this_thread::yield();  // or the caller would take both
+      while (!has_begun) std::this_thread::yield();  // otherwise the caller would take both
     } else {
       has_begun = true;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -194,14 +195,14 @@ void run_region_that_loses() {
 TEST_F(ParallelTest, GoesOnAloneAfterARegionThatLost) {
   if (!has_threads()) GTEST_SKIP() << "built without OpenMP";
   if (thread_count() < 2) GTEST_SKIP() << "one processor";
-  std::thread([] {  // whose governor has seen nothing yet
+  std::thread([] {  // its governor has no history
     run_region_that_loses();
     const auto caller = std::this_thread::get_id();
     kernels::parallel_tasks(2, 2, [&](index_t, index_t worker) {
       EXPECT_EQ(std::this_thread::get_id(), caller);
       EXPECT_EQ(worker, 0);
     });
-    set_thread_count(2);  // a number that is set is used, whatever was lost
+    set_thread_count(2);  // a given number is used after any loss
     run_region_that_loses();
   })
       .join();
@@ -219,7 +220,7 @@ TEST_F(ParallelTest, AChildOfForkGoesOnAlone) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    alarm(20);  // a child that waits for threads is ended by this
+    alarm(20);  // ends a child that waits for threads
     const bool right = sum() == 1 << 20 && thread_count() == 1;
     _exit(right ? 0 : 1);
   }

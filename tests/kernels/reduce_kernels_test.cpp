@@ -12,7 +12,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, ReduceKernelsTest, each_isa(), isa_name);
 
 constexpr std::array kOps = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin,
                              ReduceOp::kSquaredDeviations};
-// Around sixteen lanes and around the blocks of long rows.
+// Near multiples of sixteen lanes and of the blocks of long rows.
 constexpr std::array<index_t, 20> kReducedLengths = {
     0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100, 511, 512, 513, 528, 1025, 3000};
 
@@ -171,7 +171,7 @@ TEST_P(ReduceKernelsTest, DeviationsOfAMeanFarFromZero) {
   EXPECT_EQ(table<float>().reduce(ReduceOp::kSquaredDeviations, 768, constant.data(), 1), 0.0F);
 }
 
-// No product is added unrounded here, so even the baseline has the same bits.
+// Every product is rounded before an addition here, so even the baseline has the same bits.
 TEST(ReduceKernels, SameBitsOnEveryIsa) {
   const std::string before = current_isa();
   for (const index_t n : kReducedLengths) {

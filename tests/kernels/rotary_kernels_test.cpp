@@ -1,4 +1,5 @@
-// Rotary positions on every instruction set: alone, and inside the product that makes the heads.
+// Rotary positions on every instruction set: separately, and inside the product that makes the
+// heads.
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -111,7 +112,7 @@ TEST_P(RotaryKernelsTest, IsTheDefinition) {
   }
 }
 
-// The bits of a pair depend on it and on its angle alone, not on its place in a vector.
+// The bits of a pair depend only on the pair and its angle, not on its position in a vector.
 template <class T>
 void expect_same_in_any_place(bool interleaved) {
   constexpr index_t kPairs = 37;
@@ -212,7 +213,8 @@ void expect_fused_bits(const Sizes& sizes) {
   }
 }
 
-// Heads that end within, at and beyond panels; blocks of rows, chunks of columns, several blocks of k.
+// Heads that end within, at and beyond panels; blocks of rows, chunks of columns, several blocks of
+// k.
 TEST_P(RotaryKernelsTest, InTheProductHasTheBitsOfAfterIt) {
   const Sizes products[] = {
       {1, 192, 64, 2, {64, 64, false, false}},     {2, 48, 16, 8, {4, 2, true, false}},

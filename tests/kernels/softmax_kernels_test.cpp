@@ -39,7 +39,8 @@ Wide<T> log_sum(const std::vector<T>& x) {
   return largest + std::log(sum);
 }
 
-// Rows with a gap between them, misaligned, between guards: values, and nothing else touched.
+// Rows with a gap between them, misaligned, between guards: the values, and no other memory
+// written.
 template <class T>
 void expect_rows(index_t n) {
   SCOPED_TRACE("n " + std::to_string(n));

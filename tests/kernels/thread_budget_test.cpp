@@ -1,4 +1,4 @@
-// The default of thread_count, which a process works out once: a program of its own, which ctest
+// The default of thread_count, which a process determines once: a separate program, which ctest
 // runs with several values of OMP_NUM_THREADS.
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-/// The processors the cgroup's quota is worth; infinity without one.
+/// The number of processors that the cgroup's quota allows; infinity without one.
 double quota() {
   double used = 0;
   double period = 0;
@@ -25,7 +25,7 @@ double quota() {
   return std::ceil(used / period);
 }
 
-/// Lets this thread run on one processor only, of those that it may run on.
+/// Restricts this thread to one of the processors that it may use.
 void keep_one_processor() {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
@@ -40,7 +40,7 @@ void keep_one_processor() {
 TEST(ThreadBudget, IsTheEnvironmentsOrTheAffinitysAndAtMostTheQuota) {
   keep_one_processor();
   const char* asked = std::getenv("OMP_NUM_THREADS");
-  // "3,2" asks for 3; "0" asks for nothing.
+  // "3,2" requests 3; "0" requests nothing.
   const int from_environment = asked != nullptr ? std::atoi(asked) : 0;
   const double want = std::min<double>(from_environment > 0 ? from_environment : 1, quota());
   EXPECT_EQ(thread_count(), TESSERA_HAS_THREADS ? want : 1) << (asked != nullptr ? asked : "unset");

@@ -1,8 +1,8 @@
-// The promise of equal bits: an output does not change with the number of threads, the batch it
-// sits in, right padding, the memory layout of its inputs, training mode, or AVX2 versus AVX-512.
+// The promise of equal bits: an output does not depend on the number of threads, its batch, right
+// padding, the memory layout of its inputs, training mode, or AVX2 versus AVX-512.
 //
-// One digest per subject stands for all of that together, and is written down here; below it each
-// part of the promise is taken alone, in more detail.
+// One digest per subject represents all of these together, and is recorded here; the tests below
+// check each part of the promise separately, in more detail.
 #include <iostream>
 
 #include "models/models.h"
@@ -35,7 +35,7 @@ struct Subject {
   Tensor operator()(const Tensor& x) const { return run(x, {}); }
 };
 
-/// How modules run. Dropout is off in either; with probability 0 while training.
+/// The mode of modules. Dropout is off in both; in training its probability is 0.
 enum class Mode { kEval, kTrain };
 
 models::Encoder make_encoder(bool norm_first, DType dtype, Mode mode) {
@@ -54,8 +54,8 @@ models::Encoder make_encoder(bool norm_first, DType dtype, Mode mode) {
   return encoder;
 }
 
-/// The layers of today: rotary positions, a window, RMS norms, a gated feed-forward network, biases
-/// by distance.
+/// The layers of modern encoders: rotary positions, a window, RMS norms, a gated feed-forward
+/// network, biases by distance.
 models::Encoder make_modern_encoder(DType dtype, Mode mode) {
   Rng rng(3);
   models::EncoderLayerOptions whole = {.d_model = kWidth,
@@ -80,7 +80,7 @@ models::Encoder make_modern_encoder(DType dtype, Mode mode) {
   return encoder;
 }
 
-/// Layers whose weights are all in int8, behind a linear layer that makes them wide enough.
+/// Layers whose weights are all in int8, after a linear layer that makes them wide enough.
 Subject make_int8_encoder() {
   Rng rng(3);
   nn::Linear wide(kWidth, 96, rng);
@@ -202,8 +202,8 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
              << (way.mode == Mode::kTrain ? ", training" : ", inference");
 }
 
-/// Calls `body(way, x)` for all combinations, the plainest first, with the input they share.
-/// Training mode and float64 take fewer thread counts, for the sake of emulated machines.
+/// Calls `body(way, x)` for all combinations, the plainest first, with the input that they share.
+/// Training mode and float64 use fewer thread counts, because of emulated machines.
 template <class Body>
 void for_each_way(DType dtype, const std::vector<Mode>& modes, const Body& body) {
   const Tensor sequences = batch_of_sequences(dtype, kTokens + kPadding);
@@ -300,7 +300,7 @@ TEST_P(BitsTest, TheBatchDoesNotMatter) {
     for (index_t b : {0, 3, 7}) {
       EXPECT_TRUE(equal_bits(subject(x.slice(0, b, b + 1)), together.slice(0, b, b + 1)))
           << "sequence " << b;
-      if (!subject.name.ends_with("attention")) {  // split_heads wants a batch
+      if (!subject.name.ends_with("attention")) {  // split_heads needs a batch
         EXPECT_TRUE(equal_bits(subject(x.select(0, b)), together.select(0, b))) << "unbatched";
       }
     }
@@ -318,7 +318,7 @@ TEST_P(BitsTest, OneTokenDoesNotDependOnTheOthersWhereNothingAttends) {
   });
 }
 
-/// The ways to say that keys behind the first kTokens are padding.
+/// The forms of a mask for padding after the first kTokens keys.
 std::vector<std::pair<std::string, AttentionMask>> padding_masks() {
   const index_t all = kTokens + kPadding;
   Tensor ignore = zeros({kBatch, all}, kBool);

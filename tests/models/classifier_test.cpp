@@ -63,7 +63,7 @@ const std::vector<HeadOptions> kHeads = {
     {.activation = nn::Activation::kGelu, .bias = false, .norm = true},
 };
 
-/// What a head with these options gives, by the definition.
+/// The result of a head with these options, by the definition.
 Tensor naive_head(const HeadOptions& options, const nn::StateDict& state, const Tensor& x) {
   const Tensor bias = options.bias ? state.at("head.dense.bias") : Tensor{};
   const Array h =

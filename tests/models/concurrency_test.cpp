@@ -1,4 +1,4 @@
-// Models and threads that are not ours: a caller's OpenMP region, and several std::threads.
+// Models used from the caller's threads: an OpenMP region, and several std::threads.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -18,8 +18,8 @@
 namespace tessera::test {
 namespace {
 
-/// An encoder whose work is worth several threads. Each call makes the same one anew, so that none
-/// of its weights has been packed.
+/// An encoder with enough work for several threads. Each call makes an equal one, with no weight
+/// packed yet.
 models::Encoder make_encoder() {
   Rng rng(5);
   models::Encoder encoder(
@@ -43,7 +43,7 @@ TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
   const models::Encoder encoder = make_encoder();
   std::vector<Tensor> outputs(kCallers);
   std::vector<int> counts(kCallers);
-  std::vector<int> strangers(kCallers);  // pieces of work that ran in another thread
+  std::vector<int> strangers(kCallers);  // pieces of work that ran in a different thread
   const int levels = omp_get_max_active_levels();
   omp_set_max_active_levels(4);  // OpenMP itself would nest
 #pragma omp parallel num_threads(kCallers)
@@ -80,7 +80,7 @@ TEST_F(ConcurrencyTest, SeveralThreadsCallOneModel) {
       wanted.push_back(make_encoder()(inputs.back(), mask_));
     }
     std::vector<std::vector<Tensor>> outputs(kCallers);
-    std::latch start(kCallers);  // all meet the weights before they are packed
+    std::latch start(kCallers);  // all use the weights before they are packed
     std::vector<std::thread> threads;
     for (int caller = 0; caller < kCallers; ++caller) {
       threads.emplace_back([&, caller] {

@@ -153,7 +153,7 @@ TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {
       near(encoder(x, mask.library()), array(without_padding(want, mask.lengths)), 0, 1e-12));
 }
 
-// ALBERT's sharing: a layer applied twice is two equal layers.
+// ALBERT's sharing: a layer applied twice equals two equal layers.
 TEST(Encoder, AppliesLayersInTheOrderGiven) {
   const EncoderLayerOptions layer = {
       .d_model = 6, .nhead = 2, .dim_feedforward = 7, .dropout = 0, .norm_first = true};

@@ -1,5 +1,5 @@
-// Gradients have the same bits whatever the number of threads, the layout of the ids, and AVX2 or
-// AVX-512: one digest for all gradients of a small model, written down, as in bits_test.cpp.
+// Gradients have the same bits for any number of threads, any layout of the ids, and AVX2 or
+// AVX-512: one recorded digest for all gradients of a small model, as in bits_test.cpp.
 #include <iostream>
 
 #include "models/models.h"
@@ -16,8 +16,8 @@ constexpr index_t kWords = 101;
 constexpr index_t kClasses = 23;
 constexpr index_t kWidth = 100;
 
-/// A token classifier without attention; with an RMS norm also of today's other parts: a gated network,
-/// and a layer norm without bias.
+/// A token classifier without attention; with an RMS norm it also has other modern parts: a gated
+/// network, and a layer norm without bias.
 template <class FirstNorm>
 struct Model {
   static constexpr bool kIsModern = std::is_same_v<FirstNorm, nn::RmsNorm>;
@@ -55,13 +55,13 @@ struct Model {
   }
 };
 
-/// Numbers below `limit`, of which some come often.
+/// Numbers below `limit`, some of which are frequent.
 Tensor random_ids(index_t limit, std::uint64_t seed) {
   const Tensor x = random_tensor({kBatch, kTokens}, kFloat64, seed, 0, 1);
   return (square(x) * static_cast<double>(limit)).to(kInt64);
 }
 
-/// The digest of all gradients after a backward, or after several that add up.
+/// The digest of all gradients after one backward, or after several that add up.
 template <class M>
 std::string gradient_digest(M& model, const Tensor& ids, const Tensor& labels, int passes) {
   nn::zero_grad(model);

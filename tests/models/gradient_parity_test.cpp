@@ -8,7 +8,7 @@
 namespace tessera::test {
 namespace {
 
-/// Each element relative to itself, and what is far below the largest one relative to that.
+/// Each element relative to itself, or, if it is far below the largest one, relative to that.
 void expect_gradient(const Tensor& got, const Array& want, DType dtype, const std::string& name) {
   double largest = 0;
   for (double value : want.values) largest = std::max(largest, std::fabs(value));

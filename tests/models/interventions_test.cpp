@@ -1,4 +1,4 @@
-// Hooks change steps as PyTorch does with the same weights; golden/make_interventions.py says how.
+// Hooks change steps as PyTorch does with the same weights; see golden/make_interventions.py.
 #include "models/hugging_face/hugging_face.h"
 #include "nn/hook.h"
 #include "nn/module.h"
@@ -20,7 +20,7 @@ class Interventions : public ::testing::TestWithParam<const char*> {
     nn::set_requires_grad(model_);
   }
 
-  /// What `kind` puts in the place of a step.
+  /// The replacement of a step by `kind`.
   static Tensor changed(const std::string& kind, const nn::Step& step, const Tensor& vector) {
     if (kind == "zero") return step.value * 0;
     if (kind == "add") return step.value + vector;
@@ -56,7 +56,7 @@ class Interventions : public ::testing::TestWithParam<const char*> {
                                                 static_cast<double>(tokens.ids.size(1)), kInt64));
   }
 
-  /// Sums of a gradient cancel: in float32, PyTorch's own lose more than 1e-5 here.
+  /// Sums of a gradient cancel: in float32, PyTorch's also lose more than 1e-5 here.
   double tolerance() const {
     return model_.embeddings.word.weight->dtype() == kFloat64 ? 1e-6 : 1e-4;
   }

@@ -53,7 +53,7 @@ TEST(MaskedLm, FollowsItsFormula) {
 
 TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
   TokenEncoderOptions tokens = tiny_tokens();
-  tokens.encoder.order = {0, 1, 0};  // shared layers, as ALBERT's
+  tokens.encoder.order = {0, 1, 0};  // shared layers, as in ALBERT
   for (bool tied : {true, false}) {
     auto model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens, .tied = tied});
     const std::string summary = nn::summary(model);

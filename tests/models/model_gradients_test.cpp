@@ -1,4 +1,4 @@
-// Gradients of the models: each parameter's against central differences, and none left out.
+// Gradients of the models: each parameter's compared with central differences, for all parameters.
 #include "models/models.h"
 #include "tests/support/model_gradcheck.h"
 #include "tests/support/nn_oracle.h"

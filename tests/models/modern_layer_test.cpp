@@ -1,4 +1,4 @@
-// Layers of today's encoders: every combination of what a layer can have, against its definition.
+// Layers of modern encoders: every combination of options, compared with the definition.
 #include "models/models.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/layer_oracle.h"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-/// Layers of 12 columns in 2 heads, and every combination of what else they can have.
+/// Layers of 12 columns in 2 heads, with every combination of further options.
 std::vector<EncoderLayerOptions> combinations() {
   std::vector<EncoderLayerOptions> all = {
       {.d_model = 12, .nhead = 2, .dim_feedforward = 7, .dropout = 0, .layer_norm_eps = 1e-3}};
@@ -44,7 +44,7 @@ std::vector<EncoderLayerOptions> combinations() {
   return all;
 }
 
-/// Layers of 15 columns in 3 heads, each with one more thing that a layer can have.
+/// Layers of 15 columns in 3 heads, each with one further option.
 std::vector<EncoderLayerOptions> single_details() {
   std::vector<EncoderLayerOptions> all(
       8, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
@@ -104,7 +104,7 @@ TEST_P(ModernLayerTest, EveryCombinationFollowsItsDefinition) {
   }
 }
 
-/// A stack with everything in it, for heads of an even width.
+/// A stack with all options, for heads of an even width.
 EncoderOptions modern_stack(double dropout = 0, bool gradient_checkpoint = false) {
   EncoderLayerOptions first = {.d_model = 8,
                                .nhead = 2,
@@ -262,7 +262,7 @@ TEST(ModernEncoder, LayersShareOneBias) {
   EXPECT_EQ(trace.weights[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
 }
 
-// Rotary scores depend only on distances: positions farther on in the text change only roundings.
+// Rotary scores depend only on distances: later positions change only rounding errors.
 TEST(ModernEncoder, TokensPassTheirPositionsOn) {
   EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
   layer.attention.rotary = nn::RotaryOptions{};

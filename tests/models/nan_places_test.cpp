@@ -1,6 +1,6 @@
-// Where a NaN is, is part of the promise of equal bits: not with the number of threads, nor with the
-// layout, nor with the instruction set does one come or go. Its sign and payload are not promised:
-// IEEE 754 leaves them to the machine, and processors take them from either operand.
+// The positions of NaNs are part of the promise of equal bits: they do not depend on the number of
+// threads, the layout or the instruction set. The sign and payload of NaNs are not promised: IEEE
+// 754 leaves them to the machine, and processors take them from either operand.
 #include "models/models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
@@ -12,7 +12,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr index_t kNanTokens = 67;
 constexpr index_t kNanWidth = 36;
 
-/// Random values, of which one in `every` is bad, in each place of a vector in turn.
+/// Random values; one in `every` is bad, at each position of a vector in turn.
 Tensor spoiled(DType dtype, index_t every, const std::vector<double>& bad) {
   Tensor x = random_tensor({2, kNanTokens, kNanWidth}, dtype, 5);
   Tensor flat = x.flatten();
@@ -71,9 +71,9 @@ std::vector<NanSubject> row_subjects() {
   return subjects;
 }
 
-/// The gradient of x where `f` is what its loss is made of.
+/// The gradient of x for a loss made from `f`.
 Tensor gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
-  Tensor variable = x.detach();  // of x's layout
+  Tensor variable = x.detach();  // with x's layout
   variable.set_requires_grad();
   Tape tape;
   const Tensor y = f(variable);

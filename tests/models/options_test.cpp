@@ -1,4 +1,4 @@
-// Options that no model can have.
+// Invalid options of models.
 #include "models/models.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
@@ -10,7 +10,7 @@ using namespace test;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What changes one option, and what the error says.
+/// A change of one option, and the text of its error.
 template <class Options>
 struct Case {
   std::function<void(Options&)> change;

@@ -1,6 +1,6 @@
-// No padding is computed: a batch of mixed lengths has the bits of each sequence alone and of the
-// padded batch, whatever models are made of; and its gradients do not depend on how much padding
-// there is.
+// Padding is not computed: for all kinds of models a batch of mixed lengths has the bits of each
+// sequence by itself and of the padded batch, and its gradients do not depend on the amount of
+// padding.
 #include "models/models.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
@@ -64,7 +64,7 @@ TokenEncoder make(const TokenEncoderOptions& options) {
   return TokenEncoder(options, rng);
 }
 
-/// A batch whose rows have `tokens` places; what is in padding differs with `seed`.
+/// A batch whose rows have `tokens` positions; the contents of padding depend on `seed`.
 Tokens batch(bool types, index_t tokens = kPaddedTokens, std::uint64_t seed = 1) {
   const Tensor ids = random_tensor({kBatch, tokens}, kInt64, seed, 2, kWords);
   const Tensor real = random_tensor({kBatch, kPaddedTokens}, kInt64, 50, 2, kWords);
@@ -156,7 +156,7 @@ TEST_P(PaddingTest, GradientsDoNotDependOnPaddingOrThreadsOrCheckpoints) {
   }
 }
 
-// The padded way, which a mask of keys takes.
+// The computation with padding, used with a mask of keys.
 TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
   const Tensor x = random_tensor({kBatch, kPaddedTokens, kWidth}, kFloat32, 3);
   const Tensor keep = random_tensor({kBatch, 1, kPaddedTokens, kPaddedTokens}, kBool, 4);
@@ -172,7 +172,7 @@ TEST_P(PaddingTest, AStackHasTheBitsOfThePaddedBatchBesideOtherMasks) {
     tape.backward(sum(y * without_padding(random_tensor(y.shape(), kFloat32, 8), kPaddedLengths)));
     std::vector<Tensor> found = {without_padding(y.detach(), kPaddedLengths), in.grad()};
     nn::for_each_parameter(stack, [&](const std::string& name, Tensor& p) {
-      // A sum over tokens by sixteen lanes, as of a bias, counts their places.
+      // A sum over tokens by sixteen lanes, as for a bias, depends on their positions.
       if (p.rank() == 2 && name.find("relative") == std::string::npos) found.push_back(p.grad());
     });
     return found;
@@ -212,7 +212,7 @@ TEST(Padding, LengthsOfAStackAreFromZeroToItsTokens) {
   }));
 }
 
-// As many tokens as sequences, so that the axes are told apart by batch_first alone.
+// As many tokens as sequences, so that only batch_first distinguishes the axes.
 TEST(Padding, TokensFirstHaveTheSameBits) {
   EncoderOptions options = subjects(0)[1].options.encoder;
   Rng rng(3);

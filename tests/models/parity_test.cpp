@@ -1,4 +1,4 @@
-// What PyTorch computes with the same weights: float32 within 1e-5, float64 within 1e-12.
+// PyTorch's results with the same weights: float32 within 1e-5, float64 within 1e-12.
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tests/support/golden_models.h"
@@ -12,7 +12,7 @@ double allowed(DType dtype) {
   return dtype == kFloat32 ? 1e-5 : 1e-12;
 }
 
-/// Compares the positions that are no padding.
+/// Compares the positions that are not padding.
 void expect_output(const GoldenCase& golden, const Tensor& got, bool batch_first,
                    double tolerance) {
   ASSERT_EQ(got.shape(), golden.output().shape());

@@ -102,7 +102,7 @@ TEST(Pooling, HasNames) {
   EXPECT_EQ(Pooling::named("max").function, Pooling::kMax.function);
 }
 
-// A pooling from outside, which reads the ids: the mean of the tokens that are not number 4.
+// A pooling defined by a user, which reads the ids: the mean of the tokens that are not number 4.
 TEST(Pooling, MayBeOnesOwn) {
   constexpr Pooling kOwn = {"own", [](const Tensor& x, const Tokens& tokens) {
                               const Tensor used = ne(tokens.ids, 4).unsqueeze(-1).to(x.dtype());

@@ -1,4 +1,4 @@
-// Every model asks its source for the parameters that it names.
+// Every model requests the parameters that it names from its source.
 #include "nn/source.h"
 
 #include "models/models.h"

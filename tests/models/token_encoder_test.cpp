@@ -96,13 +96,14 @@ TEST(TokenEncoder, PositionsMayBeGiven) {
     const Tensor swapped = at(tensor({1, 0, 2, 3, 4}));
     EXPECT_EQ(same_bits(swapped, usual), kind == Positions::kNone);
   }
-  // A token's vector depends on its position, not on its place.
+  // A token's vector depends on its position, not on its index in the row.
   const TokenEncoder model = make(Positions::kLearned);
   const Tensor reversed = model({.ids = tensor({{7, 6, 5}}), .positions = tensor({2, 1, 0})});
   EXPECT_TRUE(allclose(reversed, flip(model(tensor({{5, 6, 7}})), {1}), 1e-5, 1e-6));
 }
 
-// RoBERTa's: padding, here token 2, has a row of its own, and the others count behind it.
+// As in RoBERTa: padding, here token 2, has its own row, and the positions of the others count from
+// there.
 TEST(TokenEncoder, PositionsMayFollowTheTokens) {
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned);
   options.padding_id = 2;

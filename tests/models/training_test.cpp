@@ -1,5 +1,4 @@
-// Training as a whole: ten steps as PyTorch makes them, and the same bits under any number of
-// threads.
+// Training as a whole: ten steps as in PyTorch, and the same bits for any number of threads.
 #include "models/models.h"
 #include "tests/support/digest.h"
 #include "tests/support/golden.h"
@@ -44,7 +43,7 @@ Net make_net(DType dtype) {
   return net;
 }
 
-/// Steps of an optimiser; `largest`, if above 0, is the norm to which gradients are cut back.
+/// Steps of an optimiser; `largest`, if above 0, is the maximum norm of gradients.
 template <class M>
 Trained train(const M& model, nn::AdamW& optimizer, double largest, index_t steps,
               const std::function<Tensor(index_t step)>& loss_of) {
@@ -109,7 +108,8 @@ void expect_golden(const GoldenCase& golden, const std::string& kind, const Trai
 class TrainingTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, TrainingTest, each_isa(), isa_name);
 
-// Rounding grows over the steps where v is small: a gradient near 0 still moves its weight by lr.
+// Rounding errors grow over the steps if v is small: a gradient near 0 still changes its weight by
+// lr.
 TEST_P(TrainingTest, TenStepsAreThoseOfPyTorch) {
   for (const DType dtype : {kFloat32, kFloat64}) {
     const double tolerance = dtype == kFloat32 ? 1e-5 : 1e-11;
@@ -152,7 +152,7 @@ Trained train_encoder(const std::string& norm, DType dtype) {
     return nn::cross_entropy(model({part("tokens"), part("lengths")}), part("labels"),
                              {.label_smoothing = 0.1});
   });
-  run.weights.clear();  // which the file does not have
+  run.weights.clear();  // the file does not have them
   return run;
 }
 
@@ -163,7 +163,7 @@ TEST_P(TrainingTest, TenStepsOfAnEncoderAreThoseOfPyTorch) {
   }
 }
 
-/// Four steps of an encoder whose ops are worth several threads, with padding and dropout.
+/// Four steps of an encoder with enough work for several threads, with padding and dropout.
 Trained train_wide() {
   constexpr index_t kClasses = 301;
   manual_seed(11);
@@ -186,7 +186,7 @@ Trained train_wide() {
   });
 }
 
-/// What four such steps give, in one number.
+/// The results of four such steps, as one number.
 std::string digest_of(const Trained& run) {
   std::vector<Tensor> parts = {from_vector(run.losses), from_vector(run.norms)};
   for (const auto& [name, tensor] : run.weights) parts.push_back(tensor.flatten().to(kFloat64));
@@ -195,7 +195,7 @@ std::string digest_of(const Trained& run) {
 
 TEST(Training, OneDigestOfTrainedWeightsForAnyThreadsAndEachFusedInstructionSet) {
   const std::string before = current_isa();
-  std::string fused;  // of every instruction set with a fused multiply-add
+  std::string fused;  // the digest on every instruction set with a fused multiply-add
   for (const std::string& isa : available_isas()) {
     set_isa(isa);
     std::string unfused;

@@ -14,7 +14,7 @@ using namespace test;
 const std::vector<std::string> kGivenUp = {"elements must be readable",
                                            "frozen weight of shape (4, 8)"};
 
-/// One of everything that multiplies by a weight.
+/// One of every module that multiplies by a weight.
 struct Model {
   Embedding table;
   Linear output;  // its weight is the table
@@ -66,7 +66,7 @@ Tensor round_weight(const Tensor& weight) {
 using FreezeTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, FreezeTest, each_isa(), isa_name);
 
-/// A width that is a multiple of every panel, and one that is of none.
+/// A width that is a multiple of every panel, and one that is a multiple of none.
 const std::vector<index_t> kWidths = {64, 36};
 const Tensor kIds = tensor({{1, 2, 3, 4, 49}, {7, 7, 0, 31, 2}});
 
@@ -118,7 +118,7 @@ TEST_P(FreezeTest, HalvesHaveTheBitsOfRoundedWeights) {
     Model assigned(width, Rng(6));
     assigned = model;
     EXPECT_TRUE(same_bits(assigned(kIds), want));
-    freeze(model);  // in another format: what the weights have become, and the table as it is
+    freeze(model);  // in another format: rounded weights, and the unchanged table
     EXPECT_TRUE(same_bits(model.plain(x), rounded.plain(x)));
     EXPECT_TRUE(same_bits(model.output(x), Model(width).output(x)));
     freeze(model, {WeightFormat::kBFloat16});
@@ -450,7 +450,7 @@ TEST(Freeze, ATableTakesTheElementsOfAFrozenWeight) {
   EXPECT_TRUE(same_bits(model.table(from_vector<index_t>({7}, {1})), elements.slice(0, 7, 8)));
 }
 
-/// Two readers of one weight, each for products of its own.
+/// Two readers of one weight, for different products.
 struct TwoProducts {
   Weight gated = Weight::gated(randn({48, 16}));
   Weight plain = *gated;

@@ -1,4 +1,4 @@
-// What modules are when they are made: parameters by PyTorch's names, and their random numbers.
+// New modules: parameters with PyTorch's names, and their random numbers.
 #include "nn/nn.h"
 #include "tests/support/distributions.h"
 #include "tests/support/test.h"
@@ -58,7 +58,7 @@ TEST(FreshModules, ParametersHavePyTorchsNames) {
       {state_dict(LearnedPositionalEncoding(20, 7)), {{"weight", {20, 7}}}},
       {state_dict(RelativePositionBias({.num_heads = 3, .distances = {8, 20}})),
        {{"weight", {8, 3}}}},
-      {state_dict(PositionalEncoding({.d_model = 8})), {}},  // tables are no parameters
+      {state_dict(PositionalEncoding({.d_model = 8})), {}},  // tables are not parameters
       {state_dict(Alibi(6)), {}},
       {state_dict(Rotary({.max_tokens = 9}, 8)), {}},
   };

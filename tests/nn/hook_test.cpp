@@ -174,7 +174,7 @@ TEST(Hook, ReplacesAStepAndItsGradients) {
     Tape tape;
     tape.backward(sum(model(tokens)));
     EXPECT_GT(max(abs(other.grad())).item(), 0);
-    // Nothing flows to what was replaced.
+    // No gradient flows to a replaced step.
     const Tensor below = model.encode.encoder.layers[0].feed_forward.linear2.weight->grad();
     EXPECT_TRUE(!below.defined() || max(abs(below)).item() == 0);
     EXPECT_GT(max(abs(model.encode.encoder.layers[1].feed_forward.linear2.weight->grad())).item(),
@@ -232,7 +232,7 @@ TEST(Hook, EditsAttention) {
     }
     EXPECT_TRUE(allclose(by_bias, by_weights, 1e-5, 1e-6));
     EXPECT_FALSE(allclose(by_bias, model(tokens), 1e-4, 1e-4));
-    // Weights of its own, such as all of a query's on itself.
+    // Different weights: each query attends only to itself.
     const Hook itself("layers.1.self_attn.weights",
                       [](const Step& step) { return step.value * 0 + eye(step.value.size(-1)); });
     const Hook heads("layers.1.self_attn.heads",

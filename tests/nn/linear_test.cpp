@@ -51,7 +51,7 @@ TEST(Linear, EmptyInputs) {
   EXPECT_EQ(layer(zeros({0, 4})).shape(), (Shape{0, 3}));
   EXPECT_EQ(layer(zeros({2, 0, 4})).shape(), (Shape{2, 0, 3}));
   EXPECT_EQ(layer(zeros({0, 5, 4})).shape(), (Shape{0, 5, 3}));
-  // No inputs at all: the bias is left.
+  // Without inputs, only the bias remains.
   const Tensor bias = tensor({1.0, 2.0});
   EXPECT_TRUE(same_bits(linear(zeros({3, 0}), zeros({2, 0}), bias), bias.expand({3, 2})));
   EXPECT_TRUE(same_bits(linear(zeros({2, 3, 0}), zeros({2, 0}), bias), bias.expand({2, 3, 2})));

@@ -112,7 +112,7 @@ TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
   }
 }
 
-// The differences of both operands, where both may have a gradient.
+// The differences of both operands, if both may have a gradient.
 TEST(LossGradients, AgreeWithDifferences) {
   const Tensor classes = tensor({{0, 4}, {-100, 2}, {3, 3}});
   const Tensor of_classes = values({5}, 8, 0.5, 2), of_columns = values({4}, 10, 0.5, 2);

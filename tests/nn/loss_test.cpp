@@ -1,4 +1,4 @@
-// Each loss by its definition, and the edges; loss_parity_test.cpp has what all have in common.
+// Each loss by its definition, and edge cases; loss_parity_test.cpp has the common tests.
 #include "nn/loss.h"
 
 #include "nn/nn.h"

@@ -1,12 +1,12 @@
-// What must not compile. misuse_test.cmake compiles this file and wants as many errors as there are
-// marks, in which each line with a mark is named and each mark's text is said.
+// Code that must not compile. misuse_test.cmake compiles this file and requires as many errors as
+// there are marks; each line with a mark must be named, with the mark's text.
 #include <memory>
 
 #include "nn/nn.h"
 
 namespace tessera {
 
-/// A module; each number is another type, of which the compiler reports anew.
+/// A module; each number is a different type, for which the compiler reports a new error.
 template <int>
 struct Part {
   nn::Linear linear{2, 2};

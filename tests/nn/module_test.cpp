@@ -89,13 +89,13 @@ TEST(Module, LoadingWhatDoesNotFitChangesNothing) {
   StateDict unexpected = other;
   unexpected.emplace("stack.1.bias", zeros({4}));
   expect_error({"unexpected: stack.1.bias (4,)"}, unexpected);
-  StateDict hostile = other;  // a name that would clear the terminal
+  StateDict hostile = other;  // a name with a terminal command
   hostile.emplace("\x1b[2J", zeros({4}));
   expect_error({"unexpected: \\x1b[2J (4,)"}, hostile);
   StateDict reshaped = other;
   reshaped.at("first.weight") = zeros({3, 2});
   expect_error({"first.weight", "(2, 3)", "(3, 2)"}, reshaped);
-  StateDict broadcastable = other;  // not even where broadcasting would do
+  StateDict broadcastable = other;  // not even if the shapes broadcast
   broadcastable.at("first.bias") = zeros({1});
   expect_error({"first.bias", "(2,)", "(1,)"}, broadcastable);
   StateDict all = missing;

@@ -32,7 +32,7 @@ TEST(Norms, HaveTheBitsOfTheirOps) {
   }
 }
 
-/// The parts of a layer of today: both norms without bias, and a gated network.
+/// The parts of a modern layer: both norms without bias, and a gated network.
 struct Block {
   LayerNorm first{{.normalized_shape = {4}, .bias = false}};
   RmsNorm second{4};

@@ -1,4 +1,4 @@
-// Options that no module can have.
+// Invalid options of modules.
 #include "nn/nn.h"
 #include "tests/support/test.h"
 

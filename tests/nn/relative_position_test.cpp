@@ -36,7 +36,7 @@ TEST(DistanceBuckets, AreT5s) {
       EXPECT_EQ(rule.of(-1000000), rule.of(-farthest));
     }
   }
-  // Of MPNet's table.
+  // The rule of MPNet's table.
   const DistanceBuckets rule;
   const index_t distances[] = {0, -1, -8, -16, -50, -90, -128, -500, 1, 8, 50, 128};
   const index_t want[] = {0, 1, 8, 10, 13, 14, 15, 15, 17, 24, 29, 31};
@@ -186,7 +186,7 @@ TEST(Alibi, FallsWithTheDistance) {
   EXPECT_TRUE(throws("Alibi", {"keys must be at least 0, got -2"}, [&] { bias(3, -2); }));
 }
 
-/// The text of the OutOfMemory that f throws.
+/// The text of the OutOfMemory thrown by f.
 template <class F>
 std::string out_of_memory(const F& f) {
   try {

@@ -51,7 +51,7 @@ TEST(RotaryModule, TheTableIsABuffer) {
   Rotary rotate({.max_tokens = 9}, 8);
   const Rotary copy = rotate;
   EXPECT_TRUE(copy.table.value().storage() == rotate.table.value().storage());
-  // In another dtype from the exact table, whether the module is converted or not.
+  // In a different dtype from the exact table, for converted and unconverted modules.
   const Tensor x = random_tensor({1, 9, 2, 8}, kFloat64, 1);
   const Tensor before = rotate(x);
   convert(rotate, kFloat64);

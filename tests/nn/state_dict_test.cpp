@@ -73,7 +73,7 @@ TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
   EXPECT_TRUE(same_bits(to.linear1.bias, bias));
   EXPECT_TRUE(same_bits(to.linear1.weight, state.at("linear1.weight")));
 
-  // Another shape is an error all the same, and so is a load of nothing.
+  // A different shape is still an error, and so is a load without matching names.
   state.at("linear2.bias") = ones({7});
   EXPECT_TRUE(throws("load_state_dict", {"linear2.bias must have shape (2,), got (7,)"},
                      [&] { load_state_dict(to, state, {.strict = false}); }));

@@ -1,5 +1,5 @@
-// Inference and the steps of optimisers allocate nothing once they have run: shapes live in their
-// handles, and storage is recycled.
+// Inference and the steps of optimisers allocate no memory after the first call: shapes are inside
+// their handles, and storage is recycled.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -57,18 +57,18 @@ namespace {
 
 TEST(Allocation, TheCounterCounts) {
   const long before = allocations;
-  ::operator delete(::operator new(8));  // not `delete new`, which a compiler may leave out
+  ::operator delete(::operator new(8));  // not `delete new`, which a compiler may remove
   EXPECT_EQ(allocations, before + 1);
 }
 
 void expect_no_allocations(const models::EncoderLayerOptions& layer) {
   models::Encoder encoder({.layers = models::repeat_layer(layer, 3), .final_norm = true});
   nn::eval(encoder);
-  nn::set_requires_grad(encoder);  // which costs nothing where no tape records
+  nn::set_requires_grad(encoder);  // no cost if no tape records
   const Tensor x = randn({2, 33, 64});
   const AttentionMask mask = causal_mask() & length_mask({33, 20});
   encoder(x, mask);
-  encoder(x, mask);  // the first packs weights, in blocks that had held activations
+  encoder(x, mask);  // the first call packs weights, in blocks that had held activations
 
   const long before = allocations;
   const index_t blocks_before = memory_stats().system_allocations;

@@ -60,7 +60,7 @@ TEST(ArithmeticGradients, PowersOfTensors) {
   EXPECT_TRUE(gradcheck(f, {values({3, 1}, 38, 0.5, 2), values({2, 1, 4}, 39)}));
   EXPECT_TRUE(gradcheck(f, {base, values({}, 39)}));
   EXPECT_TRUE(check_one([](const Tensor& t) { return pow(1.7, t); }, values({3, 4}, 39)));
-  const Tensor whole = tensor({-2.0, 3.0, 0.0}, kFloat64);  // exponents that a negative base takes
+  const Tensor whole = tensor({-2.0, 3.0, 0.0}, kFloat64);  // valid for a negative base
   EXPECT_TRUE(
       check_one([&](const Tensor& t) { return pow(t, whole); }, values({4, 3}, 40, -2, -1)));
 }

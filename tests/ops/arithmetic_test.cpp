@@ -16,7 +16,7 @@ struct BinaryCase {
   const char* name;
   Tensor (*op)(const Operand&, const Operand&);
   double (*oracle)(double, double);
-  bool compares = false;  // gives truth values, of bools too
+  bool compares = false;  // returns bool, also for bools
 };
 
 double larger(double a, double b) {
@@ -136,7 +136,7 @@ TEST_P(ArithmeticTest, NaNAndInfinity) {
   const std::vector<double> specials = {kNaN, kInf, -kInf, 0.0, -0.0, 1.0, 1e30, -1e-30};
   const Tensor row = from_vector(specials);
   for (const DType dtype : {kFloat32, kFloat64}) {
-    // Every pair, at every place of a vector.
+    // Every pair, at every position of a vector.
     const Tensor a = row.to(dtype).unsqueeze(1).expand({8, 8}).reshape({64});
     const Tensor b = row.to(dtype).unsqueeze(0).expand({8, 8}).reshape({64});
     for (const BinaryCase& c : kCases) {
@@ -229,7 +229,7 @@ concept Addable = requires(const Tensor& x, T y) {
   maximum(y, x);
 };
 
-// Each kind of number converts in one way, and what is neither tensor nor number in none.
+// Each kind of number converts in one way; other types do not convert.
 TEST(OperandTest, TensorsAndNumbersOfEveryKind) {
   static_assert(Addable<bool> && Addable<int> && Addable<unsigned> && Addable<index_t>);
   static_assert(Addable<float> && Addable<double> && Addable<Scalar> && Addable<Tensor>);

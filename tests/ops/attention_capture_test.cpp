@@ -1,4 +1,5 @@
-// The weights of attention: of all heads and queries or of chosen ones, bit for bit those used.
+// The weights of attention: for all heads and queries or chosen ones, with the bits of the used
+// weights.
 
 #include "nn/attention.h"
 #include "nn/module.h"
@@ -25,7 +26,7 @@ AttentionOptions of(AttentionRequest request) {
 }
 
 /// Two sequences, three heads, several tiles of keys; scores grow along the keys, so that later
-/// tiles raise the maxima that earlier ones found.
+/// tiles raise the maxima of earlier ones.
 struct Inputs {
   Tensor q, k, v;
 
@@ -71,7 +72,7 @@ TEST_P(AttentionCaptureTest, WeightsAreTheOutputForValuesOfTheIdentity) {
   }
 }
 
-// A row that holds a NaN is NaN for each key, masked or not, on whichever side of a block it is.
+// A row that contains a NaN is NaN for each key, masked or not, on either side of a block.
 TEST_P(AttentionCaptureTest, ARowOfNanIsNanForEveryKey) {
   for (double bad : {kNaN, kInf}) {
     for (const auto& [name, mask] : masks(100, 300)) {
@@ -166,7 +167,7 @@ TEST_P(AttentionCaptureTest, AveragesAreMeansOverTheHeadsChosen) {
   }
 }
 
-// A request is about one layer here; whoever has several reads `layers`.
+// A request is about one layer here; stacks of layers read `layers`.
 TEST(AttentionCapture, IgnoresLayers) {
   const Tensor x = random_tensor({2, 3, 5, 4}, kFloat32, 1);
   const Tensor none = attention(x, x, x, {}, of({.layers = Numbers{}})).weights;

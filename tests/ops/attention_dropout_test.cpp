@@ -1,4 +1,5 @@
-// Dropout inside attention: a draw depends only on its place, and draws are independent. The values are in attention_test.cpp.
+// Dropout inside attention: a draw depends only on its position, and draws are independent. The
+// values are in attention_test.cpp.
 
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -25,7 +26,7 @@ AttentionOptions options_of(double p, bool need_weights = false) {
   return options;
 }
 
-/// True where a weight survives.
+/// True for a weight that is kept.
 Tensor survivors(const Tensor& q, const Tensor& k, const AttentionMask& mask = {},
                  std::uint64_t key = kKey) {
   return ne(
@@ -85,7 +86,7 @@ TEST(AttentionDropout, TheSameBitsOnEachInstructionSet) {
       SCOPED_TRACE(isa);
       if (!kept.defined()) kept = survivors(x.q, x.k, mask.library());
       EXPECT_TRUE(same_bits(survivors(x.q, x.k, mask.library()), kept));
-      if (isa == "baseline") continue;  // has no fused multiply-add
+      if (isa == "baseline") continue;  // no fused multiply-add
       const AttentionResults here = run_attention(x, mask, options_of(0.2, true));
       if (!wide.output.defined()) wide = here;
       expect_same(here, wide);
@@ -143,7 +144,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   const Tensor v = random_tensor({1, 1, 40, 8}, kFloat32, 3);
   AttentionOptions options = options_of(0.3);
   index_t unused = 0;
-  // Keys that no query keeps: with six queries and p = 0.3 a seed must be looked for.
+  // Keys that no query keeps: with six queries and p = 0.3 such a seed must be searched for.
   for (std::uint64_t key = 0; unused == 0 && key < 1000; ++key) {
     options.dropout.key = key;
     const Tensor used = any(survivors(q, k, {}, key), {0, 1, 2});
@@ -160,7 +161,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
     }
   }
   EXPECT_GT(unused, 0);
-  // A score of NaN makes its row NaN, what is dropped of it too.
+  // A score of NaN makes its row NaN, including dropped weights.
   Tensor spoiled = q.clone();
   spoiled.select(2, 2).fill(kNaN);
   options.weights.emplace();
@@ -170,7 +171,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   EXPECT_FALSE(any(isnan(y.output.select(2, 1))).item<bool>());
 }
 
-/// How far `count` successes among n of probability q are from their mean, in deviations.
+/// The distance of `count` successes among n of probability q from their mean, in deviations.
 double deviations(double count, double n, double q) {
   return (count - n * q) / std::sqrt(n * q * (1 - q));
 }
@@ -200,7 +201,7 @@ TEST(AttentionDropout, DrawsAreIndependent) {
   expect_independent(here.select(0, 0), here.select(0, 1), "sequences");
   expect_independent(here, dropped(kKey + 1), "keys");
   expect_independent(here, dropped(kKey + (std::uint64_t{1} << 32)), "keys, high words");
-  // A word is a function of row ^ column, so the corners of a rectangle could tell of each other.
+  // A word is a function of row ^ column, so the corners of a rectangle could be dependent.
   for (const auto& [rows, columns] : {std::array<index_t, 2>{1, 1}, {1, 2}, {2, 16}, {64, 2}}) {
     const index_t height = kTokens - rows, width = kTokens - columns;
     const auto corner = [&, down = rows, right = columns](index_t i, index_t j) {
@@ -211,8 +212,8 @@ TEST(AttentionDropout, DrawsAreIndependent) {
     EXPECT_LT(std::abs(deviations(sum(all_four).item(), rectangles, std::pow(p, 4))), 4.5)
         << rows << " by " << columns;
   }
-  // How often rows, columns and places over heads drop: sums of squares of deviations are as many as
-  // there are, within some times sqrt(2 n).
+  // The drops per row, per column and per position over heads: the sum of squared deviations should
+  // equal their number, within a few times sqrt(2 n).
   for (const Axes& axes : {Axes{2}, Axes{3}, Axes{0, 1}}) {
     const Tensor counts = sum(here, axes).contiguous();
     const double each = n / static_cast<double>(counts.count());

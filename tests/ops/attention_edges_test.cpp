@@ -1,5 +1,4 @@
-// Attention at its edges: NaN behind masks, empty inputs, errors. The values are in
-// attention_test.cpp.
+// Edge cases of attention: masked NaN, empty inputs, errors. The values are in attention_test.cpp.
 
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
@@ -132,7 +131,7 @@ TEST_P(AttentionEdgesTest, NothingLeaksFromAHoleInTheMask) {
   keep.select(1, 3).fill(0);
   const Sequence clean(140, kFloat32);
   EXPECT_TRUE(same_bits(dirty.attend(keep_mask(keep)), clean.attend(keep_mask(keep))));
-  // Shown to one query, the key shows in that query alone.
+  // If one query may use the key, only that query's output shows it.
   keep.select(1, 3).select(0, 70).fill(1);
   const Tensor got = dirty.attend(keep_mask(keep));
   const Tensor want = clean.attend(keep_mask(keep));
@@ -162,8 +161,8 @@ TEST_P(AttentionEdgesTest, WhatIsNotMaskedShows) {
 }
 
 TEST_P(AttentionEdgesTest, AQueryDoesNotDependOnItsNeighboursMasks) {
-  // Key 1 has weight 0 by underflow for query 0, and a value that is not finite; whether another
-  // query of the block masks a key must not change what query 0 gets.
+  // Key 1 has weight 0 by underflow for query 0, and a value that is not finite; a mask of that key
+  // for another query of the block must not change the result of query 0.
   const Tensor q = tensor({{1.0}, {1.0}});
   const Tensor k = tensor({{0.0}, {-3000.0}});
   const Tensor v = tensor({{2.0}, {kNaN}});
@@ -174,7 +173,7 @@ TEST_P(AttentionEdgesTest, AQueryDoesNotDependOnItsNeighboursMasks) {
 }
 
 TEST_P(AttentionEdgesTest, InfiniteScores) {
-  // +inf in a row of scores gives NaN, -inf a weight of 0, as softmax.
+  // +inf in a row of scores gives NaN, -inf a weight of 0, as in softmax.
   const Tensor q = tensor({{1.0}, {-1.0}});
   const Tensor k = tensor({{kInf}, {1.0}});
   const Tensor v = tensor({{2.0}, {3.0}});
@@ -183,8 +182,8 @@ TEST_P(AttentionEdgesTest, InfiniteScores) {
   EXPECT_EQ(out.item_at({1, 0}), 3);
 }
 
-// A bias of +inf makes its row NaN, as softmax does: no weight is left to compare it with. In
-// float64, which the largest float32 does not overflow, a bias as large as that is a number.
+// A bias of +inf makes its row NaN, as in softmax, because no other weight remains. In float64 a
+// bias as large as the largest float32 is an ordinary number.
 TEST_P(AttentionEdgesTest, ABiasOfPlusInfinityGivesNan) {
   for (DType dtype : {kFloat32, kFloat64}) {
     for (index_t tokens : {3, 140}) {
@@ -217,7 +216,7 @@ TEST_P(AttentionEdgesTest, AMaskOfTheLowestFloatIsFinite) {
   const Tensor k = ones({3, 4});
   const Tensor v = tensor({{3.0}, {6.0}, {9.0}});
   const double lowest = std::numeric_limits<float>::lowest();
-  // Everywhere, it prefers no key; in one place, that key is out.
+  // For all keys, it changes no weight; for one key, that key is masked.
   const Tensor all = attention(q, k, v, additive_mask(full({2, 3}, lowest))).output;
   const Tensor one = attention(q, k, v, additive_mask(tensor({0.0, 0.0, lowest}))).output;
   for (index_t i : {0, 1}) {
@@ -235,7 +234,7 @@ TEST_P(AttentionEdgesTest, AMaskedKeyDoesNotTurnTheSignOfAZero) {
       same_bits(attention(q, k, v, keep_mask(tensor({true, true, false}))).output, without));
 }
 
-// A length mask spares the time, but not a byte: the kernels allocate nothing by themselves.
+// A length mask saves time but no memory, because the kernels allocate none.
 TEST_P(AttentionEdgesTest, MemoryDoesNotGrowWithTheSquareOfTheLength) {
   struct Length {
     index_t tokens;
@@ -275,7 +274,8 @@ TEST_P(AttentionEdgesTest, EmptyInputs) {
   EXPECT_EQ(shapes({2, 2, 0, 4}, {2, 2, 5, 4}, {2, 2, 5, 6}).shape(), (Shape{2, 2, 0, 6}));
   EXPECT_EQ(shapes({2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 5, 0}).shape(), (Shape{2, 2, 3, 0}));
   EXPECT_EQ(shapes({0, 4}, {0, 4}, {0, 6}).shape(), (Shape{0, 6}));
-  // No keys: nothing to attend to. No width: every score is 0, so the values are averaged.
+  // No keys: nothing to attend to. No width: every score is 0, so the result is the average of the
+  // values.
   EXPECT_TRUE(same_bits(shapes({2, 2, 3, 4}, {2, 2, 0, 4}, {2, 2, 0, 6}), zeros({2, 2, 3, 6})));
   EXPECT_TRUE(same_bits(shapes({2, 2, 3, 0}, {2, 2, 4, 0}, {2, 2, 4, 6}), ones({2, 2, 3, 6})));
   EXPECT_TRUE(same_bits(
@@ -367,7 +367,7 @@ TEST(AttentionEdges, ErrorsOfMasks) {
   EXPECT_TRUE(throws("attention", {"additive mask", "(3, 1, 5, 5)", "(2, 3, 5, 5)"},
                      with(additive_mask(ones({3, 1, 5, 5})))));
   EXPECT_TRUE(throws("attention", {"(1, 1, 1, 5, 5)"}, with(additive_mask(ones({1, 1, 1, 5, 5})))));
-  // Padding by key has a batch axis: it does not fit another batch.
+  // Padding by key has a batch axis, which must match the batch.
   EXPECT_TRUE(throws("attention", {"(3, 1, 1, 5)"}, with(keep_keys_mask(ones({3, 5}, kBool)))));
 }
 

@@ -1,5 +1,5 @@
-// The gradients of the attention op: against differences, for every layout, mask and broadcast bias,
-// and that of weights which somebody computes with. The kernel has tests of its own.
+// The gradients of the attention op: compared with differences, for every layout, mask and
+// broadcast bias, also for weights that are used in the loss. The kernel has its own tests.
 
 #include "nn/attention.h"
 #include "tensor/kernels/parallel.h"
@@ -20,7 +20,8 @@ namespace {
 using AttentionGradientsTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionGradientsTest, each_isa(), isa_name);
 
-/// q, k and v of five queries and seven keys; two sequences, two heads as far as `rank` has them.
+/// q, k and v of five queries and seven keys; two sequences and two heads, if `rank` has these
+/// axes.
 Tensors inputs(index_t rank = 4) {
   const auto shape = [&](index_t tokens, index_t width) {
     Shape all = {2, 2, tokens, width};
@@ -89,7 +90,7 @@ TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
     const Function weights = [&](const Tensors& x) {
       return attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}}).weights;
     };
-    // v has no part in them, and so no gradient.
+    // They do not depend on v, so v has no gradient.
     const Function of_both = [&](const Tensors& x) {
       const AttentionResult all =
           attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}});
@@ -105,7 +106,7 @@ TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
   }
 }
 
-// A key that some queries see and others do not, and that is no number.
+// A key that some queries see and others do not, with NaN elements.
 TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
   const auto gradient_beside = [](double last_key) {
     const Tensor q = values({1, 1, 4, 3}, 1).set_requires_grad();
@@ -211,7 +212,7 @@ TEST_P(AttentionGradientsTest, ReachProjectionsThroughDropout) {
   }
 }
 
-/// The gradients of q, k, v and a bias of +inf at (1, 4), by way of the output or of the weights.
+/// The gradients of q, k, v and a bias of +inf at (1, 4), through the output or the weights.
 std::vector<Tensor> gradients_at_infinity(bool of_weights, index_t heads) {
   Tensor q = random_tensor({1, heads, 9, 5}, kFloat32, 1).set_requires_grad();
   Tensor k = random_tensor({1, heads, 9, 5}, kFloat32, 2).set_requires_grad();
@@ -248,7 +249,7 @@ TEST_P(AttentionGradientsTest, ABiasOfPlusInfinityHasNanGradients) {
   }
 }
 
-// Where one tensor is q, k and v its gradients are added up, in the same order for each layout.
+// If one tensor is q, k and v, its gradients are added up in the same order for each layout.
 TEST_P(AttentionGradientsTest, OfATensorWithItselfDoNotDependOnItsLayout) {
   const Tensor x = random_tensor({2, 3, 9, 20}, kFloat32, 6);
   const Tensor seed = random_tensor({2, 3, 9, 20}, kFloat32, 7);

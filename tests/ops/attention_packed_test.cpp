@@ -1,5 +1,5 @@
-// Attention over packed sequences: the bits of the padded batch and of each sequence alone, forward
-// and backward, under every mask.
+// Attention over packed sequences: the bits of the padded batch and of each sequence by itself,
+// forward and backward, with every mask.
 
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -14,7 +14,7 @@ namespace {
 using AttentionPackedTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionPackedTest, each_isa(), isa_name);
 
-/// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
+/// Near the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
 const std::vector<index_t> kLengths = {1, 48, 0, 65, 129, 4, 64};
 constexpr index_t kBatch = 7, kHeads = 2, kPackedTokens = 131;
 
@@ -26,7 +26,7 @@ Tensor lengths() {
 Tensor pack(const Tensor& x, const Tensor& by = lengths()) {
   return pack_rows(x.transpose(1, 2), by).transpose(0, 1).unsqueeze(0);
 }
-/// And back.
+/// The inverse.
 Tensor unpack(const Tensor& x) {
   return unpack_rows(x.squeeze(0).transpose(0, 1), lengths(), kPackedTokens).transpose(1, 2);
 }
@@ -61,7 +61,7 @@ std::vector<Case> cases() {
           {"all", {.causal = true, .window = 60, .keep = keep, .bias = own}, 0.1}};
 }
 
-/// Inputs with NaN in the place of padding, which nothing may read.
+/// Inputs with NaN in place of padding, which must not be read.
 AttentionInputs packed_inputs(DType dtype) {
   const AttentionInputs x({kBatch, kHeads, kPackedTokens, kPackedTokens, 17, 33}, dtype);
   return {filled(x.q, kNaN), filled(x.k, kNaN), filled(x.v, kNaN), filled(x.d_out, 0)};
@@ -117,7 +117,7 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
     mask.lengths = kLengths;
     const AttentionResults got = packed(x, c);
     const NaiveAttention want = finite.oracle(mask, dropout_of(c));
-    const auto rows = [](Array all) {  // without those of absent tokens
+    const auto rows = [](Array all) {  // without rows of absent tokens
       for_each_index(all.shape, [&](const Dims& at) {
         if (at[2] >= kLengths[static_cast<std::size_t>(at[0])]) all.at(at) = 0;
       });
@@ -142,7 +142,7 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
   const AttentionOptions options = {.weights = AttentionRequest{.heads = {{1}}}};
   AttentionOptions of_packed = options;
   of_packed.packed = PackedRows(kLengths);
-  // Here the longest sequence says how many queries and keys there are.
+  // By default the longest sequence gives the number of queries and keys.
   const AttentionResult all = attention(pack(x.q), pack(x.k), pack(x.v), mask(129), of_packed);
   EXPECT_EQ(all.weights.shape(), (Shape{kBatch, 1, 129, 129}));
   const Tensor output = unpack(all.output);
@@ -155,7 +155,7 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
   }
 }
 
-// One that is no number stays in its sequence.
+// NaN and infinities stay in their sequence.
 TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
   const AttentionInputs x = packed_inputs(kFloat32);
   const auto results = [&](double value) {
@@ -228,7 +228,7 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(throws("pack_rows", {"at most the 3 rows", "got 4"}, [] { PackedRows({4, 2}, 3); }));
 }
 
-// Lengths may be given both ways: they hide what packing leaves out.
+// Lengths may be given in both ways: they mask the tokens that packing removes.
 TEST_P(AttentionPackedTest, ALengthMaskChangesNoBit) {
   const AttentionInputs x = packed_inputs(kFloat32);
   const AttentionOptions options = {.packed = PackedRows(lengths(), kPackedTokens)};

@@ -6,9 +6,9 @@
 namespace tessera::test {
 namespace {
 
-/// Around the kernel's few queries, its blocks of 48 or 64 and its tiles of 128 keys.
+/// Near the kernel's few queries, its blocks of 48 or 64 and its tiles of 128 keys.
 constexpr std::array<index_t, 12> kTokenCounts = {1, 4, 5, 33, 48, 49, 64, 65, 128, 129, 200, 300};
-/// Around the vectors and panels of each instruction set.
+/// Near the vectors and panels of each instruction set.
 constexpr std::array<index_t, 9> kWidths = {1, 3, 8, 31, 32, 33, 64, 65, 130};
 
 /// For values of size 2: a few roundings of the scores and of the sums.
@@ -16,7 +16,7 @@ double allowed(DType dtype) {
   return dtype == kFloat32 ? 5e-6 : 1e-12;
 }
 
-/// What the definition is compared with: the output and the weights, or the gradients too.
+/// The results that are compared: output and weights, or the gradients too.
 enum class Compared { kForward, kBackward };
 
 /// Compares with the definition in every instruction set and both dtypes.
@@ -57,7 +57,7 @@ using AttentionTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionTest, each_isa(), isa_name);
 
 TEST(Attention, EveryLengthWithEveryMask) {
-  index_t number = 0;  // 144 pairs of lengths meet each of 9 widths with each of 16 masks
+  index_t number = 0;  // 144 pairs of lengths with each of 9 widths and each of 16 masks
   for (index_t queries : kTokenCounts) {
     for (index_t keys : kTokenCounts) {
       const AttentionSizes s = {2,
@@ -110,7 +110,7 @@ TEST(Attention, DropoutForwardAndBackward) {
   }
 }
 
-// Tiles begin where a block's window does, in the middle of a pair of keys too.
+// Tiles begin at the start of a block's window, also in the middle of a pair of keys.
 TEST(Attention, DropoutInAWindowForwardAndBackward) {
   for (const auto& [queries, keys] :
        {std::array<index_t, 2>{3, 140}, {70, 70}, {131, 300}, {290, 130}}) {
@@ -225,7 +225,7 @@ TEST_P(AttentionTest, MasksOfAnyLayoutAndOfTheOtherFloat) {
 }
 
 TEST_P(AttentionTest, CausalIsAlignedAtTheTopLeft) {
-  // Equal scores: query i averages keys 0 to i, and all of them once i passes the last.
+  // Equal scores: query i averages keys 0 to i, and all keys once i is at least the last.
   for (index_t keys : {3, 130}) {
     const Tensor zero = zeros({1, 1, 5, 4});
     Tensor values = arange(keys, kFloat32).unsqueeze(1).unsqueeze(0).unsqueeze(0);

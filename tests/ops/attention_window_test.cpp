@@ -1,6 +1,6 @@
-// Window attention: the bits of the same keys kept by a mask, and what is outside. The values are
-// in attention_test.cpp.
-// The kernel's ranges of keys have tests of their own, in attention_backward_kernels_test.cpp.
+// Window attention: the bits of a mask that keeps the same keys, and the elements outside. The
+// values are in attention_test.cpp. The kernel's ranges of keys have their own tests, in
+// attention_backward_kernels_test.cpp.
 
 #include <iostream>
 
@@ -67,8 +67,8 @@ TEST_P(AttentionWindowTest, OfNothingBesidesIsTheValueItself) {
   EXPECT_TRUE(same_bits(x.attend({.window = 0}).output.contiguous(), x.v));
 }
 
-// What is not finite shows in the queries that see it, and in no other; where it does not, all bits
-// are those without it. Gradients: a key's and a value's are clean where no such query sees them.
+// An element that is not finite affects only the queries that see it; all other bits do not change.
+// The gradients of a key and a value are unaffected if no such query sees them.
 TEST_P(AttentionWindowTest, NothingLeaksFromOutside) {
   constexpr index_t kTokens = 300, kWindow = 20;
   const AttentionInputs inputs({1, 2, kTokens, kTokens, 24, 17});
@@ -100,7 +100,7 @@ TEST_P(AttentionWindowTest, NothingLeaksFromOutside) {
 }
 
 TEST_P(AttentionWindowTest, WhoSeesNothingGetsZeros) {
-  // Queries behind the last key they could see, and keys before and behind all queries' windows.
+  // Queries after the last key that they could see, and keys before and after all queries' windows.
   const auto results = [](index_t queries, index_t keys, const MaskParts& mask) {
     return run_attention(AttentionInputs({1, 1, queries, keys, 24, 17}), mask);
   };
@@ -118,7 +118,7 @@ TEST_P(AttentionWindowTest, WhoSeesNothingGetsZeros) {
   EXPECT_FALSE(any(isnan(short_one.dk)).item<bool>());
 }
 
-/// Output and gradients of sequences of 200 tokens, of `batch` at a time and padded.
+/// Output and gradients of sequences of 200 tokens, `batch` at a time and padded.
 std::string digest_of(DType dtype, index_t batch, index_t padding, bool causal, int threads) {
   const auto inputs = [dtype](index_t sequences, index_t tokens) {
     const auto random = [=](index_t width, std::uint64_t seed) {

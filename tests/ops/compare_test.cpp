@@ -1,4 +1,4 @@
-// What comparisons have of their own: arithmetic_test.cpp compares them with the definition.
+// Tests specific to comparisons: arithmetic_test.cpp compares them with the definition.
 #include "tensor/ops/compare.h"
 
 #include "tensor/ops/arithmetic.h"
@@ -106,7 +106,7 @@ TEST(AllCloseTest, Tolerances) {
   EXPECT_FALSE(allclose(x, from_vector(std::vector<double>{1.05, 106}), 0.05, 0));
   EXPECT_TRUE(allclose(zeros({2}), full({2}, 0.1), 0, 0.11));
   EXPECT_FALSE(allclose(zeros({2}), full({2}, 0.1), 0, 0.09));
-  // The tolerance is relative to b, the second.
+  // The tolerance is relative to b, the second operand.
   EXPECT_TRUE(allclose(tensor(10.9, kFloat64), tensor(12.0, kFloat64), 0.095, 0));
   EXPECT_FALSE(allclose(tensor(12.0, kFloat64), tensor(10.9, kFloat64), 0.095, 0));
 }
@@ -194,7 +194,7 @@ TEST_P(CompareTest, WhereBroadcastsAndPromotes) {
   EXPECT_EQ(where(mask, 7, tensor({1, 2})).to_vector<index_t>(), (std::vector<index_t>{7, 2}));
   EXPECT_EQ(where(mask, tensor({1, 2}), 0.5).dtype(), kFloat32);
   EXPECT_EQ(where(mask, 1, 0).to_vector<index_t>(), (std::vector<index_t>{1, 0}));
-  // What is not selected leaves no trace.
+  // Elements that are not selected have no effect.
   EXPECT_EQ(where(mask, tensor({1.0, kNaN}), tensor({kNaN, 2.0})).to_vector<float>(),
             (std::vector<float>{1, 2}));
   EXPECT_TRUE(throws("where", {"bool", "int64"}, [&] {

@@ -62,7 +62,7 @@ TEST_P(DropoutOpTest, EveryLayoutAndAnyThreadsGiveTheSameBits) {
   }
   const Tensor large = random_tensor({301, 777}, kFloat32, 3);
   const Tensor alone = same_on_any_threads([&] { return dropout(large, mask); });
-  // What stands before an element decides its place, what stands behind it does not matter.
+  // The number of elements before an element gives its position; later elements have no effect.
   EXPECT_TRUE(same_bits(dropout(large.slice(0, 0, 40), mask), alone.slice(0, 0, 40)));
 }
 
@@ -94,7 +94,7 @@ TEST_P(DropoutOpTest, ATapeKeepsNoMask) {
   EXPECT_LT(memory_stats().in_use - before, 4500 * 1000);  // y itself
 }
 
-/// How far `count` successes among n of probability q are from their mean, in deviations.
+/// The distance of `count` successes among n of probability q from their mean, in deviations.
 double deviations(double count, double n, double q) {
   return (count - n * q) / std::sqrt(n * q * (1 - q));
 }

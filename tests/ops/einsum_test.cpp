@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, EinsumTest, each_isa(), isa_name);
 TEST_P(EinsumTest, OfOneOperand) {
   const struct {
     const char* spec;
-    std::string input, output;  // what the spec means, without its shorthands
+    std::string input, output;  // the spec without abbreviations
     Shape shape;
   } cases[] = {
       {"ij->ji", "ij", "ji", {3, 4}},
@@ -60,7 +60,7 @@ TEST_P(EinsumTest, OfOneOperand) {
 
 struct PairCase {
   const char* spec;
-  std::string a, b, output;  // what the spec means, without its shorthands
+  std::string a, b, output;  // the spec without abbreviations
   Shape a_shape, b_shape;
 };
 
@@ -140,7 +140,7 @@ TEST(Einsum, PromotesMixedDtypes) {
                         tensor({{0.5}, {1.0}}, kFloat64)));
 }
 
-// A sum of products counts: two truths make 2, whatever the spec.
+// A sum of products is a number: two true products make 2, for any spec.
 TEST(Einsum, OfBoolsCounts) {
   const Tensor x = tensor({true, true, false});
   const Tensor square = tensor({{true, false}, {true, true}});

@@ -1,5 +1,5 @@
-// Elementwise functions and their gradients have the same bits for any number of threads, any layout
-// and on AVX2 as on AVX-512: one digest a function, written down, as in bits_test.cpp.
+// Elementwise functions and their gradients have the same bits for any number of threads, any
+// layout and on AVX2 and AVX-512: one recorded digest per function, as in bits_test.cpp.
 
 #include <iostream>
 
@@ -21,7 +21,7 @@ struct Subject {
   WrittenDigests digests;
 };
 
-/// Names, functions, where they are computed, and what their digests are.
+/// Names, functions, their ranges, and their digests.
 const std::vector<Subject>& subjects() {
   using T = const Tensor&;
   // clang-format off

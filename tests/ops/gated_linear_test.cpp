@@ -19,7 +19,7 @@ const std::map<std::string, Activation> kActivations = {{"bilinear", Activation:
                                                         {"geglu_tanh", Activation::kGeluTanh},
                                                         {"swiglu", Activation::kSilu}};
 
-/// What it fuses.
+/// The separate ops.
 Tensor separate(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   const std::vector<Tensor> halves = linear(x, weight, bias).chunk(2, -1);
   return nn::activate(activation, halves[0]) * halves[1];

@@ -1,5 +1,5 @@
-// The gradient of every op, compared with differences in every layout: see gradcheck.h. Those of
-// elementwise ops are in arithmetic_gradients_test.cpp and unary_test.cpp.
+// The gradient of every op, compared with differences in every layout: see gradcheck.h. Elementwise
+// ops are in arithmetic_gradients_test.cpp and unary_test.cpp.
 #include <gtest/gtest.h>
 
 #include "nn/dropout.h"
@@ -68,7 +68,7 @@ TEST(ReductionGradients, OverAnyAxes) {
       EXPECT_TRUE(check_one([&](const Tensor& t) { return var(t, axes, keepdim); }, x)) << axes;
       EXPECT_TRUE(check_one([&](const Tensor& t) { return logsumexp(t, axes, keepdim); }, x))
           << axes;
-      // Broadcast inputs have ties, where no difference exists.
+      // Broadcast inputs have ties, at which no difference exists.
       const auto distinct = [&](auto op) {
         return gradients_agree([&](const Tensors& in) { return op(in[0], axes, keepdim); },
                                {x.clone()}, [](Tensor t) { return t.transpose(0, 1); });
@@ -82,7 +82,7 @@ TEST(ReductionGradients, OverAnyAxes) {
 }
 
 TEST(ReductionGradients, AStandardDeviation) {
-  // Of equal elements it has no derivative, so the layouts that repeat elements are left out.
+  // For equal elements the derivative does not exist, so layouts that repeat elements are omitted.
   EXPECT_TRUE(gradients_agree([](const Tensors& in) { return std_dev(in[0], {0}); },
                               {values({5, 3}, 11)}, [](Tensor t) { return t; }));
 }
@@ -205,7 +205,7 @@ TEST(NormalisationGradients, RmsNorm) {
   EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 23), values({3, 4}, 24)}));
   EXPECT_TRUE(check_one([](const Tensor& t) { return rms_norm(t); }, values({3, 5}, 26)));
   EXPECT_TRUE(check_one([](const Tensor& t) { return rms_norm(t, {}, 0.5); }, values({3, 5}, 26)));
-  // Beside another path, whose gradient is added in passing.
+  // With another path, whose gradient is added in the same pass.
   EXPECT_TRUE(check_one([](const Tensor& t) { return t * 2 + rms_norm(t); }, values({3, 4}, 23)));
 }
 

@@ -1,4 +1,4 @@
-// The gradients of the ops that choose, order and move elements, in every layout: see gradcheck.h.
+// The gradients of the ops that select, order and move elements, in every layout: see gradcheck.h.
 #include <gtest/gtest.h>
 
 #include "tensor/ops/ops.h"
@@ -8,7 +8,8 @@ namespace tessera::test {
 namespace {
 
 TEST(OrderGradients, SortAndTopk) {
-  // A broadcast axis holds equal elements, whose order a difference would change: along the others.
+  // A broadcast axis has equal elements, whose order a difference would change: test the other
+  // axes.
   const Tensor x = values({3, 4, 5}, 1);
   for (const bool first : {false, true}) {
     for (const index_t axis : {1, 2}) {

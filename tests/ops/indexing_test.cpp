@@ -254,7 +254,7 @@ TEST(Triangles, KeepOneSideOfADiagonal) {
   EXPECT_TRUE(throws("triu", {"()"}, [] { triu(Tensor()); }));
 }
 
-/// The elements of `source` at the places of `index`, added to x in row-major order.
+/// The elements of `source` at the positions in `index`, added to x in row-major order.
 Array naive_scatter_add(Array x, index_t axis, const Array& index, const Array& source) {
   for_each_index(index.shape, [&](Dims at) {
     const double part = source.at(at);
@@ -340,8 +340,8 @@ TEST(IndexAdd, EveryAxisLayoutAndDtype) {
   EXPECT_TRUE(same_bits(index_add(ones({2, 0}), 0, tensor({1}), ones({1, 0})), ones({2, 0})));
 }
 
-/// x, and each element of `source` added to row ids[...] of its column, one after the other. float32
-/// sums depend on their order, so no other order has these bits.
+/// x, and each element of `source` added to row ids[...] of its column, one after the other.
+/// float32 sums depend on their order, so no other order has these bits.
 Tensor added_in_order(const Tensor& x, const Tensor& ids, const Tensor& source) {
   Tensor sum = x.clone();
   float* const to = sum.mutable_data<float>();

@@ -1,5 +1,5 @@
-// The gradients of lookups, which add to what the ids chose: by their definition, and the same for
-// all numbers of threads.
+// The gradients of lookups, which add to the selected elements: by their definition, and the same
+// for all numbers of threads.
 #include <gtest/gtest.h>
 
 #include "tensor/autograd/tape.h"
@@ -21,8 +21,8 @@ Tensor gradient_of(const Op& op, const Tensor& x) {
   return leaf.grad();
 }
 
-/// Whether the gradient of a lookup has the same bits for all numbers of threads, and is what the
-/// lookup's definition says: `place(at)` is where element `at` of the output was read.
+/// Whether the gradient of a lookup has the same bits for all numbers of threads and equals the
+/// definition: `place(at)` is the position from which element `at` of the output was read.
 template <class Op, class Place>
 void expect_lookup_gradient(const Op& op, const Tensor& x, const Place& place) {
   const Tensor alone = same_on_any_threads([&] { return gradient_of(op, x); });

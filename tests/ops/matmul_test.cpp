@@ -30,7 +30,7 @@ const MatmulCase kCases[] = {
     {{2, 3, 5}, {2, 5, 4}},              //
     {{2, 1, 3, 5}, {1, 4, 5, 2}},        // both batches stretch
     {{4, 3, 5}, {2, 1, 5, 2}},           //
-    {{2, 1, 2, 1, 2, 1, 3, 5}, {5, 2}},  // as many axes as there can be
+    {{2, 1, 2, 1, 2, 1, 3, 5}, {5, 2}},  // the largest number of axes
     {{3, 0}, {0, 4}},                    // sums of nothing
     {{0}, {0}},                          //
     {{2, 3, 0}, {0, 4}},                 //
@@ -92,7 +92,7 @@ TEST_P(MatmulTest, NeitherThreadsNorBatchChangeTheBits) {
   }
 }
 
-// A thread that multiplies a matrix alone needs a larger buffer than one that shares it.
+// A thread that multiplies a whole matrix needs a larger buffer than one that shares it.
 TEST_P(MatmulTest, EachOfManyMatricesHasRoomForItsBlocks) {
   const Tensor a = random_tensor({6, 282, 1024}, kFloat32, 8);
   const Tensor b = random_tensor({6, 1024, 144}, kFloat32, 9);

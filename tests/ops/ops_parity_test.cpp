@@ -1,5 +1,6 @@
-// Every case of golden/ops.npz, elementwise.npz and index_ops.npz: what PyTorch's functions and,
-// where the file has them, their gradients are, special values among them, in float32 and float64.
+// Every case of golden/ops.npz, elementwise.npz and index_ops.npz: the values of PyTorch's
+// functions and, if the file has them, their gradients, including special values, in float32 and
+// float64.
 
 #include "nn/embedding.h"
 #include "tensor/ops/ops.h"
@@ -115,7 +116,7 @@ GoldenFunctions larger_functions() {
   return f;
 }
 
-/// The module with the weights of another case, but for its row of padding.
+/// The module with the weights of another case, except for its row of padding.
 GoldenFunction embedding_with_padding(const Tensor& table) {
   return of("ids", [=](GoldenTensor ids) {
     nn::Embedding module({.num_embeddings = 11, .embedding_dim = 6, .padding_index = 3});

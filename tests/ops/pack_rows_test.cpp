@@ -9,7 +9,7 @@ namespace {
 const std::vector<index_t> kLengths = {3, 0, 1, 5, 2};
 constexpr index_t kTokens = 5;
 
-/// Which row of the padded batch each packed one is.
+/// The index in the padded batch of each packed row.
 std::vector<Dims> places() {
   std::vector<Dims> all;
   for (std::size_t b = 0; b < kLengths.size(); ++b) {
@@ -47,7 +47,7 @@ TEST(PackRows, TakesTheFirstRowsOfEachSequence) {
   }
 }
 
-// Long enough for several threads, which begin in the middle of sequences.
+// Long enough for several threads, whose parts begin in the middle of sequences.
 TEST(PackRows, ThreadsShareTheRows) {
   const std::vector<index_t> sizes = {1, 300, 17, 0, 299, 64};
   const Tensor lengths = from_vector(sizes);
@@ -92,7 +92,7 @@ TEST(PackRows, APackingIsAValue) {
   EXPECT_EQ(packed.rows(), 11);
   const Tensor x = random_tensor({5, kTokens, 3}, kFloat32, 1);
   const Tensor rows = pack_rows(x, lengths);
-  lengths.fill(0);  // which the packing does not see
+  lengths.fill(0);  // must not change the packing
   EXPECT_TRUE(same_bits(packed.pack(x), rows.unsqueeze(0)));
   EXPECT_TRUE(
       same_bits(packed.unpack(packed.pack(x)), unpack_rows(rows, from_vector(kLengths), kTokens)));

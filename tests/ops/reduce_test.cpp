@@ -12,7 +12,7 @@ using namespace test;
 
 using List = std::vector<double>;
 
-// In long double, so that the rounding errors of float64 are ours alone.
+// In long double, so that only float64's rounding errors remain.
 double sum_of(const List& v) {
   return static_cast<double>(std::accumulate(v.begin(), v.end(), 0.0L));
 }
@@ -81,7 +81,7 @@ struct ReduceCase {
   Tensor (*op)(const Tensor&, const Axes&, bool);
   double (*oracle)(const List&);
   Result result;
-  bool of_none;  // whether it is defined for no elements
+  bool of_none;  // whether it is defined without elements
 };
 
 DType result_dtype(Result result, DType dtype) {
@@ -166,7 +166,7 @@ TEST_P(ReduceTest, OfNoElements) {
           EXPECT_TRUE(throws(c.name, {"(2, 0, 3)"}, [&] { return c.op(x, axes, false); }));
         }
       }
-      // No result, though there are elements to each.
+      // No results, although each would have elements.
       EXPECT_EQ(c.op(x, {0}, true).shape(), Shape({1, 0, 3})) << c.name;
       EXPECT_EQ(c.op(x, {2}, false).shape(), Shape({2, 0})) << c.name;
     }
@@ -209,7 +209,7 @@ TEST_P(ReduceTest, NaNAndInfinityAtEveryPlace) {
   }
 }
 
-// Rows longer than a block are cut; the cut must neither show in the layout nor depend on threads.
+// Rows longer than a block are divided; the result must not depend on the layout or threads.
 TEST_P(ReduceTest, LongRows) {
   for (const index_t n : {65537, 140001}) {
     const Tensor x = random_tensor({2, n}, kFloat32, 4, 0, 1);
@@ -315,7 +315,7 @@ TEST(ProdTest, WholeNumbersWrapAndFloatsPassTheirRange) {
   EXPECT_EQ(prod(full({63}, 2, kInt64)).item<index_t>(), std::numeric_limits<index_t>::min());
   EXPECT_EQ(prod(tensor(2.5)).item(), 2.5);
   EXPECT_EQ(prod(tensor({true, false})).item<index_t>(), 0);
-  // On its way to 1 the product leaves float32, but not double.
+  // The intermediate product overflows float32, but not double.
   EXPECT_EQ(prod(tensor({0x1p100, 0x1p100, 0x1p-100, 0x1p-100})).item(), 1);
   EXPECT_TRUE(std::isnan(prod(tensor({kNaN, 0.0})).item()));
   EXPECT_EQ(prod(tensor({kInf, -2.0})).item(), -kInf);
@@ -363,7 +363,7 @@ TEST_P(CumsumTest, AlongEachAxisOfEveryLayout) {
 TEST(ReduceErrorTest, NamesTheOp) {
   const Tensor x = ones({2, 3});
   for (const ReduceCase& c : kCases) {
-    // Some are made of others; the one that the user called is named all the same.
+    // Some ops are made of others; the error names the op that the user called.
     const std::string name = c.name == std::string("population var") ? "var" : c.name;
     EXPECT_TRUE(throws(name, {"axis must be in [", "got 2"}, [&] { return c.op(x, {2}, false); }));
     EXPECT_TRUE(throws(name, {"twice"}, [&] { return c.op(x, {1, -1}, false); }));
@@ -371,7 +371,7 @@ TEST(ReduceErrorTest, NamesTheOp) {
   }
 }
 
-/// In a forked process, whose first op is a parallel one: death tests run before all others.
+/// In a forked process whose first op is a parallel one: death tests run before all others.
 [[noreturn]] void reduce_with_an_unknown_isa() {
   setenv("TESSERA_ISA", "sse9", 1);
   set_thread_count(2);

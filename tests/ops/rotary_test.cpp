@@ -44,7 +44,7 @@ TEST(RotaryTable, HasTheAnglesOfFloat32) {
     });
     EXPECT_TRUE(near(table, want, 0, 5e-6)) << "up to the rounding of angles below 40";
   }
-  // NTK's scaling for s times as many positions: base s, divisor s^(2 / width).
+  // NTK scaling for s times as many positions: base multiplied by s, divisor s^(2 / width).
   const Tensor wide = rotary_table(40, 12, 80000, kFloat64, std::pow(8, 1.0 / 6));
   const Array scaled = build({40, 6}, [](const Dims& at) {
     const double k = static_cast<double>(at[1]);
@@ -158,7 +158,7 @@ TEST_P(RotaryTest, AgreesWithPyTorch) {
   }
 }
 
-// The numbers that Hugging Face's ModernBERT gives for 1 ... 8.
+// The numbers of Hugging Face's ModernBERT for 1 ... 8.
 TEST_P(RotaryTest, AgreesWithHuggingFace) {
   const Tensor x = (arange(8) + 1).to(kFloat32).reshape({1, 1, 8});
   const auto at = [&](double base, index_t position) {

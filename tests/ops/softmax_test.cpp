@@ -37,7 +37,7 @@ const Case kCases[] = {
     {{0, 3}, {}, {0, 1}},
 };
 
-/// op(x, axes) against the oracle, and that no layout changes a bit of it.
+/// Compares op(x, axes) with the oracle, and checks that the bits do not depend on the layout.
 template <class Op, class Oracle>
 void expect_agreement(const Op& op, const Oracle& oracle, double absolute) {
   for (DType dtype : {kFloat32, kFloat64}) {

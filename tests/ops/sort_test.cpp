@@ -7,7 +7,7 @@
 namespace tessera::test {
 namespace {
 
-/// Whether a stands before b in ascending order, where NaN is the greatest.
+/// Whether a comes before b in ascending order, with NaN as the greatest.
 bool ascends(double a, double b) {
   if (std::isnan(a)) return false;
   return std::isnan(b) || a < b;

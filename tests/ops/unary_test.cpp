@@ -17,7 +17,7 @@ struct UnaryCase {
   Tensor (*op)(const Tensor&);
   double (*oracle)(double);
   bool keeps_integers;
-  double low;  // the oracle is finite from here on
+  double low;  // the lower end of the oracle's finite range
 };
 
 double gelu_erf(double x) {
@@ -97,7 +97,7 @@ TEST_P(UnaryTest, MatchesTheOracleInEveryLayout) {
           const Tensor got = c.op(x.tensor);
           const DType integers = c.keeps_integers ? kInt64 : kFloat32;
           EXPECT_EQ(got.dtype(), is_floating(dtype) ? dtype : integers);
-          // GELU and log lose relative, never absolute, accuracy where they cross or near zero.
+          // GELU and log lose relative, never absolute, accuracy at and near their zeros.
           const double error = test::tolerance(got.dtype());
           ASSERT_TRUE(near(got, test::map(array(x.tensor), c.oracle), error, error));
           ASSERT_TRUE(same_bits(got, c.op(x.tensor.clone())));
@@ -119,7 +119,7 @@ TEST_P(UnaryTest, SpecialValues) {
       if (name.starts_with("gelu") || name == "silu") want.values[2] = 0;
       SCOPED_TRACE(testing::Message() << c.name << " of " << dtype);
       EXPECT_TRUE(near(c.op(x), want, test::tolerance(dtype)));
-      // The same at every place of a long row.
+      // The same at every position of a long row.
       const Tensor row = x.unsqueeze(1).expand({7, 23}).reshape({161});
       EXPECT_TRUE(same_bits(c.op(row), c.op(x).unsqueeze(1).expand({7, 23}).reshape({161})));
     }
@@ -165,7 +165,7 @@ TEST(UnaryDTypeTest, Integers) {
   EXPECT_EQ(square(tensor({-3, 4})).to_vector<index_t>(), (std::vector<index_t>{9, 16}));
   EXPECT_EQ(sign(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{-1, 0, 1}));
   EXPECT_EQ(relu(tensor({-3, 0, 4})).to_vector<index_t>(), (std::vector<index_t>{0, 0, 4}));
-  const index_t big = (index_t{1} << 53) + 1;  // which no double holds
+  const index_t big = (index_t{1} << 53) + 1;  // not exact in double
   const Tensor x = from_vector(std::vector<index_t>{least, big, big + 2});
   EXPECT_EQ(round(x).to_vector<index_t>(), (std::vector<index_t>{least, big, big + 2}));
   EXPECT_EQ(clamp(x, {}, big).to_vector<index_t>(), (std::vector<index_t>{least, big, big}));

@@ -26,7 +26,7 @@ using namespace test;
 using WeightTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, WeightTest, each_isa(), isa_name);
 
-/// What the layer gives, against the same product packed for this call alone.
+/// The result of the layer, compared with the same product packed only for this call.
 ::testing::AssertionResult is_current(const nn::Linear& layer, const Tensor& x) {
   return same_bits(layer(x), linear(x, *layer.weight, layer.bias));
 }
@@ -276,13 +276,13 @@ TEST(Weight, RoundsToTheNearestBfloat16OrTheEvenOne) {
     ASSERT_EQ(round(bits), half) << half;
     ASSERT_EQ(round(bits | 1U), half) << half;
     ASSERT_EQ(round(bits | 0x7fffU), half) << half;
-    ASSERT_EQ(round(bits | 0x8000U), half + (half & 1U)) << half;  // of the largest: infinity
+    ASSERT_EQ(round(bits | 0x8000U), half + (half & 1U)) << half;  // for the largest: infinity
     ASSERT_EQ(round(bits | 0x8001U), half + 1) << half;
     ASSERT_EQ(round(bits | 0xffffU), half + 1) << half;
   }
 }
 
-/// A weight that is frozen, and the values that its panels stand for.
+/// A frozen weight, and the values of its panels.
 struct Frozen {
   Weight weight;
   Tensor values;
@@ -366,15 +366,15 @@ TEST(Weight, AFrozenOneServesSeveralThreads) {
   const Frozen frozen(random_tensor({192, 50}, kFloat32, 2), WeightFormat::kBFloat16);
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
   const Tensor want = gated_linear(x, frozen.values, {}, Activation::kGelu);
-  expect_from_threads_at_once(want, [&] {  // all meet panels for the other product
+  expect_from_threads_at_once(want, [&] {  // all threads find panels for the other product
     return gated_linear(x, frozen.weight, {}, Activation::kGelu);
   });
 }
 
 // ---- int8 ----
 
-/// A matrix in int8 by the definition at the head of kernels/int8.h: each row has whole numbers,
-/// whose values are (code - zero) scale.
+/// A matrix in int8 by the definition at the head of kernels/int8.h: each row has whole numbers
+/// with the values (code - zero) scale.
 struct NaiveInt8 {
   std::vector<std::vector<std::int64_t>> codes;
   std::vector<float> scales;
@@ -450,7 +450,7 @@ struct NaiveInt8 {
   }
 };
 
-/// x weight^T in int8: exact sums, of which each is rounded once and scaled by one number.
+/// x weight^T in int8: exact sums; each is rounded once and scaled by one number.
 Tensor naive_int8_product(const Tensor& x, const Tensor& weight) {
   const NaiveInt8 a = NaiveInt8::of_rows(x);
   const NaiveInt8 b = NaiveInt8::of_weight(weight);
@@ -647,7 +647,7 @@ TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
   EXPECT_FALSE(same_bits(*in_int8(fits).thawed(), fits));
 }
 
-/// The row has one huge element, and the column another: the float32 product is finite.
+/// The row and the column each have one huge element; the float32 product is finite.
 TEST_P(Int8WeightTest, ScalesWhoseProductOverflowsGiveInfOrNaN) {
   Tensor x = random_tensor({3, 50}, kFloat32, 3);
   x.select(0, 1).fill(0);
@@ -684,7 +684,7 @@ TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
   }
 }
 
-/// In float32 too, such a row is not finite and changes no other.
+/// Also in float32, such a row is not finite and does not change other rows.
 TEST_P(Int8WeightTest, ARowThatIsNotFiniteGivesNaNs) {
   nn::Rotary turn({}, 24);
   const Weight frozen = in_int8(hard_rows(70, 50));

@@ -1,5 +1,5 @@
-// --attention of every program that runs an encoder: the page has the tokens that the model reads and
-// the weights with which it computes.
+// --attention of every program that runs an encoder: the page has the tokens that the model reads
+// and the weights that it uses.
 #include <variant>
 
 #include "models/hugging_face/sentence_encoder.h"
@@ -107,7 +107,8 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
 }
 
-/// 1 - cosine of the vector of `read` with and without a head, whose columns of the output projection are 0.
+/// 1 - cosine of the vector of `read` with and without a head, removed by zeros in its columns of
+/// the output projection.
 double change_without(const std::string& folder, const text::Encoding& read, index_t layer,
                       index_t head) {
   const NoGrad not_recorded;

@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-/// Scores (N, C) of which the largest of each row is that of the answer.
+/// Scores (N, C) with the largest of each row at the answer.
 Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {
   Tensor scores = zeros({std::ssize(answers), classes});
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -19,7 +19,8 @@ Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {
 }
 
 TEST(Confusion, CountsAccuracyAndF1) {
-  // Class 3 is neither label nor answer; sklearn.metrics.f1_score gives 0.5, 0.8 and 0 for the others.
+  // Class 3 is neither label nor answer; sklearn.metrics.f1_score gives 0.5, 0.8 and 0 for the
+  // others.
   Confusion counts(4);
   counts.add(from_vector(std::vector<index_t>{0, 0, 1, -1}), scores_for({0, 1, 1, 0}, 4));
   counts.add(from_vector(std::vector<index_t>{1, 2}), scores_for({1, 0}, 4));

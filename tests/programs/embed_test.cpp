@@ -1,4 +1,4 @@
-// The program embed, on the small sentence encoder of golden/folders.
+// The program embed, with the small sentence encoder of golden/folders.
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
@@ -27,7 +27,7 @@ class Embed : public Programs {
     return test::with_model("sentence", arguments);
   }
 
-  /// The largest difference of a file of vectors from a case of the reference.
+  /// The largest difference between a file of vectors and a case of the reference.
   double difference(const std::string& file, const std::string& name) const {
     const Tensor got = load_npy(path(file));
     const Tensor want = load_npz(golden_folder("sentence") / "expected.npz").at(name);
@@ -85,7 +85,7 @@ TEST_F(Embed, FindsTheLinesMostLikeAQuery) {
   const Outcome rows = run(
       "embed", with_model("--top 1 --query 'the cat sat on a mat' --query-prompt ' ' some.txt"));
   EXPECT_EQ(rows.output, "1.0000\t2\tthe cat sat on a mat\n");
-  // The folder has a prompt for queries, which is not a part of the lines.
+  // The folder has a prompt for queries, which is not applied to the lines.
   const Outcome prompted =
       run("embed", with_model("--top 1 --query 'the cat sat on a mat' some.txt"));
   EXPECT_NE(prompted.output, rows.output);

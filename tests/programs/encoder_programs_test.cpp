@@ -1,4 +1,4 @@
-// run_encoder gives PyTorch's numbers; inspect_checkpoint tells what is in a file.
+// run_encoder gives PyTorch's numbers; inspect_checkpoint lists the contents of a file.
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
@@ -16,7 +16,7 @@ using State = std::map<std::string, Tensor>;
 
 class EncoderPrograms : public Programs {
  protected:
-  /// Writes what the golden file gives to the module, and returns the options that say so.
+  /// Writes the golden file's inputs of the module, and returns the options for them.
   std::string arguments_of(const GoldenCase& golden, const std::string& prefix = "") const {
     State state;
     for (const auto& [name, tensor] : golden.state()) state.emplace(prefix + name, tensor);
@@ -87,7 +87,7 @@ TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
   expect_output(golden);
   EXPECT_TRUE(near(load_npy(folder_ / "a.npy"), array(golden.weights()), 0, 1e-5));
 
-  // More sequences than are computed at once: each has the bits that it has among few.
+  // More sequences than are computed together: each has the bits that it has with a few.
   const Tensor few = load_npy(folder_ / "y.npy");
   for (const char* file : {"x.npy", "padding.npy", "mask.npy"}) {
     const Tensor once = load_npy(folder_ / file);
@@ -102,7 +102,8 @@ TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
   EXPECT_TRUE(same_bits(load_npy(folder_ / "y.npy").slice(0, 18, 21), few));
   EXPECT_TRUE(near(load_npy(folder_ / "a.npy").slice(1, 18, 21), array(golden.weights()), 0, 1e-5));
 
-  // A prefix that is missing, or too much, is told; without batch axis, and as float64, the same numbers come.
+  // A missing or superfluous prefix is an error; without batch axis, and as float64, the numbers
+  // are the same.
   EXPECT_TRUE(
       fails("run_encoder", arguments_of(golden, "model.encoder.") + options,
             "w.safetensors: tensor layers.0.self_attn.in_proj_weight: not found; give --prefix "

@@ -1,4 +1,4 @@
-// What a learner sees of an exercise that is wrong. (The unsolved ones are run by exercises_test.cmake.)
+// The messages for a wrong exercise. (The unsolved ones are run by exercises_test.cmake.)
 #include "examples/course/exercises/check.h"
 
 #include "examples/course/exercises/unsolved.h"
@@ -7,7 +7,7 @@
 namespace tessera::exercises {
 namespace {
 
-/// The error of a check, or nothing.
+/// The error of a check, or an empty text.
 template <class Check>
 std::string error_of(const Check& check) {
   try {

@@ -1,8 +1,8 @@
-// Training programs whose processes are killed at any moment: all end, a checkpoint remains, and
-// another number of processes goes on from it to the bits of an unbroken run.
+// Training programs whose processes are killed at any moment: all end, a checkpoint remains, and a
+// different number of processes continues from it with the bits of an uninterrupted run.
 //
-//   TESSERA_FAULTS=100 programs_test --gtest_filter='Faults.*'                        # a hundred moments
-//   TESSERA_FAULTS=1 TESSERA_FAULTS_SEED=17 programs_test --gtest_filter='Faults.*'   # that one again
+//   TESSERA_FAULTS=100 programs_test --gtest_filter='Faults.*'                       # a hundred
+//   TESSERA_FAULTS=1 TESSERA_FAULTS_SEED=17 programs_test --gtest_filter='Faults.*'  # repeats one
 #include <chrono>
 #include <iostream>
 #include <random>
@@ -19,24 +19,24 @@ namespace {
 using std::chrono::microseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 30;     // in which all processes must have ended
-constexpr double kLauncherSeconds = 5;  // after which a launcher alone does so no more
+constexpr double kMostSeconds = 30;     // the limit for all processes to end
+constexpr double kLauncherSeconds = 5;  // then the launcher is no longer the cause
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// What happens to one run.
+/// The fault of one run.
 struct Fault {
   enum class When { kStart, kStep, kSave };
 
   int seed = 0;
   bool masked = false;     // train_masked_lm; else train_reverse
   int processes = 1;       // of the run that is killed
-  int rank = 0;            // of them, which is killed
-  int processes_then = 1;  // of the run that goes on
+  int rank = 0;            // of the process that is killed
+  int processes_then = 1;  // of the run that continues
   When when = When::kStart;
-  int step = 0;  // after which it happens; when saving: in the first save after it
+  int step = 0;  // the step after which it happens; when saving: in the first save after it
   microseconds delay = {};
 
   std::string text() const {
@@ -50,11 +50,11 @@ struct Fault {
   std::string program() const { return masked ? "train_masked_lm" : "train_reverse"; }
 };
 
-constexpr int kSteps = 30, kEpoch = 10;  // the second program has some less
+constexpr int kSteps = 30, kEpoch = 10;  // the second program has some fewer
 const std::string kSmall =
     "--shards 4 --dropout 0.1 --layers 1 --width 8 --heads 2 --feed-forward 16 ";
 
-/// The options that a resumed run takes from its checkpoint, after those that it needs again.
+/// The options that a resumed run takes from its checkpoint, after those that must be repeated.
 std::string files_of(bool masked) {
   return masked ? "--text text.txt " : "";
 }
@@ -85,13 +85,13 @@ Fault random_fault(int seed) {
   return fault;
 }
 
-/// What came of many faults.
+/// The outcomes of many faults.
 struct Counts {
   int killed = 0;
   int too_late = 0;       // the run had ended
   int no_checkpoint = 0;  // killed before the first
   int left_files = 0;     // killed while one was being written
-  int told = 0;           // a survivor said in which step
+  int told = 0;           // a survivor named the step
   int stuck_launchers = 0;
   double most_seconds = 0;
   std::map<std::string, int> messages = {};  // of ours, with # for digits
@@ -105,9 +105,9 @@ void await(LaunchedRun& run, const Condition& condition) {
 
 class Faults : public TrainingPrograms {
  protected:
-  /// How the run ended that was killed.
+  /// The end of the run that was killed.
   struct Ending {
-    bool killed = false;  // false: it had ended before
+    bool killed = false;  // false: it had already ended
     int status = 0;
     double seconds = 0;    // from the kill to the end of the last process
     std::size_t left = 0;  // processes that had not ended in time
@@ -156,10 +156,10 @@ class Faults : public TrainingPrograms {
     return ending;
   }
 
-  /// Waits until all processes have ended, for as long as they may take.
+  /// Waits until all processes have ended, up to the limit.
   ///
-  /// Open MPI's mpirun (4.1 with PMIx 4.2) may lock itself up in PMIx_server_finalize where a process
-  /// dies within MPI_Init. The processes that it has started have ended by then.
+  /// Open MPI's mpirun (4.1 with PMIx 4.2) can hang in PMIx_server_finalize if a process dies
+  /// within MPI_Init. The processes that it has started have ended by then.
   static void wait_for_end(const Fault& fault, LaunchedRun& run, Ending& ending) {
     const Clock::time_point begin = Clock::now();
     const std::vector<pid_t> launcher_alone = {run.command()};
@@ -176,7 +176,7 @@ class Faults : public TrainingPrograms {
     }
   }
 
-  /// What is in the folder of checkpoints after a kill.
+  /// The contents of the folder of checkpoints after a kill.
   void check_what_remains(Counts& counts) const {
     const fs::path file = folder_ / "run" / "checkpoint.safetensors";
     counts.left_files += is_being_saved();
@@ -188,7 +188,7 @@ class Faults : public TrainingPrograms {
     output_of("inspect_checkpoint", "run/checkpoint.safetensors");
   }
 
-  /// Goes on from the checkpoint, or begins again where there is none.
+  /// Continues from the checkpoint, or begins again if there is none.
   void check_that_it_goes_on(const Fault& fault, const std::string& want) const {
     const bool resumes = fs::exists(folder_ / "run" / "checkpoint.safetensors");
     const std::string arguments = resumes ? files_of(fault.masked) + "--resume run"
@@ -199,9 +199,10 @@ class Faults : public TrainingPrograms {
     EXPECT_FALSE(is_being_saved()) << "a file of the killed run is still there";
   }
 
-  /// That the death is told: by the launcher or a survivor, and by a survivor with the step.
+  /// Checks that the death is reported: by the launcher or a survivor, and by a survivor with the
+  /// step.
   static void check_messages(const Fault& fault, const Ending& ending, Counts& counts) {
-    if (fault.processes == 1) return;  // nobody is left to speak
+    if (fault.processes == 1) return;  // no process remains to report it
     const std::string rank = "rank " + std::to_string(fault.rank);
     EXPECT_TRUE(contains(ending.errors, rank));
     bool is_told = false;
@@ -213,7 +214,7 @@ class Faults : public TrainingPrograms {
       ++counts.messages[line];
     }
     counts.told += is_told;
-    // Before the first step and after the last there is none to tell of.
+    // Before the first step and after the last there is no step to report.
     const bool has_step = fault.when != Fault::When::kStart && fault.step < kSteps - kEpoch;
     EXPECT_TRUE(is_told || !has_step) << "no survivor says in which step: " << ending.errors;
   }

@@ -1,4 +1,4 @@
-// fine_tune as its users run it: every task, what is saved and resumed, and what is refused.
+// fine_tune as used by users: every task, saving and resuming, and errors.
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
@@ -36,16 +36,16 @@ class FineTune : public Programs {
   }
 };
 
-/// The number behind the last `name` of an output.
+/// The number after the last `name` of an output.
 double last_number(const std::string& output, const std::string& name) {
   return std::stod(output.substr(output.rfind(name + " ") + name.size() + 1));
 }
 
-// Each task is learned as far as its own lines tell, and another program opens what is saved.
+// Each task is learned as far as its own output shows, and another program opens the saved folder.
 TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
   struct Case {
     std::string model, file, arguments, task;
-    std::string opens;   // what is saved
+    std::string opens;   // the saved folder
     double least, most;  // of the number at the end
   };
   const std::vector<Case> cases = {
@@ -77,7 +77,7 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
   }
 }
 
-// What the saved folder says of each line is what the program's own test counted.
+// The answers of the saved folder for each line are those that the program's own test counted.
 TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
   write("mixed.tsv", contents(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
   const std::string outcome =
@@ -103,7 +103,7 @@ TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
   EXPECT_LT(right, 15);
 }
 
-// However many threads, and stopped on the way or not: the same bytes are saved.
+// The same bytes are saved for any number of threads, with or without an interruption.
 TEST_F(FineTune, AResumedRunEndsWithTheSameBits) {
   const std::string arguments = bert("--train tags.tsv --epochs 4 ");
   ASSERT_EQ(run("fine_tune", arguments + "--save whole --threads 1").status, 0);
@@ -157,7 +157,7 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
   EXPECT_TRUE(fails("fine_tune", bert("--train many.tsv --save new"), "name the task with --task"));
 }
 
-// Nothing is trained for a folder that could not be saved, or by options that do not fit.
+// Training does not begin if the folder cannot be saved, or if options contradict each other.
 TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
   fs::create_directories(folder_ / "full");
   write("full/notes.txt", "mine");
@@ -201,7 +201,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
                     "must have layers to train"));
 }
 
-// The tensors of the file that differ from those of the one that was opened.
+// The tensors of the file that differ from those of the original one.
 TEST_F(FineTune, WhatIsFixedIsSavedAsItWas) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--fixed nothing", "4182 of 4182"},

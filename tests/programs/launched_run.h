@@ -1,4 +1,4 @@
-// A program that runs as one process or as many, each of which a test can find and kill.
+// A program that runs as one or several processes, which a test can find and kill.
 #pragma once
 
 #include <signal.h>
@@ -25,8 +25,8 @@ constexpr bool has_launcher() {
 #endif
 }
 
-/// What precedes a program that mpirun starts as `processes` processes, in a folder of the test's own:
-/// Open MPI 5 fails if two runs make their folders in the same place at the same time.
+/// The launcher for `processes` processes, in a separate folder: Open MPI 5 fails if two runs make
+/// their folders in the same place at the same time.
 inline std::string mpirun(int processes) {
 #if defined(TESSERA_MPIRUN)
   return "env TMPDIR=\"$PWD\" " TESSERA_MPIRUN + std::to_string(processes);
@@ -35,18 +35,18 @@ inline std::string mpirun(int processes) {
 #endif
 }
 
-/// The same, and nothing for one.
+/// The same; empty for one process.
 inline std::string launcher(int processes) {
   return processes == 1 ? "" : mpirun(processes);
 }
 
-/// A command that runs, with all the processes that come of it.
+/// A running command, with all processes that it starts.
 ///
-/// They are known by a variable of the environment, which they inherit, so also those that have lost
-/// their parent. The command is a leader of a session: no signal of the terminal's reaches it.
+/// They are recognised by an environment variable, which they inherit, even if their parent has
+/// ended. The command leads its own session, so that signals of the terminal do not reach it.
 class LaunchedRun {
  public:
-  /// Runs `command` by the shell, which it replaces, in `folder`; output goes to files there.
+  /// Runs `command` in a shell that it replaces, in `folder`; output goes to files there.
   LaunchedRun(const fs::path& folder, const std::string& command)
       : mark_("TESSERA_TEST_RUN=" + folder.string()) {
     const std::string line =
@@ -58,7 +58,7 @@ class LaunchedRun {
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     ::_exit(127);
   }
-  /// Ends what is left.
+  /// Ends the remaining processes.
   ~LaunchedRun() {
     for (const pid_t process : processes()) ::kill(process, SIGKILL);
     if (!status_) ::waitpid(command_, nullptr, 0);
@@ -66,7 +66,7 @@ class LaunchedRun {
   LaunchedRun(const LaunchedRun&) = delete;
   LaunchedRun& operator=(const LaunchedRun&) = delete;
 
-  /// The command itself: the launcher, or a program alone.
+  /// The command itself: the launcher, or a single program.
   pid_t command() const { return command_; }
 
   /// The command's status as waitpid gives it, once it has ended.
@@ -76,7 +76,7 @@ class LaunchedRun {
     return status_;
   }
 
-  /// All processes that live, the launcher's among them.
+  /// All living processes, including the launcher's.
   std::vector<pid_t> processes() const {
     std::vector<pid_t> found;
     std::error_code gone;
@@ -88,7 +88,7 @@ class LaunchedRun {
     return found;
   }
 
-  /// The process to which a launcher has given this rank, once it is there.
+  /// The process with this rank, once a launcher has started it.
   std::optional<pid_t> process_of(int rank) const {
     for (const pid_t process : processes()) {
       for (const char* name : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}) {
@@ -99,7 +99,7 @@ class LaunchedRun {
   }
 
  private:
-  /// Whether "NAME=value" is in the environment of a process. A dead one has none.
+  /// Whether "NAME=value" is in the environment of a process; false for a dead one.
   static bool has_variable(pid_t process, const std::string& variable) {
     std::istringstream all(contents("/proc/" + std::to_string(process) + "/environ"));
     for (std::string one; std::getline(all, one, '\0');) {

@@ -1,4 +1,4 @@
-// The page of the course that computes is the one that its program writes today.
+// The interactive page of the course is the one that its program writes now.
 #include "tensor/kernels/dispatch.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"

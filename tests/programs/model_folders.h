@@ -18,8 +18,8 @@ inline std::string with_model(const std::string& name, const std::string& argume
   return "--model '" + golden_folder(name).string() + "' " + arguments;
 }
 
-/// A copy of the folder "bert", whose weights have only the head for questions: files with several
-/// heads are for tests only.
+/// A copy of the folder "bert" with only the weights of the head for questions: files with several
+/// heads are only for tests.
 inline void copy_for_questions(const std::filesystem::path& to) {
   std::filesystem::copy(golden_folder("bert"), to);
   const std::filesystem::path file = to / "model.safetensors";

@@ -1,5 +1,5 @@
-// The programs that ask pretrained models, on small folders: what golden/folders' references say, and
-// an error's one line.
+// The programs that use pretrained models, on small folders: the references in golden/folders, and
+// one-line errors.
 #include <regex>
 
 #include "tensor/io/json.h"
@@ -203,7 +203,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   EXPECT_TRUE(fails("tag_tokens", bert + "--grouping words lines.txt", "--grouping"));
 }
 
-// All refuse what the model does not read, in the same words.
+// All refuse texts that are too long for the model, with the same message.
 TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
   copy_for_questions(folder_ / "questions");
   write("lines.txt", "the cat [MASK]\n");
@@ -228,7 +228,7 @@ TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
   }
 }
 
-// Weights that are numbers, of which the model makes none: the second line has a word that overflows.
+// The weights are finite, but an output is not: the second line has a word that overflows.
 TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
   constexpr index_t kRiver = 51;
   copy_for_questions(folder_ / "questions");
@@ -262,7 +262,7 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
       {"fill_mask", "--model bert blanks.txt"},
       {"rerank", "--model reranker --query cat lines.txt"}};
   for (const auto& [program, arguments] : commands) {
-    // The same weights give the scores of words for blanks, those of all lines.
+    // The same weights give scores of words for blanks, or scores of all lines.
     const std::string line = program == "fill_mask" ? "line 1" : "line 2";
     EXPECT_TRUE(
         fails(program, arguments, ".txt: " + line + ": the model's output must be finite, got "));

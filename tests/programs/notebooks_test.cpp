@@ -1,9 +1,9 @@
-// The numbered examples print what their notebooks print, or what NumPy computes from the formulas,
-// and their pages show what they print and draw.
+// The numbered examples print the same as their notebooks, or as NumPy for the formulas, and their
+// pages show this output and these pictures.
 //
-// notebooks/NNN_name.txt holds the arrays that the program NNN_name must print, in this order, each on
-// lines of its own and equal to the letter, so every number to its last printed digit. Blank lines
-// separate them; what the program prints in between is free.
+// notebooks/NNN_name.txt has the arrays that the program NNN_name must print, in this order, each
+// on its own lines and exactly equal, so every number to its last printed digit. Blank lines
+// separate them; other output of the program is not checked.
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cctype>
@@ -41,7 +41,7 @@ std::vector<std::string> numbered(const std::string& folder, const std::string& 
   return names;
 }
 
-/// What the example prints, called without arguments or with one.
+/// The output of the example, called without arguments or with one.
 std::string output_of(const std::string& example, const std::string& argument = "") {
   const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'" +
                               (argument.empty() ? "" : " '" + argument + "'");
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(All, NotebookTest,
                          ::testing::ValuesIn(numbered("tests/programs/notebooks", ".txt")),
                          [](const auto& test) { return test.param; });
 
-#if !defined(TESSERA_SANITIZED)  // half a minute there, for what the trainer's own tests run too
+#if !defined(TESSERA_SANITIZED)  // half a minute there; the trainer's own tests run the same code
 /// The text between two others.
 std::string between(const std::string& text, const std::string& before, const std::string& after) {
   const std::size_t begin = text.find(before);
@@ -128,7 +128,7 @@ TEST(AModelLearns, ByHandAndByTheTrainer) {
 }
 #endif
 
-/// The blocks of a page that show what a program prints, which begin with `start`.
+/// The blocks of a page that show a program's output and begin with `start`.
 std::vector<std::string> shown_in(const std::string& page, const std::string& start) {
   std::vector<std::string> blocks;
   for (std::size_t at = 0; (at = page.find(start, at)) != std::string::npos;) {
@@ -140,7 +140,7 @@ std::vector<std::string> shown_in(const std::string& page, const std::string& st
   return blocks;
 }
 
-/// Above a block of a lesson's page that its program prints; other blocks are formulas.
+/// The line above a block of a lesson's page that its program prints; other blocks are formulas.
 const std::string kPrinted = "<!-- printed -->\n```text\n";
 
 /// Pictures that no program draws.
@@ -156,7 +156,8 @@ std::set<std::string> pictures_of(const std::string& page) {
   return names;
 }
 
-// examples/course/NNN_name.md is the page of the program NNN_name, which draws its pictures into a folder.
+// examples/course/NNN_name.md is the page of the program NNN_name, which draws its pictures into a
+// folder.
 class LessonPageTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LessonPageTest, ShowsWhatTheLessonPrintsAndDraws) {

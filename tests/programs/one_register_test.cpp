@@ -1,4 +1,5 @@
-// Lesson 015: the registers that gdb reads hold what the lesson computes by loops, on each instruction set.
+// Lesson 015: the registers read by gdb have the values that the lesson computes by loops, on each
+// instruction set.
 #include <algorithm>
 #include <sstream>
 
@@ -19,7 +20,7 @@ Lanes numbers_of(const std::string& text) {
   return numbers;
 }
 
-/// What each multiply-add wrote: lines "INSTRUCTION REGISTER = NUMBERS".
+/// The result of each multiply-add: lines "INSTRUCTION REGISTER = NUMBERS".
 std::vector<Lanes> written_registers(const std::string& output) {
   std::vector<Lanes> registers;
   std::istringstream in(output);
@@ -30,7 +31,7 @@ std::vector<Lanes> written_registers(const std::string& output) {
   return registers;
 }
 
-/// The same by the lesson's lines "after p 0:  [0 4 2] [0 8 4] [0 8 4]", cut into registers.
+/// The same by the lesson's lines "after p 0:  [0 4 2] [0 8 4] [0 8 4]", divided into registers.
 std::vector<Lanes> computed_registers(const std::string& output, std::size_t lanes) {
   std::vector<Lanes> registers;
   std::istringstream in(output);
@@ -79,7 +80,7 @@ TEST_F(OneRegister, HoldsTheSumsOfTheLesson) {
     ASSERT_FALSE(found.empty()) << film;
     std::vector<Lanes> wanted = computed_registers(film, found[0].size());
     ASSERT_GE(wanted.size(), 9U) << film;
-    // A compiler may order the rows of a step as it likes.
+    // A compiler may order the rows of a step in any way.
     std::sort(found.begin(), found.end());
     std::sort(wanted.begin(), wanted.end());
     EXPECT_EQ(found, wanted) << film;

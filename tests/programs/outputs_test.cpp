@@ -1,5 +1,5 @@
-// Outputs of programs: none over an input or another output, none that cannot be written, and no
-// success when standard output is full.
+// Outputs of programs: never over an input or another output, no output that cannot be written, and
+// no success if standard output is full.
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
@@ -32,7 +32,7 @@ class Outputs : public TrainingPrograms {
                std::to_string(golden.option("nhead")) + " --norm-first --activation gelu ";
   }
 
-  /// All files below the folder with their contents, but what the calls themselves print.
+  /// All files below the folder with their contents, except the output of the calls themselves.
   std::vector<std::string> snapshot() const {
     std::vector<std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -61,9 +61,9 @@ TEST_F(Outputs, AreNoInputs) {
   fs::create_hard_link(folder_ / "lines.txt", folder_ / "hard.txt");
   fs::create_directory_symlink("m", folder_ / "link");
   fs::create_hard_link(folder_ / "m/model.safetensors", folder_ / "weights");
-  fs::rename(folder_ / "bert/vocab.txt", folder_ / "blob");  // as the hub's cache lays folders out
+  fs::rename(folder_ / "bert/vocab.txt", folder_ / "blob");  // the layout of the hub's cache
   fs::create_symlink("../blob", folder_ / "bert/vocab.txt");
-  fs::create_symlink("m/added_tokens.json", folder_ / "config");  // which is not there
+  fs::create_symlink("m/added_tokens.json", folder_ / "config");  // the target does not exist
   fs::copy(folder_ / "lines.txt", folder_ / "x.html");
   const std::string embed = "--model m lines.txt --output ";
   expect_refused(
@@ -134,7 +134,7 @@ TEST_F(Outputs, AreNotOneFile) {
   EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "(standard output)"));
 }
 
-// A model's folder may have other files too: only those that models are read from are inputs.
+// A model's folder may have other files too: only the files of models are inputs.
 TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
   fs::copy(golden_folder("sentence"), folder_, fs::copy_options::recursive);
   const std::string embed = "--model . lines.txt --attention a.html --output ";
@@ -146,7 +146,7 @@ TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
                    "--output must not be a file of an input, got ./vocab.txt (--model .)"}});
 }
 
-// A folder that the program makes for its checkpoint may have its other outputs.
+// The folder that the program makes for its checkpoint may have its other outputs.
 TEST_F(Outputs, MayBeInTheFolderOfTheCheckpoint) {
   output_of("train_reverse", kReverse +
                                  "--save run --log run/log.csv --report "
@@ -156,7 +156,7 @@ TEST_F(Outputs, MayBeInTheFolderOfTheCheckpoint) {
   }
 }
 
-// The inputs have errors too, which would be found later.
+// The inputs also have errors, which would be found later.
 TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
   write("bad.txt", "\xff\n");
   const std::string embed = "--model m bad.txt --output ";

@@ -1,5 +1,5 @@
-// The training programs under mpirun, as their users start them on several processes. Skipped in a
-// build without MPI.
+// The training programs with mpirun, as users start them on several processes. Skipped in a build
+// without MPI.
 #include <csignal>
 #include <regex>
 
@@ -12,7 +12,7 @@
 namespace tessera::test {
 namespace {
 
-/// Without what differs from run to run: speeds and times.
+/// The output without parts that differ between runs: speeds and times.
 std::string timeless(const std::string& output) {
   static const std::regex times("[0-9]+ tokens/s  [0-9:]+");
   return std::regex_replace(output, times, "");
@@ -29,8 +29,8 @@ std::string program_file(const std::string& program) {
 }
 const std::string kTrainReverse = program_file("train_reverse");
 
-/// What precedes a command, `-or-` and a second command: rank 0 runs the first, rank 1 the second.
-/// (mpirun has a ':' for this, by which that of Open MPI 5.0.7 crashes.)
+/// Precedes a command, `-or-` and a second command: rank 0 runs the first, rank 1 the second.
+/// (mpirun has a ':' for this, which crashes Open MPI 5.0.7.)
 std::string by_rank() {
   return mpirun(2) +
          R"( bash -c 'for ((n = 0; n < $#; ++n)); do [ "${@:n+1:1}" = -or- ] && break; done
@@ -48,8 +48,8 @@ class ProcessPrograms : public TrainingPrograms {
     if (has_launcher()) TrainingPrograms::TearDown();
   }
 
-  /// Whether the program ends with code 2, and says once, at rank 0, what is wrong; mpirun adds lines
-  /// of its own, and a process that lives longer may say which one has ended.
+  /// Whether the program ends with code 2, and reports the error once, at rank 0; mpirun adds its
+  /// own lines, and a process that lives longer may report which one has ended.
   ::testing::AssertionResult all_fail(const std::string& program, const std::string& arguments,
                                       const std::string& words, const std::string& launcher) const {
     const Outcome outcome = run(program, arguments, launcher);
@@ -112,9 +112,9 @@ TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
             true);
 }
 
-// A signal to one of them stops all after the same step, and rank 0 saves. In the foreground timeout
-// signals once; else the program and then its group, which kills it. Eight seconds, because processes
-// start slowly on a busy machine.
+// A signal to one of them stops all after the same step, and rank 0 saves. With --foreground
+// timeout signals once; otherwise the program and then its group, which kills it. Eight seconds,
+// because processes start slowly on a busy machine.
 TEST_F(ProcessPrograms, StopTogether) {
   const std::string arguments = kReverse + "--shards 2 --epochs 1000000 --save run ";
   const Outcome outcome =
@@ -152,7 +152,7 @@ TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
                        arguments + " -or- env TESSERA_ISA=baseline" + kTrainReverse + arguments,
                        "got 'avx2 or avx512' on rank 0 and 'baseline'", by_rank()));
 #endif
-  // What one alone finds wrong, it says.
+  // An error that only one process finds is reported by that process.
   EXPECT_TRUE(all_fail("train_reverse",
                        arguments + " -or- env TESSERA_ISA=mmx" + kTrainReverse + arguments,
                        "train_reverse: rank 1: TESSERA_ISA", by_rank()));
@@ -160,7 +160,7 @@ TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
 
 TEST_F(ProcessPrograms, InstructionSetsMayBeMixed) {
 #if defined(__x86_64__)
-  constexpr std::size_t kFewest = 3;  // the baseline gives other bits
+  constexpr std::size_t kFewest = 3;  // the baseline gives different bits
 #else
   constexpr std::size_t kFewest = 2;
 #endif
@@ -177,7 +177,7 @@ TEST_F(ProcessPrograms, InstructionSetsMayBeMixed) {
             true);
 }
 
-/// Of a build without MPI, whatever this one is.
+/// A build without MPI, for any build of this test.
 class ProcessesWithoutMpi : public Programs {};
 
 TEST_F(ProcessesWithoutMpi, AreRefusedAsSeveral) {
@@ -196,7 +196,7 @@ TEST_F(ProcessesWithoutMpi, AreRefusedAsSeveral) {
   }
 }
 
-// Lessons and the experiment know no other processes, and each would write the same files.
+// Lessons and the experiment do not support several processes, and each would write the same files.
 TEST_F(ProcessesWithoutMpi, LessonsAreRefusedAsSeveral) {
   for (const char* program : {"012_a_model_learns", "own_experiment"}) {
     const Outcome refused = run(program, "", "export OMPI_COMM_WORLD_SIZE=2; ");

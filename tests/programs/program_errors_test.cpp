@@ -1,4 +1,4 @@
-// Hostile and hasty input: each time one line that says what is wrong.
+// Untrusted input and wrong arguments: each gives one line that describes the error.
 #include "nn/training/checkpoint.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
@@ -15,7 +15,7 @@ class ProgramErrors : public TrainingPrograms {
   void save_run(const std::string& program, const std::string& arguments) const {
     output_of(program, arguments + "--save run --max-steps 2");
   }
-  /// Writes the checkpoint of "run" again, with other values.
+  /// Writes the checkpoint of "run" again, with different values.
   void change_run(const std::vector<std::pair<std::string, std::string>>& changes) const {
     nn::Checkpoint checkpoint = nn::load_checkpoint(folder_ / kFile);
     for (const auto& [name, value] : changes) checkpoint.set(name, value);
@@ -73,7 +73,7 @@ TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
       fails("train_classifier", "--resume run --train train.tsv", "'labels' must not be empty"));
 }
 
-// What the options of a file claim is compared with its tensors before memory is taken.
+// The options in a file are compared with its tensors before memory is allocated.
 TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
   save_run("train_reverse", kReverse);
   const std::string bytes = contents(folder_ / kFile);
@@ -102,7 +102,7 @@ TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
   }
 }
 
-// A file of which each tensor is small, but not what its options make of them together.
+// A file in which each tensor is small, but not the model that its options describe.
 TEST_F(ProgramErrors, AFewNumbersOfACheckpointDoNotMakeALargeTable) {
   save_run("train_classifier",
            "--layers 0 --width 2000 --heads 1 --batch 4 "
@@ -134,7 +134,7 @@ TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
 }
 
 #if !defined(TESSERA_SANITIZED)
-// What is too large only in a step says so as well: here 32 sequences of 1500 tokens.
+// A step that is too large is also reported: here 32 sequences of 1500 tokens.
 TEST_F(ProgramErrors, AStepThatDoesNotFitIntoMemory) {
   if (std::string(TESSERA_EMULATOR).empty()) {
     const std::string arguments =
@@ -183,7 +183,7 @@ TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
         fails("train_reverse", "--resume run --save elsewhere --log " + std::string(log), "--log"));
     EXPECT_TRUE(contents(folder_ / kFile) == want) << log;
   }
-  // Nor what will be the checkpoint.
+  // Nor the future checkpoint.
   fs::create_directory(folder_ / "new");
   fs::create_symlink("new/checkpoint.safetensors", folder_ / "dangling");
   for (const char* log : {"new/checkpoint.safetensors", "dangling"}) {
@@ -192,7 +192,7 @@ TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
   }
 }
 
-// A text is no file, even one that could be a name.
+// A text argument is not a file, even if it could be a name.
 TEST_F(ProgramErrors, TheLogMayHaveTheNameOfAText) {
   EXPECT_EQ(run("train_masked_lm", kMaskedLm + "--fill a_b --log a_b").status, 0);
 }

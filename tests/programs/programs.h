@@ -1,4 +1,4 @@
-// The programs of examples/, run as their users run them, each test in a folder of its own.
+// The programs of examples/, run as by users, each test in its own folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline std::string contents(const fs::path& path) {
   return text.str();
 }
 
-/// What a command has written to standard error, without the NULs that Open MPI 5 puts into it.
+/// The standard error of a command, without the NULs that Open MPI 5 adds.
 inline std::string errors_in(const fs::path& path) {
   std::string text = contents(path);
   std::erase(text, '\0');
@@ -56,7 +56,7 @@ class Programs : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Runs `program arguments` in the folder; `before` is put in front of the command.
+  /// Runs `program arguments` in the folder; `before` precedes the command.
   Outcome run(const std::string& program, const std::string& arguments,
               const std::string& before = "") const {
     const std::string command = "cd '" + folder_.string() + "' && " + before + " " +

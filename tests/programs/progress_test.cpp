@@ -1,4 +1,4 @@
-// What the programs that train draw on a terminal.
+// The terminal output of training programs.
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@ struct Drawn {
   std::string text;
 };
 
-/// Runs a program on a terminal of so many columns. Once it has drawn what is left, `keys` are
-/// typed.
+/// Runs a program on a terminal with `columns` columns. Types `keys` once the program has drawn the
+/// remaining time.
 Drawn run_program(int columns, const std::string& program, const std::string& arguments,
                   const std::string& keys = "") {
   struct winsize size = {};
@@ -56,7 +56,7 @@ Drawn run(int columns, const std::string& arguments, const std::string& keys = "
                      arguments + " --layers 1 --width 8 --heads 2 --feed-forward 16", keys);
 }
 
-/// The most columns that a bar takes.
+/// The largest number of columns of a bar.
 std::ptrdiff_t widest_bar(const std::string& text) {
   constexpr std::string_view kBegin = "\r\x1b[Kepoch ";
   std::ptrdiff_t widest = 0;
@@ -64,7 +64,7 @@ std::ptrdiff_t widest_bar(const std::string& text) {
     const std::size_t begin = at + 4;
     const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
     const std::string line = text.substr(begin, end - begin);
-    // A line at an epoch's end stays, and may wrap.
+    // A line at an epoch's end is permanent, and may wrap.
     if (line.find("accuracy") == std::string::npos) {
       widest = std::max(widest, std::count_if(line.begin(), line.end(), [](char c) {
                           return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -96,7 +96,7 @@ TEST(Progress, AnErrorStandsAlone) {
 TEST(Progress, CtrlCStopsAndClearsTheBar) {
   const Drawn drawn = run(80, kSmall + "--epochs 1000000", "\x03");
   EXPECT_EQ(drawn.status, 128 + SIGINT) << drawn.text;
-  // At an epoch's end, its own line has taken the bar away.
+  // At an epoch's end, its own line has replaced the bar.
   const std::size_t stopped = drawn.text.find("stopped after step ");
   ASSERT_NE(stopped, std::string::npos) << drawn.text;
   const std::string before = drawn.text.substr(0, stopped);

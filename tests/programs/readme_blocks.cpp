@@ -1,10 +1,9 @@
-// Writes one C++ file with every C++ block of the project's pages, each in a namespace of its own:
-//
+// Writes one C++ file with every C++ block of the project's pages, each in its own namespace:
 //     readme_blocks ROOT FILE
 //
-// A program (a block with a main) has its includes moved to the top and its main renamed. Statements
-// become the body of a function; what they need, and a reader knows, stands in a comment above the
-// block (support/markdown.h). Declarations stay what they are.
+// A program (a block with a main) has its includes moved to the top and its main renamed.
+// Statements become the body of a function; declarations that they need are in a comment above the
+// block (support/markdown.h). Declarations do not change.
 #include <iostream>
 #include <sstream>
 
@@ -31,7 +30,7 @@ Parts without_includes(const std::string& text) {
   return parts;
 }
 
-/// The block with what stands before it, so that errors name the page's lines.
+/// The block with its preceding comment, so that errors name the page's lines.
 std::string with_before(const Block& block, const std::string& text) {
   const auto lines = std::count(block.before.begin(), block.before.end(), '\n');
   return "#line " + std::to_string(block.line - lines) + " \"" + block.file + "\"\n" +

@@ -1,4 +1,4 @@
-// What readme_blocks.cpp makes of the pages' blocks of C++, for readme_test.cpp to call.
+// The functions that readme_blocks.cpp makes from the pages' C++ blocks, called by readme_test.cpp.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace tessera::test {
 
 struct CompiledBlock {
   std::string place;  // "nn/README.md:101"
-  bool is_program;    // it prints, and is given the folder of a model
+  bool is_program;    // it prints, and gets the folder of a model
   std::string first;  // its first line
   int (*run)(int argc, char** argv);
 };

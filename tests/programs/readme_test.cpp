@@ -1,5 +1,5 @@
-// Every code block of every page: C++ is compiled (readme_blocks.cpp) and run, commands run, and what
-// is neither says so.
+// Every code block of every page: C++ is compiled (readme_blocks.cpp) and run, commands are run,
+// and all other blocks are marked as such.
 #include <cstring>
 #include <iostream>
 #include <regex>
@@ -18,8 +18,8 @@ struct NotRun {
   const char* reason;
 };
 
-/// What is not run here: commands, and C++ that is compiled only. What configures, builds or tests the
-/// project is what brought this test here, or .ci/run runs it.
+/// Blocks that are not run here: commands, and C++ that is only compiled. Commands that configure,
+/// build or test the project have been run before this test, or are run by .ci/run.
 const std::vector<NotRun> kNotRun = {
     {"\\.ci/", "installs packages and builds; .ci/run does"},
     {"cmake ", "builds; .ci/run does"},
@@ -37,7 +37,7 @@ const std::vector<NotRun> kNotRun = {
     {"const nn::Checkpoint run = ", "reads a run whose options a program of the reader's knows"},
 };
 
-/// What long trainings are run with here.
+/// Options that shorten long trainings here.
 const std::vector<std::pair<const char*, const char*>> kShortened = {
     {"build/release/examples/train_reverse", " --max-steps 2"},
     {"build/release/examples/train_masked_lm", " --max-steps 2 --width 16 --heads 2"},
@@ -74,8 +74,8 @@ const Block* shown_below(const std::vector<Block>& blocks, const std::string& pl
   return is_shown && next.file == block->file && next.kind == "text" ? &next : nullptr;
 }
 
-/// The lines of an output without what depends on the model, which is a small one here: numbers and
-/// the order of lines.
+/// The lines of an output without the parts that depend on the model, which is small here: numbers
+/// and the order of lines.
 std::multiset<std::string> form_of(const std::string& text) {
   const std::regex number(" *-?[0-9]+[.]?[0-9]* *");
   std::istringstream in(std::regex_replace(text, number, "0 "));
@@ -84,7 +84,7 @@ std::multiset<std::string> form_of(const std::string& text) {
   return lines;
 }
 
-/// A folder with what the pages' commands read.
+/// A folder with the inputs of the pages' commands.
 class ReadmeCommands : public Programs {
  protected:
   void SetUp() override {
@@ -92,7 +92,7 @@ class ReadmeCommands : public Programs {
     fill();
   }
 
-  /// A new page finds the folder as it was made.
+  /// Restores the original folder for a new page.
   void start_page(std::string& page, const std::string& next) const {
     if (page == next) return;
     page = next;
@@ -180,7 +180,7 @@ TEST_F(ReadmeCommands, EachRunsInTheOrderOfItsPage) {
   EXPECT_EQ(shown, 1) << "the search of README.md";
 }
 
-/// The demo, which is the first command of README.md, prints what the page shows below it.
+/// The demo, the first command of README.md, prints the text that the page shows below it.
 TEST_F(ReadmeCommands, TheDemoPrintsWhatThePageShows) {
   if (!std::string(TESSERA_EMULATOR).empty()) GTEST_SKIP() << "it would take minutes";
   const std::vector<Block> blocks = blocks_of(kRoot, "README.md");

@@ -1,4 +1,4 @@
-// --report of the training programs, and compare_runs: pages that say what the logs say.
+// --report of the training programs, and compare_runs: pages with the contents of the logs.
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
@@ -26,7 +26,7 @@ class Reports : public TrainingPrograms {
     return ::testing::AssertionResult(says) << "'" << words << "' in " << page;
   }
 
-  /// Each number of the log is one of the page.
+  /// Each number of the log is on the page.
   void expect_numbers_of(const std::string& log, const std::string& page) const {
     const std::vector<Cells> rows = rows_of(contents(folder_ / log));
     ASSERT_GT(rows.size(), 1U);
@@ -84,7 +84,7 @@ TEST_F(Reports, ChangeNoBits) {
             contents(folder_ / "told/checkpoint.safetensors"));
 }
 
-// Without a log the page itself holds the curves of the earlier call.
+// Without a log, the page itself contains the curves of the earlier call.
 TEST_F(Reports, GoOnWhereTheRunWasStopped) {
   for (const std::string log : {"", " --log log.csv"}) {
     const std::string files = " --report page.html" + log;
@@ -98,7 +98,7 @@ TEST_F(Reports, GoOnWhereTheRunWasStopped) {
     fs::remove_all(folder_ / "run");
   }
   expect_numbers_of("log.csv", "page.html");
-  // Of another run nothing is taken over.
+  // Data of a different run is not taken over.
   ASSERT_EQ(run("train_reverse", kReverse + "--seed 5 --save run --max-steps 12").status, 0);
   ASSERT_EQ(run("train_reverse", "--resume run --report page.html").status, 0);
   EXPECT_FALSE(page_says("page.html", "training: step 12,"));
@@ -117,8 +117,8 @@ TEST_F(Reports, OlderLogsGetTheNewColumns) {
   EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
 }
 
-// Seconds of an older log began again in each call; a killed run leaves a piece of a line, and an
-// editor other ends of lines.
+// In older logs the seconds restarted in each call; a killed run leaves a partial line, and an
+// editor different line ends.
 TEST_F(Reports, LogsThatWereLeftOtherwise) {
   const std::string want = "1,1,3.5,0.001,1,20,500\n2,1,3.25,0.001,1,20,1.5\n";
   const std::string header = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n";

@@ -1,5 +1,5 @@
-// Programs whose lines several processes share out: what they print and write is, byte for byte, what
-// one process does.
+// Programs whose lines are shared by several processes: all output is the same, byte for byte, as
+// that of one process.
 #include <cstdlib>
 #include <filesystem>
 #include <future>
@@ -42,8 +42,8 @@ class SharedLines : public Programs {
     write("7_long.txt", "a [MASK]\na [MASK]\na [MASK]\n" + cut + "a [MASK]\n" + cut + cut);
   }
 
-  /// Runs a program as so many processes, in a folder of its own beside the files; `in_each` stands
-  /// before the program in each process.
+  /// Runs a program as `processes` processes, in a separate folder next to the files; `in_each`
+  /// precedes the program in each process.
   Outcome run_as(int processes, const std::string& program, const std::string& arguments,
                  const std::string& name, const std::string& in_each = "") const {
     fs::create_directory(folder_ / name);
@@ -58,10 +58,10 @@ class SharedLines : public Programs {
   struct Case {
     int processes;
     std::string program, arguments;
-    std::string file = "";  // that is written
+    std::string file = "";  // the output file
   };
 
-  /// Whether several processes do what one does.
+  /// Whether several processes give the output of one.
   ::testing::AssertionResult as_one(const Case& c, const std::string& name) const {
     const std::string of_one = name + "_one";
     const Outcome one = run_as(1, c.program, c.arguments, of_one);
@@ -83,7 +83,7 @@ class SharedLines : public Programs {
     return ::testing::AssertionSuccess();
   }
 
-  /// The same of several programs at once: starting processes is mostly waiting.
+  /// The same for several programs at once, because starting processes is mostly waiting.
   void expect_as_one(const std::vector<Case>& cases) const {
     std::vector<std::future<::testing::AssertionResult>> results;
     for (const Case& c : cases) {
@@ -131,12 +131,12 @@ TEST_F(SharedLines, ErrorsNumberTheLinesOfTheWholeInput) {
   };
   says(2, "tokenize", with_model("bert", "--decode < ../7_numbers.txt"),
        "tokenize: rank 1: standard input: line 6: must hold the numbers of tokens, got 'x'");
-  // The blank of line 4 is cut off. The second of three processes has lines 3 and 4.
+  // The blank of line 4 is removed. The second of three processes has lines 3 and 4.
   says(3, "fill_mask", with_model("bert", "--max-length 5 ../7_long.txt"),
        "7_long.txt: line 4 must have a [MASK], got none in its 5 tokens");
   says(2, "answer", "--model none --question 'who is it' ../7.txt",
        "--question must run in one process, got 2; several");
-  // Each process in a folder of its own, as if on a host of its own.
+  // Each process in its own folder, as if on its own host.
   for (const std::string rank : {"0", "1"}) {
     fs::create_directory(folder_ / rank);
     write(rank + "/lines.txt", "line " + rank + "\n");

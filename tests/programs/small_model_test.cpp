@@ -1,4 +1,4 @@
-// examples/course/small_model, which lessons 008 and 009 read: made again, and read wrongly.
+// examples/course/small_model, which lessons 008 and 009 read: made again, and read with errors.
 #include "tensor/kernels/dispatch.h"
 #include "tests/programs/programs.h"
 #include "tests/support/file_support.h"

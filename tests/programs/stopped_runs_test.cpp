@@ -1,4 +1,4 @@
-// Runs that are stopped, killed, started twice or begun where another one has saved.
+// Runs that are stopped, killed, started twice or started in the folder of another one.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -23,14 +23,14 @@ class StoppedRuns : public TrainingPrograms {
     return with_model("bert", "--train train.tsv --batch 4 --save new " + arguments);
   }
 
-  /// A program that goes on while the test does; `env` are its options, as for signals.
+  /// Starts a program that runs during the test; `env` are its options, as for signals.
   LaunchedRun start(const std::string& program, const std::string& arguments,
                     const std::string& env) const {
     return {folder_, "env " + env + " " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program +
                          "' " + arguments};
   }
 
-  /// Waits until the file is there; false if the run ends before, or takes a minute.
+  /// Waits until the file exists; returns false if the run ends before, or takes a minute.
   bool await(LaunchedRun& run, const std::string& file) const {
     for (int i = 0; i < 6000 && !fs::exists(folder_ / file); ++i) {
       if (run.status()) return false;
@@ -78,7 +78,7 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
     EXPECT_FALSE(contents(folder_ / kSavedFile) == saved);
     fs::remove_all(folder_ / "run");
   }
-  // Nor by a run that goes on from elsewhere, or by a checkpoint of fine_tune.
+  // Nor by a run that continues from elsewhere, or by a checkpoint of fine_tune.
   ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save run").status, 0);
   ASSERT_EQ(run("train_reverse", kReverse + "--max-steps 2 --save other").status, 0);
   EXPECT_TRUE(fails("train_reverse", "--resume run --save other", "contains a saved run"));
@@ -98,8 +98,8 @@ TEST_F(StoppedRuns, OneWritesAFolderAtATime) {
   EXPECT_FALSE(fs::exists(folder_ / "run/.lock"));
 }
 
-// A run that goes on reads the checkpoint when no other run can save one any more: what it reads is
-// the newest, and is what it replaces.
+// A run that continues reads the checkpoint when no other run can save one any more, so it replaces
+// exactly the checkpoint that it has read.
 TEST_F(StoppedRuns, AFolderIsLockedBeforeItsCheckpointIsRead) {
   ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
   fs::copy(folder_ / "run", folder_ / "good", fs::copy_options::recursive);
@@ -109,7 +109,7 @@ TEST_F(StoppedRuns, AFolderIsLockedBeforeItsCheckpointIsRead) {
   const std::string go_on = "--resume run --train train.tsv ";
   EXPECT_TRUE(fails("train_classifier", go_on, kIsLocked));
   EXPECT_TRUE(fails("train_classifier", go_on + "--save ./run/", kIsLocked));
-  // What is only read is not locked.
+  // A folder that is only read is not locked.
   EXPECT_TRUE(fails("train_classifier", go_on + "--save other", kSavedFile));
   EXPECT_TRUE(fails("train_classifier", "--resume run --predict </dev/null", kSavedFile));
   ::close(lock);
@@ -128,7 +128,7 @@ TEST_F(StoppedRuns, OneTrainsAModelForAFolderAtATime) {
   EXPECT_FALSE(has_entry(".new"));
 }
 
-// A process that was killed while it saved leaves a folder; one that is at work holds its lock.
+// A process killed while saving leaves a folder; one that is still running holds its lock.
 TEST_F(StoppedRuns, WhatAKilledOneWasSavingIsRemoved) {
   for (const char* const name : {".new.saving-1-0", ".new.saving-1-1", ".other.saving-1-0"}) {
     fs::create_directory(folder_ / name);
@@ -149,7 +149,7 @@ TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
     LaunchedRun run = start("train_reverse", kEndlessRun, "--default-signal");
     ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
     ::kill(run.command(), signal);
-    if (signal == SIGHUP) ::kill(run.command(), signal);  // as a terminal and its shell send it
+    if (signal == SIGHUP) ::kill(run.command(), signal);  // as sent by a terminal and its shell
     EXPECT_EQ(code_of(run), 128 + signal);
     const std::string output = contents(folder_ / "out.txt");
     EXPECT_TRUE(contains(output, "; continue with --resume run"));
@@ -158,9 +158,9 @@ TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
   }
 }
 
-// As SIGHUP under nohup, and SIGINT of a job that a script starts with &.
+// As for SIGHUP under nohup, and SIGINT for a job that a script starts with &.
 TEST_F(StoppedRuns, IgnoreTheSignalsThatWereIgnoredAtTheStart) {
-  // UCX, which Debian 13's Open MPI loads, takes SIGHUP for itself unless told not to.
+  // UCX, which Debian 13's Open MPI loads, handles SIGHUP itself by default.
   LaunchedRun run = start("train_reverse", kEndlessRun,
                           "--default-signal=TERM --ignore-signal=HUP,INT UCX_DEBUG_SIGNO=0");
   ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");

@@ -1,4 +1,4 @@
-// tokenize shows numbers, tokens and bytes.
+// tokenize prints numbers, tokens and bytes.
 #include "models/text/word_tokenizer.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"

@@ -1,4 +1,5 @@
-// run_encoder --trace writes PyTorch's steps, and compare_trace finds where two traces part.
+// run_encoder --trace writes PyTorch's steps, and compare_trace finds the first difference of two
+// traces.
 #include <string>
 
 #include "tensor/io/npy.h"
@@ -50,7 +51,7 @@ TEST_F(Traces, AreThoseOfPyTorch) {
     EXPECT_EQ(compared.status, 0) << compared.output << compared.errors;
     EXPECT_TRUE(contains(compared.output, " steps agree; nearest to the tolerance is "));
 
-    // The same text on any number of threads, and an output with the bits that it has untraced.
+    // The same text for any number of threads, and an output with the same bits as without a trace.
     const std::string text = contents(folder_ / "ours.txt");
     const std::string output = contents(folder_ / "y.npy");
     trace(arguments + " --threads 1", "ours.txt");
@@ -79,7 +80,7 @@ TEST_F(Traces, WhatCompareTraceSaysAndRefuses) {
     return "a.txt " + write("b.txt", text).string();
   };
   EXPECT_EQ(run("compare_trace", with(input + "norm 2x3 0.5 nan 1 inf -inf\n")).status, 0);
-  // NaN beside a number, and other infinities, part; so does what is out of the tolerance by a hair.
+  // NaN and a number, and different infinities, differ; so do numbers just outside the tolerance.
   for (const char* norm : {"norm 2x3 0.5 1 1 inf -inf\n", "norm 2x3 0.5 nan 1 inf inf\n",
                            "norm 2x3 0.5 nan 1 7 -inf\n", "norm 2x3 0.50002 nan 1 inf -inf\n",
                            "norm 2x3 inf nan 1 inf -inf\n"}) {

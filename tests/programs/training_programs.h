@@ -1,4 +1,4 @@
-// The training programs, as tests run them.
+// The training programs in tests.
 #pragma once
 
 #include <string>

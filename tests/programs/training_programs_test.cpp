@@ -1,4 +1,4 @@
-// The training programs as their users run them: what they print, save, resume and refuse.
+// The training programs as used by users: output, saving, resuming and errors.
 #include "tests/programs/training_programs.h"
 
 #include <csignal>
@@ -77,7 +77,7 @@ TEST_F(TrainingPrograms, TheClassifierNamesLines) {
 }
 
 TEST_F(TrainingPrograms, TheMaskedModelFillsBlanks) {
-  // 33 letters a line and 34 tokens a sequence: every letter stands at its own place.
+  // 33 letters per line and 34 tokens per sequence: every letter has its own position.
   const std::string output =
       output_of("train_masked_lm", kMaskedLm +
                                        "--length 34 --epochs 40 --lr 0.01 --width 16 --dropout 0 "
@@ -102,7 +102,7 @@ TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
 }
 
 // Stopped at several of 200 steps and resumed with another number of threads, a run ends with the
-// same checkpoint, byte for byte, as one that was not stopped.
+// same checkpoint, byte for byte, as a run that was not stopped.
 TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
   const std::array<std::array<std::string, 2>, 3> cases = {
       {{"train_classifier", kClassifier + "--dropout 0.3 --epochs 20 "},
@@ -128,9 +128,10 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
   }
 }
 
-// With held-out lines the best weights are kept, used in the end and by later calls.
+// With held-out lines the best weights are kept, and used at the end and by later calls.
 TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
-  // What is learned is wrong here, so an early epoch is the best and patience is over soon.
+  // The training lines are wrong here, so an early epoch is the best and patience is soon
+  // exhausted.
   write("valid.tsv", "tool\tan apple and 3 pears\nfruit\ta hammer or 4 nails\n");
   const std::string arguments = kClassifier + "--lr 0.01 --epochs 50 --patience 3 ";
   const std::string outcome =
@@ -145,7 +146,7 @@ TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
   const std::string accuracy = outcome.substr(outcome.rfind("\ntest accuracy"));
   const Outcome again = run("train_classifier", "--resume run --test train.tsv");
   EXPECT_TRUE(again.output.ends_with(accuracy)) << again.output;
-  // It is these weights that are used.
+  // These weights are used.
   nn::Checkpoint changed = saved;
   for (auto& [name, tensor] : changed.tensors) {
     if (name.starts_with("best.")) tensor.fill(0);
@@ -178,7 +179,7 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
                     "--valid needs --train FILE"));
 }
 
-// A class may have held-out lines alone, and lines keep their numbers in errors.
+// A class may have only held-out lines, and lines keep their numbers in errors.
 TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += "class" + std::to_string(i) + "\ta line\n";
@@ -196,7 +197,7 @@ TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
                     "...', got 'stranger'"));
 }
 
-// Shards are part of a run's bits, and of nothing else.
+// The number of shards only affects the bits of a run.
 TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
   ASSERT_EQ(run("train_reverse", kReverse + "--shards 3 --save run --max-steps 4").status, 0);
   EXPECT_TRUE(fails("train_reverse", "--resume run --shards 2", "--shards"));
@@ -205,7 +206,8 @@ TEST_F(TrainingPrograms, ShardsBelongToTheRun) {
 }
 
 TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
-  // In the foreground timeout signals once; else the program and then its group, which kills it.
+  // With --foreground timeout signals once; otherwise the program and then its group, which kills
+  // it.
   const Outcome outcome = run("train_reverse", kReverse + "--epochs 1000000 --save run",
                               "timeout --foreground --preserve-status -s INT 2");
   EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.errors;
@@ -215,7 +217,7 @@ TEST_F(TrainingPrograms, AnInterruptSavesAndStops) {
 
 TEST_F(TrainingPrograms, TheLogHasALineAStep) {
   ASSERT_EQ(run("train_reverse", kReverse + "--save run --log log.csv --max-steps 12").status, 0);
-  // A run that was killed has written lines behind its last checkpoint.
+  // A run that was killed has written lines after its last checkpoint.
   std::ofstream(folder_ / "log.csv", std::ios::app) << "13,2,9,9,9,9,9\n14,2,9";
   ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
   std::istringstream lines(contents(folder_ / "log.csv"));
@@ -232,7 +234,7 @@ TEST_F(TrainingPrograms, TheLogHasALineAStep) {
   EXPECT_EQ(step, 30);
 }
 
-// A log that cannot be read back, as a device without end, is not read back.
+// A log that cannot be read, such as an endless device, is not read.
 TEST_F(TrainingPrograms, ALogMayBeADevice) {
   ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
   ASSERT_EQ(::symlink("/dev/zero", (folder_ / "device").c_str()), 0);
@@ -245,11 +247,11 @@ TEST_F(TrainingPrograms, AnEncoderWithoutLayersHasNoMap) {
 }
 
 TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
-  // Of most words nothing is known: the blanked text shows them as one sign each.
+  // Most words are unknown: the blanked text shows each of them as one sign.
   const std::string words = kMaskedLm + "--tokenizer words --vocabulary 5 ";
   const std::string output = output_of("train_masked_lm", words + "--length 40");
   EXPECT_TRUE(contains(output, "blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
-  // Many batches here have nothing to guess.
+  // Many batches here have no targets.
   output_of("train_masked_lm", words + "--length 2 --batch 1");
 }
 
@@ -274,7 +276,7 @@ TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
     const std::string errors = contents(folder_ / "err.txt");
     EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << where << ": " << errors;
     EXPECT_TRUE(contains(errors, "standard output"));
-    // It has trained and saved nevertheless, and no line has gone astray.
+    // It has trained and saved nevertheless, without stray lines.
     EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors")) << where;
     EXPECT_FALSE(contains(contents(folder_ / "log.csv"), "epoch 1/3")) << where;
     fs::remove_all(folder_ / "run");
@@ -283,7 +285,7 @@ TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
   EXPECT_TRUE(fails("train_classifier", "--resume run --predict < .", "standard input"));
 }
 
-// What a line on standard output announces is already on disk.
+// A file is already on disk when a line on standard output announces it.
 TEST_F(TrainingPrograms, SaveBeforeTheySaySo) {
   run("train_reverse", kReverse + "--epochs 100000 --save run | grep -m 1 -q 'epoch 1/' #");
   EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors"));
@@ -320,7 +322,7 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(fails("train_masked_lm", "", "--text"));
   write("short.txt", "ab");
   EXPECT_TRUE(fails("train_masked_lm", "--text short.txt" + rest, "short.txt"));
-  // Of what is needed only at the end, too, before anything is trained.
+  // Also for options that are needed only at the end, before the training.
   const std::string much = kMaskedLm + "--fill ";
   EXPECT_TRUE(
       fails("train_masked_lm", much + "123456789012345678901",
@@ -346,7 +348,7 @@ TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
       fails("train_classifier", "--resume run --train train.tsv", "checkpoint.safetensors"));
 }
 
-// The options of a checkpoint, which anybody may have written, are checked as those of a user.
+// The options of an untrusted checkpoint are checked like those of a user.
 TEST_F(TrainingPrograms, RefuseCheckpointsWithOtherNumbers) {
   ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
   const fs::path file = folder_ / "run" / "checkpoint.safetensors";

@@ -1,4 +1,4 @@
-// A program as it is in a build without MPI, whatever this build is.
+// A program as in a build without MPI, for any build of this test.
 #include <iostream>
 
 #include "examples/programs/command.h"

@@ -1,4 +1,4 @@
-// The parameters that a constructor asks its source for.
+// The parameters that a constructor requests from its source.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace tessera::test {
 
 using ParameterShapes = std::map<std::string, Shape>;
 
-/// Expects the constructor of an M with these options to ask its source once for each parameter
-/// that `visit` names: otherwise an M could not be loaded. Returns these parameters.
+/// Expects the constructor of an M with these options to request each parameter once from its
+/// source, as named by `visit`: otherwise an M could not be loaded. Returns these parameters.
 template <class M, class Options>
 ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;

@@ -9,11 +9,10 @@ namespace tessera::test {
 
 struct NaiveAttentionGradients {
   Array q, k, v;
-  Array scores;  // (B, H, Tq, Tk): the gradient of what is added to the scaled scores
+  Array scores;  // (B, H, Tq, Tk): the gradient of the terms added to the scaled scores
 };
 
-/// What d_out, the gradient of the output, means for the inputs. A key that is masked is not read
-/// at all.
+/// The gradients of the inputs for d_out, the gradient of the output. Masked keys are not read.
 inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, const Tensor& key,
                                                         const Tensor& value, const Tensor& d_out,
                                                         const MaskParts& parts, double scale,
@@ -39,7 +38,7 @@ inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, con
     const auto used = [&](index_t j) {
       return mask.at(b, h, i, j) != -std::numeric_limits<double>::infinity();
     };
-    // The softmax's own formula, dS = P (dP - sum of P dP), not by way of the output.
+    // The softmax's own formula, dS = P (dP - sum of P dP), not through the output.
     std::vector<double> d_weights(static_cast<std::size_t>(k.size(2)), 0);
     double mean = 0;
     for (index_t j = 0; j < k.size(2); ++j) {

@@ -12,7 +12,7 @@
 
 namespace tessera::test {
 
-/// Heads lie side by side, as a projection leaves them; weights are (B, H, Tq, Tk).
+/// Heads are adjacent, as in the output of a projection; weights are (B, H, Tq, Tk).
 template <class T>
 class AttentionBuffers {
  public:
@@ -81,7 +81,7 @@ class AttentionBuffers {
     expect_intact();
   }
 
-  /// Forward, and backward on `workers` threads.
+  /// Runs forward, and backward on `workers` threads.
   void run(index_t workers = 1) {
     kernels::AttentionBackwardArgs<T> a = backward_args();
     run_forward(a.forward);

@@ -51,7 +51,7 @@ class NaiveRows {
   Array array_;
 };
 
-/// What is added to score (b, h, i, j): -inf for a key that may not be used.
+/// The term added to score (b, h, i, j): -inf for a masked key.
 class NaiveMask {
  public:
   explicit NaiveMask(const MaskParts& parts) : parts_(parts) {
@@ -74,7 +74,7 @@ class NaiveMask {
   std::optional<Array> bias_;
 };
 
-/// Softmax of the scores of the keys whose mask is not -inf; zeros where there is no such key.
+/// Softmax of the scores of the keys whose mask is not -inf; zeros if there is no such key.
 inline std::vector<double> naive_weights(const std::vector<double>& scores,
                                          const std::vector<bool>& used) {
   double maximum = -std::numeric_limits<double>::infinity();
@@ -92,8 +92,8 @@ inline std::vector<double> naive_weights(const std::vector<double>& scores,
   return weights;
 }
 
-/// Attention over tensors (B, H, T, width). A key that is masked is not read at all; weights are those
-/// after dropout.
+/// Attention over tensors (B, H, T, width). Masked keys are not read; weights are those after
+/// dropout.
 inline NaiveAttention naive_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const MaskParts& parts, double scale,
                                       const DropoutMask& dropout = {}) {

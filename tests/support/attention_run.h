@@ -1,5 +1,5 @@
-// Attention as the tests of the op run it: random inputs and masks, what comes out forward and
-// backward, and the comparison of two results.
+// Attention for the tests of the op: random inputs and masks, the results forward and backward, and
+// the comparison of two results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ struct AttentionResults {
   }
 };
 
-/// Runs attention forward and backward. Weights that the options do not request come from a second
+/// Runs attention forward and backward. Weights that the options do not request are from a second
 /// call, without a tape.
 inline AttentionResults run_attention(const AttentionInputs& x, const MaskParts& mask,
                                       const AttentionOptions& options = {}) {

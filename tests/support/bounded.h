@@ -1,4 +1,4 @@
-// Reading a file in a process of its own, which is measured.
+// Reads a file in a separate process, which is measured.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tessera::test {
 
-/// A line of /proc/self/status in KiB; 0 where there is none.
+/// A line of /proc/self/status in KiB; 0 if there is none.
 inline long status_kib(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -23,16 +23,16 @@ inline long status_kib(const std::string& key) {
   return 0;
 }
 
-/// Runs `body` in a process of its own, and returns the error that it ends with, "" for none. Fails
-/// if it takes more than limits.h allows for a file of so many bytes, and a text. A sanitizer is
-/// slower, and its memory is not measured.
+/// Runs `body` in a separate process, and returns the error with which it ends, "" for none. Fails
+/// if it takes more than limits.h allows for a file of this size, and a text. With a sanitizer the
+/// time limit is higher, and memory is not measured.
 template <class Body>
 std::string within_bounds(std::size_t bytes, const Body& body, std::size_t text_bytes = 0) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
   const pid_t child = fork();
   if (child == 0) {
-    // Otherwise glibc's malloc keeps up to 64 MiB of what a long text has freed.
+    // Otherwise glibc's malloc keeps up to 64 MiB of a long text's freed memory.
     if (text_bytes > 0) mallopt(M_MMAP_THRESHOLD, 1 << 17);
     const long before = status_kib("VmRSS");
     const double start = processor_seconds();

@@ -1,4 +1,4 @@
-// Checkpoints that tests compare and keep.
+// Checkpoints in tests: comparison and copies.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline ::testing::AssertionResult same_state(const nn::Checkpoint& got,
   return ::testing::AssertionSuccess();
 }
 
-/// A copy with memory of its own.
+/// A copy with its own memory.
 inline nn::Checkpoint copy_of(const nn::Checkpoint& state) {
   nn::Checkpoint copy = state;
   for (auto& [name, tensor] : copy.tensors) tensor = tensor.detach().clone();

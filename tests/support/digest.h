@@ -1,4 +1,4 @@
-// One number for all bits of a tensor, and the form in which tests write such numbers down.
+// One number for all bits of a tensor, and the form in which tests record such numbers.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace tessera::test {
 
-/// FNV-1a over the bytes of the elements, in row-major order. Every NaN counts as the same one.
+/// FNV-1a over the bytes of the elements, in row-major order. All NaNs are equal.
 class Digest {
  public:
   Digest& add(const Tensor& x) {
@@ -51,9 +51,10 @@ inline std::string digest(const Tensor& x) {
 
 using DigestPair = std::array<std::string, 2>;  // of float32 and float64
 
-/// The digests of one subject. GCC and Clang agree on them; who means to change bits changes them.
+/// The digests of one subject, the same with GCC and Clang. An intended change of bits changes
+/// them.
 struct WrittenDigests {
-  DigestPair fused;    // where the machine has a fused multiply-add: AVX2, AVX-512, NEON
+  DigestPair fused;    // with a fused multiply-add: AVX2, AVX-512, NEON
   DigestPair unfused;  // x86-64's baseline
 
   const std::string& of(DType dtype) const {

@@ -1,4 +1,4 @@
-// Whether numbers that were drawn have the distribution that was asked for.
+// Tests whether random numbers have the requested distribution.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Moments {
   }
 };
 
-/// Whether the values fill [-bound, bound) evenly: by their range, mean and deviation.
+/// Whether the values fill [-bound, bound) uniformly: by their range, mean and deviation.
 inline ::testing::AssertionResult uniform_within(const Tensor& x, double bound) {
   const std::vector<double> values = array(x).values;
   const auto [least, most] = std::minmax_element(values.begin(), values.end());

@@ -1,4 +1,4 @@
-// The definition of dropout's draws, one number at a time, and what they mean for an element.
+// The definition of dropout's draws, one number at a time, and the factors of elements.
 #pragma once
 
 #include <cmath>
@@ -8,15 +8,15 @@
 
 namespace tessera::test {
 
-/// Draws of 16 bits by their places.
+/// Draws of 16 bits by their positions.
 class NaiveDropout {
  public:
   explicit NaiveDropout(const DropoutMask& mask)
       : key_(mask.key), threshold_(static_cast<std::uint32_t>(std::floor(mask.p * 65536 + 0.5))) {}
 
-  /// What element number n of a tensor is multiplied by.
+  /// The factor of element number n of a tensor.
   double of_element(index_t n) const { return factor(0, 0, n / 32, n % 16, n / 16 % 2 == 1); }
-  /// What a weight of attention is multiplied by.
+  /// The factor of an attention weight.
   double of_weight(index_t batch, index_t head, index_t query, index_t key) const {
     return factor(batch, head, query, key / 2, key % 2 == 1);
   }

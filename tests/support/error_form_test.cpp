@@ -1,4 +1,4 @@
-// The form of error texts, as far as a machine can read it from the sources:
+// The form of error texts, as far as it can be checked in the sources:
 //
 //   op: X must be RULE, got VALUE; cure
 #include <cctype>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the string or character literal that begins at `i` ends; `i` itself if none does.
+/// The end of the string or character literal that begins at `i`; `i` itself if there is none.
 std::size_t end_of_literal(std::string_view text, std::size_t i) {
   const char quote = text[i];
   if (quote != '"' && quote != '\'') return i;
@@ -64,7 +64,7 @@ std::vector<std::string> arguments_of(std::string_view source, std::size_t open)
   return arguments;
 }
 
-/// What an argument's literals say, adjacent ones joined; nothing if it has none.
+/// The text of an argument's literals, adjacent ones joined; nullopt if it has none.
 std::optional<std::string> words_of(const std::string& argument) {
   std::optional<std::string> words;
   for (std::size_t i = 0; i < argument.size();) {
@@ -77,7 +77,7 @@ std::optional<std::string> words_of(const std::string& argument) {
   return words;
 }
 
-/// What is wrong with a text whose arguments are these.
+/// The error in a text with these arguments.
 std::string fault_of(const std::vector<std::string>& arguments) {
   static const std::regex kIdiom(
       "\\b(shall|alone|beside|whoever|stands?|wanted|wants|wished|tells?|knows?|asks?)\\b");
@@ -89,7 +89,7 @@ std::string fault_of(const std::vector<std::string>& arguments) {
   std::string text;
   bool has_words = false, has_rule = false;
   for (const std::string& argument : arguments) {
-    if (argument.ends_with("...") || argument.ends_with(".what()")) return "";  // others said it
+    if (argument.ends_with("...") || argument.ends_with(".what()")) return "";  // another text
     has_rule = has_rule || std::regex_match(argument, kConstant);
     const std::optional<std::string> words = words_of(argument);
     has_words = has_words || words.value_or("").find_first_of(kLetters) != std::string::npos;
@@ -104,7 +104,7 @@ std::string fault_of(const std::vector<std::string>& arguments) {
   return "";
 }
 
-/// What is wrong with the errors of a source, each as "line N: ...".
+/// The errors in the error texts of a source, each as "line N: ...".
 std::vector<std::string> faults_in(const std::string& commented) {
   static const std::regex kCall("(\\.|->|\\b)(fail|require|fail_file|fail_here)\\(");
   static const std::regex kOp("^\\s*\"(--)?\\w[\\w:<>/-]*\"$");

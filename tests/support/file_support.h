@@ -23,7 +23,7 @@ inline std::string file_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The files of a folder and of those in it, by their names.
+/// The files of a folder and its subfolders, by name.
 inline std::map<std::string, std::string> folder_contents(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
@@ -49,8 +49,8 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// A file of this folder with these bytes. (A new one: some file systems wait for the disk where
-  /// a file is emptied and written again.)
+  /// Writes a file of this folder with these bytes. (A new file: some file systems wait for the
+  /// disk if a file is truncated and written again.)
   std::filesystem::path write(const std::string& name, const std::string& bytes) const {
     std::filesystem::remove(path_ / name);
     std::ofstream(path_ / name, std::ios::binary) << bytes;
@@ -77,7 +77,7 @@ std::string file_error(const Body& body) {
   return {};
 }
 
-/// The error of `load` on a file of these bytes, without the file's name in front.
+/// The error of `load` on a file of these bytes, without the file's name.
 template <class Load>
 std::string error_of_bytes(const std::string& bytes, const Load& load) {
   const TemporaryFolder folder;
@@ -87,7 +87,7 @@ std::string error_of_bytes(const std::string& bytes, const Load& load) {
   return text.substr(std::min(text.size(), path.string().size() + 2));
 }
 
-/// Checks that `load` refuses every shorter beginning of a file of these bytes.
+/// Checks that `load` refuses every shorter prefix of a file of these bytes.
 template <class Load>
 void expect_cuts_refused(const std::string& bytes, const Load& load) {
   const TemporaryFolder folder;

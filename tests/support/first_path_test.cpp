@@ -1,4 +1,5 @@
-// "Ten files" of CONTRIBUTING.md: the files exist, and have together as many lines as the page says.
+// "Ten files" of CONTRIBUTING.md: the files exist, and have together as many lines as the page
+// states.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>

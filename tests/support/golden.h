@@ -1,5 +1,5 @@
-// Reads the files of tests/golden, which hold what PyTorch computed; golden/README.md says what is
-// in each.
+// Reads the files of tests/golden, which contain PyTorch's results; golden/README.md describes
+// each.
 //
 //   GoldenCase golden("mha_cross");
 //   load(module, golden.state(kFloat64));
@@ -36,7 +36,7 @@ class GoldenCase {
   }
 
   bool has_input(const std::string& key) const { return has("input." + key); }
-  /// An argument of forward; floating ones in `dtype`, masks of bool as they are.
+  /// An argument of forward; floating ones in `dtype`, masks of bool unchanged.
   Tensor input(const std::string& key, DType dtype = kFloat32) const {
     return floating_to(array("input." + key), dtype);
   }
@@ -68,9 +68,9 @@ class GoldenCase {
   /// The attention weights, float64. Errors: the case returns none.
   const Tensor& weights() const { return array("weights"); }
 
-  /// Whether position `token` of sequence `batch` of the output is no padding.
+  /// Whether position `token` of sequence `batch` of the output is a real token.
   bool is_real(index_t batch, index_t token) const {
-    if (has_input("key")) return true;  // The padding is the keys', the output has the queries.
+    if (has_input("key")) return true;  // The padding is for the keys; the output has the queries.
     for (const char* mask : {"input.src_key_padding_mask", "input.key_padding_mask"}) {
       if (has(mask)) return !array(mask).item_at<bool>({batch, token});
     }

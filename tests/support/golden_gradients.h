@@ -1,5 +1,6 @@
 // Cases of golden files that hold operands, an output and gradients: `<case>.<operand>`,
-// `<case>.output`, and `<case>.d<operand>` for the output gradient `<case>.dy`, `.weights`, or ones.
+// `<case>.output`, and `<case>.d<operand>` for the output gradient `<case>.dy`, `.weights`, or
+// ones.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ using GoldenFunctions = std::map<std::string, GoldenFunction>;
 
 /// Whether `f` of the operands, floating ones in `dtype`, has the output and the gradients of the
 /// case. `allowed` is the relative and the absolute tolerance; the absolute tolerance of gradients
-/// is `absolute` times as large.
+/// is multiplied by `absolute`.
 inline ::testing::AssertionResult agrees(const GoldenCase& file, const std::string& name,
                                          DType dtype, const GoldenFunction& f, double allowed,
                                          double absolute = 1) {

@@ -1,4 +1,4 @@
-// What the golden files of models say, as our options and masks.
+// The settings in the golden files of models, as our options and masks.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline std::vector<std::string> golden_names(const std::string& prefix) {
   return names;
 }
 
-/// PyTorch's mask argument: bool marks what is ignored, float is added, 3-D is (B H, Tq, Tk).
+/// PyTorch's mask argument: bool marks ignored elements, float is added, 3-D is (B H, Tq, Tk).
 inline AttentionMask attention_mask(const Tensor& mask, index_t heads) {
   const Tensor full = mask.rank() == 3 ? mask.unflatten(0, {-1, heads}) : mask;
   return full.dtype() == kBool ? ignore_mask(full) : additive_mask(full);
@@ -45,7 +45,7 @@ inline AttentionMask mask_of(const GoldenCase& golden, index_t heads, DType dtyp
   return mask;
 }
 
-/// The same by the lengths that the file gives, where padding follows the tokens.
+/// The same by the lengths in the file, if padding follows the tokens.
 inline AttentionMask mask_by_lengths(const GoldenCase& golden, index_t heads, DType dtype) {
   return length_mask(golden.array("lengths")) & mask_without_padding(golden, heads, dtype);
 }

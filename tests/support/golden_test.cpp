@@ -7,7 +7,7 @@
 namespace tessera::test {
 namespace {
 
-/// The files that hold no module's case.
+/// The files that are not cases of modules.
 const std::set<std::string> kOthers = {"composed_losses",
                                        "elementwise",
                                        "gated",

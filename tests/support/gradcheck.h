@@ -31,13 +31,13 @@ struct GradcheckOptions {
   double rtol = 1e-3;
 };
 
-/// L: f(inputs) weighted with random numbers, so that every output element counts differently.
+/// L: f(inputs) weighted with random numbers, so that every output element has a different weight.
 inline Tensor weighted_sum(const Function& f, const Tensors& inputs) {
   const Tensor y = f(inputs);
   return sum(y * random_tensor(y.shape(), kFloat64, 77, 0.5, 1.5));
 }
 
-/// dL/dx for element `at` of `x`, whose memory inputs share.
+/// dL/dx for element `at` of `x`, whose memory the inputs share.
 inline double difference(const Function& f, const Tensors& inputs, Tensor x, const Dims& at,
                          double eps) {
   for (index_t axis = 0; axis < at.size(); ++axis) x = x.slice(axis, at[axis], at[axis] + 1);
@@ -52,8 +52,8 @@ inline double difference(const Function& f, const Tensors& inputs, Tensor x, con
   return (above - below) / (2 * eps);
 }
 
-/// Whether the gradients of f at `leaves` are those of the differences. `layout` makes the tensor
-/// that f sees from a leaf; what it does is part of the function that is differentiated.
+/// Whether the gradients of f at `leaves` equal those of the differences. `layout` makes the tensor
+/// for f from a leaf, and is part of the differentiated function.
 inline ::testing::AssertionResult gradients_agree(const Function& f, Tensors leaves,
                                                   const std::function<Tensor(Tensor)>& layout,
                                                   const GradcheckOptions& options = {}) {
@@ -127,7 +127,7 @@ inline ::testing::AssertionResult gradcheck(const Function& f, const Tensors& in
     if (way.layout) {
       result = gradients_agree(f, leaves, way.layout, options);
     } else {
-      // The first row stands for all: each input is expanded back to its own shape.
+      // The first row represents all: each input is expanded to its own shape.
       const Function expanded = [&](const Tensors& xs) {
         Tensors seen;
         for (std::size_t i = 0; i < xs.size(); ++i) {

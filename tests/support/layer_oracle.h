@@ -52,7 +52,7 @@ inline Tensor naive_bias(const models::EncoderLayerOptions& options, const Tenso
 }
 
 /// The layer that `options` describe, with the parameters of `state` whose names begin with
-/// `prefix`. A norm without a weight is left out.
+/// `prefix`. A norm without a weight is omitted.
 inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::StateDict& state,
                           const std::string& prefix, const Tensor& x, MaskParts mask,
                           const std::vector<index_t>& positions = {}) {

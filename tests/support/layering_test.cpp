@@ -1,14 +1,15 @@
-// The layers: a file includes only what stands at or below its own layer,
+// The layers: a file includes only files of its own layer or a lower one,
 //
 //   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- nn/training
 //                                           tensor/ops <- models/text, models/pages
 //                          nn, nn/training <- models/inspect;   nn <- models
 //                     models, models/text, nn/training <- models/hugging_face
 //                     models, models/text, models/pages, nn/training <- models/runs
-//                                                nn/training <- nn/training/mpi;  bench, examples: anything
+//                                                nn/training <- nn/training/mpi
+//                                            bench, examples: all
 //
-// a public header includes nothing from a folder detail/, and the kernels' headers, compiled once per
-// instruction set, include no standard header with code.
+// a public header includes nothing from a folder detail/, and the kernels' headers, compiled once
+// per instruction set, include no standard header with code.
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +25,8 @@ const std::vector<std::string> kLayers = {
     "nn/training",         "models/text", "models/pages",    "models/inspect", "models",
     "models/hugging_face", "models/runs", "nn/training/mpi", "bench",          "examples"};
 
-/// Rooms beside each other: the first does not know the second, though it stands higher in kLayers.
+/// Pairs of folders of one level: the first must not include the second, although it is later in
+/// kLayers.
 const std::set<std::pair<std::string, std::string>> kStrangers = {
     {"models/text", "nn"},
     {"models/pages", "nn"},
@@ -45,10 +47,10 @@ const std::set<std::pair<std::string, std::string>> kStrangers = {
     {"models/runs", "models/hugging_face"},
     {"nn/training/mpi", "models/runs"}};
 
-/// The umbrella headers bring all.
+/// The umbrella headers include all.
 const std::set<std::string> kUmbrellas = {"nn/nn.h", "models/models.h"};
 
-/// The place in kLayers of the longest prefix of `path`, or -1 for what is in no layer.
+/// The index in kLayers of the longest prefix of `path`, or -1 if it is in no layer.
 int layer_of(const std::string& path) {
   int layer = -1;
   std::size_t longest = 0;
@@ -71,7 +73,7 @@ bool is_isa_code(const std::string& path) {
   return path.starts_with("tensor/kernels/") && !kCompiledOnce.contains(path);
 }
 
-/// What is in a folder detail/ is not installed.
+/// Files in a folder detail/ are not installed.
 bool is_private(const std::string& path) {
   return path.find("/detail/") != std::string::npos;
 }
@@ -81,7 +83,8 @@ struct Include {
   bool ours;  // in quotes, not in angle brackets
 };
 
-/// What a line includes: `#include`, with blanks around the #, and a name in quotes or brackets.
+/// The included file of a line: `#include`, with blanks around the #, and a name in quotes or
+/// brackets.
 std::optional<Include> parse_include(const std::string& line) {
   std::istringstream in(line);
   char hash = 0;
@@ -98,7 +101,8 @@ std::optional<Include> parse_include(const std::string& line) {
   return Include{target, open == '"'};
 }
 
-/// What is wrong with the includes of the file `path` with this text; `exists` knows the tree.
+/// The errors in the includes of the file `path` with this text; `exists` tests whether a file
+/// exists.
 template <class Exists>
 std::vector<std::string> violations(const std::string& path, const std::string& text,
                                     const Exists& exists) {
@@ -112,7 +116,7 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
     const std::string& target = include->target;
     const std::string place = path + ":" + std::to_string(number) + ": ";
     if (!include->ours) {
-      // Intrinsics are always inlined, so no object file offers them.
+      // Intrinsics are always inlined, so no object file defines them.
       const bool intrinsics =
           (target == "immintrin.h" || target == "arm_neon.h") && path == "tensor/kernels/simd.h";
       if (is_isa_code(path) && !kFreeOfCode.contains(target) && !intrinsics) {
@@ -159,7 +163,7 @@ std::size_t violation_count(const std::string& path, const std::string& text) {
 }
 
 TEST(LayeringTest, TheRuleItself) {
-  using Includes = std::vector<std::pair<const char*, const char*>>;  // of a file, what
+  using Includes = std::vector<std::pair<const char*, const char*>>;  // a file, its include
   const Includes allowed = {
       {"tensor/io/npy.cpp", "tensor/tensor.h"},
       {"nn/training/optim.h", "nn/linear.h"},

@@ -1,10 +1,10 @@
-// What an untrusted file may take, and a text that it encodes.
+// The limits for an untrusted file, and for a text that it encodes.
 #pragma once
 
 #include <cstddef>
 #include <ctime>
 
-// The address sanitizer's, where it is linked: its objects may come from a build without it.
+// Defined by the address sanitizer if it is linked: its objects may be from a build without it.
 extern "C" [[gnu::weak]] void __asan_init();
 
 namespace tessera::test {
@@ -12,8 +12,8 @@ namespace tessera::test {
 /// Processor time in seconds, and memory in bytes beyond the file's own size.
 inline constexpr double kMostSeconds = 1;
 inline constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{32} << 20;
-/// The same, in addition, for each byte of a text that a tokenizer's file encodes: as normalised, or
-/// for each token if these are more.
+/// The same, in addition, for each byte of a text encoded with a tokenizer's file: as normalised,
+/// or for each token if there are more.
 inline constexpr double kMostSecondsPerByte = 1e-6;
 inline constexpr std::ptrdiff_t kMostBytesPerByte = 64;
 
@@ -22,7 +22,7 @@ inline bool is_sanitized() {
   return __asan_init != nullptr;
 }
 
-/// What this process has taken of the processor.
+/// The processor time of this process.
 inline double processor_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -9,19 +9,19 @@
 
 namespace tessera::test {
 
-/// A block between two lines of ```, or one that is indented, whose `kind` is "indented".
+/// A block between two lines of ```, or an indented one, whose `kind` is "indented".
 struct Block {
   std::string file;    // from the root of the repository
   int line = 0;        // of its first ```
-  std::string kind;    // what stands behind the ```: "cpp", "cpp declarations", "sh", "text", ...
-  std::string before;  // what an HTML comment right above it, <!-- before: ... -->, puts in front
+  std::string kind;    // the text after the ```: "cpp", "cpp declarations", "sh", "text", ...
+  std::string before;  // from an HTML comment right above it, <!-- before: ... -->
   std::string text;
   bool is_printed = false;  // <!-- printed --> right above it: exactly the output of the code above
 
   std::string place() const { return file + ":" + std::to_string(line); }
 };
 
-/// All pages under the folder, sorted; those of builds, hidden folders and npm are not ours.
+/// All pages under the folder, sorted; without builds, hidden folders and npm.
 inline std::vector<std::string> pages_of(const std::filesystem::path& root) {
   std::vector<std::string> pages;
   std::filesystem::recursive_directory_iterator entry(root), end;
@@ -38,7 +38,7 @@ inline std::vector<std::string> pages_of(const std::filesystem::path& root) {
   return pages;
 }
 
-/// Takes the comment `<!-- before: ... -->` off the end of what was read, and gives what it says.
+/// Removes the comment `<!-- before: ... -->` from the end of the text, and returns its contents.
 inline std::string take_before(std::string& read) {
   const std::string opening = "<!-- before:";
   const std::size_t begin = read.rfind(opening);
@@ -52,9 +52,9 @@ inline std::string take_before(std::string& read) {
 inline std::vector<Block> blocks_of(const std::filesystem::path& root, const std::string& page) {
   std::vector<Block> blocks;
   std::ifstream file(root / page);
-  std::string read = "\n";  // what came before, without blocks
+  std::string read = "\n";  // the text before, without blocks
   bool is_inside = false;
-  std::size_t margin = 0;  // a block in a list is indented as a whole
+  std::size_t margin = 0;  // all lines of a block in a list are indented
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;

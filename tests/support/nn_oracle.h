@@ -1,4 +1,4 @@
-// The naive definitions of the modules, in double and straight from their formulas.
+// The naive definitions of the modules, in double, directly from their formulas.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ inline Tensor wide(const Array& a) {
   return from_vector(a.values, a.shape);
 }
 
-/// x (B, T, ...) with zeros at padding, as models leave it.
+/// x (B, T, ...) with zeros at padding, as in the output of models.
 inline Tensor without_padding(const Tensor& x, const std::vector<index_t>& lengths) {
   const Tensor y = x.clone();
   for (std::size_t b = 0; b < lengths.size(); ++b) {
@@ -121,8 +121,8 @@ struct NaiveHeads {
   Tensor weights;  // (B, H, Tq, Tk)
 };
 
-/// Multi-head attention over (B, T, D) with the parameters of `state`, named as PyTorch names them
-/// behind `prefix`; `rotated` is applied to the heads of queries and keys.
+/// Multi-head attention over (B, T, D) with the parameters of `state`, with PyTorch's names after
+/// `prefix`; `rotated` is applied to the heads of queries and keys.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const MaskParts& mask,

@@ -1,4 +1,4 @@
-// What the tests of optimisers share: each algorithm under its name, and something small to train.
+// Shared by the tests of optimisers: each algorithm by name, and a small model to train.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ inline Tensor variable(const Tensor& x) {
   return x.clone().set_requires_grad();
 }
 
-/// Makes `gradient` the gradient of `x`, through a tape.
+/// Sets the gradient of `x` to `gradient`, through a tape.
 inline void give_gradient(const Tensor& x, const Tensor& gradient) {
   Tape tape;
   tape.backward(sum(x * gradient));

@@ -1,5 +1,5 @@
 // The naive definitions that ops are tested against: double precision, one element at a time, by
-// walking indices. Nothing here uses the library's own loops, broadcasting or axis rules.
+// loops over indices. They do not use the library's loops, broadcasting or axis rules.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ Array map(const Array& a, const Array& b, const F& f) {
 }
 
 /// f of the list of elements, in row-major order, that share an index outside `axes`; `axes` are
-/// positive, and none means all.
+/// positive; an empty list means all.
 template <class F>
 Array reduce(const Array& a, const Axes& axes, bool keepdim, const F& f) {
   const auto is_reduced = [&](index_t axis) {
@@ -184,7 +184,7 @@ inline Tensor random_tensor(const Shape& shape, DType dtype, std::uint64_t seed,
   return from_vector(values, shape).to(dtype);
 }
 
-/// layouts_of random values, and two broadcast views where the shape has axes to broadcast.
+/// layouts_of random values, and two broadcast views if the shape has axes to broadcast.
 inline std::vector<Layout> random_layouts(const Shape& shape, DType dtype, std::uint64_t seed,
                                           double low = -2, double high = 2) {
   std::vector<Layout> result = layouts_of(random_tensor(shape, dtype, seed, low, high));
@@ -198,8 +198,8 @@ inline std::vector<Layout> random_layouts(const Shape& shape, DType dtype, std::
   return result;
 }
 
-/// Whether `got` has the shape of `want` and each element is within
-/// `absolute + relative * |want|` of it. NaN equals NaN, and an infinity only itself.
+/// Whether `got` has the shape of `want` and each element is within `absolute + relative * |want|`
+/// of it. NaN equals NaN, and an infinity equals only itself.
 inline ::testing::AssertionResult near(const Tensor& got, const Array& want, double relative,
                                        double absolute = 0) {
   if (!(got.shape() == want.shape)) {

@@ -12,8 +12,8 @@
 
 namespace tessera::test {
 
-/// The sum over every label that `output` lacks of the product of the operands, whose axes
-/// `inputs` name by letters; an axis of size 1 stretches.
+/// The sum of the product of the operands over every label that `output` lacks; `inputs` name the
+/// axes by letters; an axis of size 1 stretches.
 inline Array naive_einsum(const std::vector<std::string>& inputs, const std::string& output,
                           const std::vector<Array>& operands) {
   std::map<char, index_t> sizes;
@@ -53,7 +53,7 @@ inline Array naive_einsum(const std::vector<std::string>& inputs, const std::str
   });
 }
 
-/// NumPy's matmul: batches of matrices, where a vector is a row on the left, a column on the right.
+/// NumPy's matmul: batches of matrices, a vector is a row on the left, a column on the right.
 inline Array naive_matmul(Array a, Array b) {
   const bool drop_row = a.shape.size() == 1;
   const bool drop_column = b.shape.size() == 1;
@@ -84,7 +84,7 @@ inline double total(const std::vector<double>& values) {
   return result;
 }
 
-/// log(sum of exp(x)) over positive `axes`, none meaning all.
+/// log(sum of exp(x)) over positive `axes`; an empty list means all.
 inline Array naive_logsumexp(const Array& x, const Axes& axes, bool keepdim) {
   return reduce(x, axes, keepdim, [](const std::vector<double>& values) {
     const double high = largest(values);

@@ -1,5 +1,5 @@
-// The folders of tests/golden/folders: pretrained models with random weights, and what PyTorch
-// computes with them. golden/README.md says what is in each.
+// The folders of tests/golden/folders: pretrained models with random weights, and PyTorch's results
+// for them. golden/README.md describes each.
 //
 //   const Pretrained bert("bert");
 //   bert.expect_parity("hidden", models::load_encoder(bert.folder()));
@@ -81,8 +81,8 @@ class Pretrained {
   }
 
   /// Checks a model against the entry on each instruction set: single texts within 1e-5, and in a
-  /// batch, more padded or less, with the same bits. The output has a row for each text, or for
-  /// each token of each.
+  /// batch, with any padding, with the same bits. The output has a row for each text, or for each
+  /// token of each.
   void expect_parity(const std::string& entry,
                      const std::function<Tensor(const models::Tokens&)>& model) const {
     const bool of_tokens = expected_.array(entry).size(0) == expected_.array("ids").size(0);
@@ -109,7 +109,7 @@ class Pretrained {
   }
 
  private:
-  /// The rows of text `i` in an entry that has the texts end to end.
+  /// The rows of text `i` in an entry with the rows of all texts in sequence.
   Tensor rows(const std::string& entry, index_t i) const {
     const index_t begin = begins_[static_cast<std::size_t>(i)];
     return expected_.array(entry).slice(0, begin, begin + lengths_[static_cast<std::size_t>(i)]);
@@ -125,10 +125,10 @@ class Pretrained {
   std::vector<index_t> lengths_, begins_;
 };
 
-/// A copy of a folder, to be changed; its weights are in one file, in float32.
+/// An editable copy of a folder; its weights are in one file, in float32.
 class EditedFolder {
  public:
-  std::map<std::string, Tensor> tensors;  // as changed so far; `save` writes them
+  std::map<std::string, Tensor> tensors;  // the current tensors; `save` writes them
 
   explicit EditedFolder(const std::string& name) {
     for (const auto& file : std::filesystem::directory_iterator(folders() / name)) {
@@ -152,7 +152,7 @@ class EditedFolder {
   std::string read(const std::string& file) const { return folder_.read(file); }
   void remove(const std::string& file) const { std::filesystem::remove_all(path() / file); }
 
-  /// Changes a file's text, which must have `from`.
+  /// Changes a file's text, which must contain `from`.
   void replace(const std::string& file, const std::string& from, const std::string& to) const {
     std::string text = folder_.read(file);
     const std::size_t place = text.find(from);
@@ -179,7 +179,7 @@ class EditedFolder {
     folder_.write("config.json", text);
   }
 
-  /// Leaves out the tensors whose names contain one of `parts`.
+  /// Removes the tensors whose names contain one of `parts`.
   void leave_out(const std::vector<std::string>& parts) {
     std::erase_if(tensors, [&](const auto& entry) {
       return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
@@ -189,7 +189,7 @@ class EditedFolder {
     save();
   }
 
-  /// Gives every tensor the name that `name` makes of its own.
+  /// Renames every tensor by `name`.
   void rename(const std::function<std::string(const std::string&)>& name) {
     std::map<std::string, Tensor> renamed;
     for (auto& [old, tensor] : tensors) renamed.emplace(name(old), tensor);

@@ -90,8 +90,8 @@ class HeaderReader {
     ++at_;
   }
 
-  /// Collects the code up to its `;` or to the `{` of its body, and comments behind it; at_ is then at
-  /// the line where the code ends. Returns whether there is a body.
+  /// Collects the code up to its `;` or to the `{` of its body, and comments behind it; at_ is then
+  /// at the line where the code ends. Returns whether there is a body.
   bool read_code(std::string& code) {
     int depth = 0;
     for (;; ++at_) {
@@ -133,8 +133,8 @@ class HeaderReader {
   std::vector<Declaration> found_;
 };
 
-/// Whether the declaration is told by something else: a constructor or a call by its class, an
-/// override by its base, and what the language makes.
+/// Whether another comment describes the declaration: a constructor or a call by its class, an
+/// override by its base; also functions made by the language.
 bool is_told_elsewhere(const Declaration& declaration) {
   static const std::regex kElsewhere(
       R"(override ?$|^std::function<|= default$|= delete$|~|operator=\(|operator\(\)|^friend |^using |operator==|^static_assert|\bvisit\(|\b(begin|end)\(|^(struct|class|enum) \w+$)");
@@ -175,8 +175,8 @@ struct Findings {
   std::vector<std::string> missing;
 };
 
-/// `text` is a header's, `source` that of the `.cpp` next to it. The comment at the head of a file counts for
-/// what all functions of the file share.
+/// `text` is a header's, `source` that of the `.cpp` next to it. The comment at the head of a file
+/// counts for what all functions of the file share.
 void examine(const std::string& path, const std::string& text, const std::string& source,
              Findings& findings) {
   const std::string head = text.substr(0, text.find("#pragma once"));

@@ -8,8 +8,8 @@
 
 namespace tessera::test {
 
-/// A row of `values` laid out with a stride; its elements are all that may be read. Stride 0
-/// repeats the first.
+/// A row of `values` laid out with a stride; only its elements may be read. Stride 0 repeats the
+/// first.
 template <class T>
 class StridedRow {
  public:
@@ -34,7 +34,7 @@ class StridedRow {
   Guarded<T> memory_;
 };
 
-/// Lengths around those of every vector, and of the blocks into which strided rows are copied.
+/// Lengths near those of every vector, and of the blocks into which strided rows are copied.
 inline constexpr index_t kRowLengths[] = {0,  1,  2,  3,  4,  5,  7,   8,   9,   15,
                                           16, 17, 31, 33, 63, 65, 511, 513, 1100};
 inline constexpr index_t kRowStrides[] = {1, 0, 2, 5, -3};

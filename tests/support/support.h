@@ -1,5 +1,5 @@
-// What the tests of kernels and ops share: instruction sets, guarded buffers, random values, and
-// comparisons whose failures name the worst element and what it takes to run the case again.
+// Shared by the tests of kernels and ops: instruction sets, guarded buffers, random values, and
+// comparisons whose failures name the worst element and the values to run the case again.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ std::vector<T> random_values(index_t n, std::uint64_t seed, double low = -1, dou
   return values;
 }
 
-/// n elements between two walls of 0xFF bytes (NaN for a float that is read by mistake), `offset`
-/// elements behind a 64-byte boundary. Under the address sanitizer the walls may not be touched.
+/// n elements between two guards of 0xFF bytes (NaN for a float that is read by mistake), `offset`
+/// elements after a 64-byte boundary. With the address sanitizer the guards must not be accessed.
 template <class T>
 class Guarded {
  public:
@@ -101,7 +101,7 @@ class Guarded {
   T& operator[](index_t i) { return data_[i]; }
   std::vector<T> values() const { return std::vector<T>(data_, data_ + n_); }
 
-  /// Whether no byte of the walls has changed.
+  /// Whether no guard byte has changed.
   ::testing::AssertionResult intact() {
     unpoison();
     const auto begin =
@@ -137,8 +137,8 @@ class Guarded {
   T* data_;
 };
 
-/// How far `got` is from `want`, in units of T's last place at `want`. 0 for NaN and NaN, and for
-/// two equal infinities; infinite where only one of the two is NaN. A `want` that rounds to
+/// The distance of `got` from `want`, in units of T's last place at `want`. 0 for NaN and NaN, and
+/// for two equal infinities; infinite if only one of the two is NaN. A `want` that rounds to
 /// infinity is measured against T's largest finite value's unit.
 template <class T>
 double ulp_error(T got, Wide<T> want) {

@@ -1,4 +1,4 @@
-// What nearly every test includes: GoogleTest, the standard library's usual headers, checks of texts and
+// Included by nearly every test: GoogleTest, the usual standard headers, checks of texts and
 // errors.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Processes that are threads of one program, for tests of what processes do together.
+// Processes as threads of one program, for tests of several processes.
 //
 //   run_processes(3, [](nn::Communicator& processes) { ... });
 #pragma once
@@ -28,11 +28,11 @@
 
 namespace tessera::test {
 
-/// When a message is seen in the buffer that receives it, where a Communicator may choose.
+/// The time at which a message appears in its receiver's buffer, if a Communicator may choose it.
 enum class Delivery {
-  kEarly,   // at the next progress(); sending never waits for the receiver
-  kLate,    // in wait(); until then the buffer is noise, and a send ends when its receiver has it
-  kRandom,  // as kLate, but some are there at the next progress()
+  kEarly,   // at the next progress(); a send never waits for the receiver
+  kLate,    // in wait(); until then the buffer is noise; a send ends when the message was received
+  kRandom,  // as kLate, but some messages appear at the next progress()
 };
 
 struct GroupOptions {
@@ -41,7 +41,7 @@ struct GroupOptions {
   std::uint64_t seed = 1;
 };
 
-/// What the processes of one group share. All of it is guarded by `mutex`.
+/// The data shared by the processes of one group. `mutex` guards all of it.
 struct Wire {
   struct Message {
     std::vector<std::byte> bytes;
@@ -61,9 +61,9 @@ struct Wire {
   std::exception_ptr first_error;
 };
 
-/// One of them. **Errors**, beside ProcessLost, are std::invalid_argument: a rank or tag that does
-/// not exist, a message of another length than its receiver's, bytes that change while they are
-/// sent, and a minute in which nothing comes.
+/// One of the processes. **Errors**, in addition to ProcessLost, are std::invalid_argument: a rank
+/// or tag that does not exist, a message with a length different from its receiver's, bytes that
+/// change while they are sent, and a minute without a message.
 class ThreadCommunicator final : public nn::Communicator {
  public:
   ThreadCommunicator(Wire& wire, index_t rank, index_t size, const GroupOptions& options)
@@ -149,7 +149,7 @@ class ThreadCommunicator final : public nn::Communicator {
     return result;
   }
 
-  /// To be called at a process's end. **Errors**: something begun and not waited for.
+  /// Must be called at a process's end. **Errors**: a message was begun and not waited for.
   void check_idle() const {
     require(sends_.empty() && receives_.empty(), "run_processes", "process ", rank_,
             " ended without a wait() for ", sends_.size(), " messages sent and ", receives_.size(),
@@ -165,7 +165,7 @@ class ThreadCommunicator final : public nn::Communicator {
   struct Receive {
     index_t from, tag;
     std::span<std::byte> bytes;
-    std::shared_ptr<Wire::Message> message;  // null until it has come
+    std::shared_ptr<Wire::Message> message;  // null until it has arrived
   };
 
   void check(index_t other, index_t tag) const {
@@ -174,7 +174,7 @@ class ThreadCommunicator final : public nn::Communicator {
     require(tag >= 0 && tag < kMostTags, "ThreadCommunicator", "tag ", tag);
   }
 
-  /// Gives each receive the message that has come for it.
+  /// Gives each receive the message that has arrived for it.
   void take() {
     for (Receive& receive : receives_) {
       if (receive.message != nullptr) continue;
@@ -195,7 +195,7 @@ class ThreadCommunicator final : public nn::Communicator {
     std::memcpy(receive.bytes.data(), receive.message->bytes.data(), receive.bytes.size());
   }
 
-  /// Returns when `missing()`, the processes that something is still to come from, is empty.
+  /// Returns when `missing()`, the list of processes with missing messages, is empty.
   template <class Missing>
   void until(std::unique_lock<std::mutex>& lock, const char* op, const Missing& missing) {
     for (;;) {
@@ -222,11 +222,11 @@ class ThreadCommunicator final : public nn::Communicator {
   index_t bytes_sent_ = 0;
 };
 
-/// Runs f(nn::Communicator&) as `size` processes, each a thread with a random generator and a
-/// number of threads of its own; returns when all have ended.
+/// Runs f(nn::Communicator&) as `size` processes, each a thread with its own random generator and
+/// number of threads; returns when all have ended.
 ///
-/// **Errors**: the first exception that one throws, which ends the others' waits with ProcessLost;
-/// messages that nobody waited for or received.
+/// **Errors**: the first exception of a process, which ends the others' waits with ProcessLost;
+/// messages that were not waited for or not received.
 template <class F>
 void run_processes(index_t size, const F& f, const GroupOptions& options = {}) {
   Wire wire;
@@ -256,7 +256,7 @@ void run_processes(index_t size, const F& f, const GroupOptions& options = {}) {
   }
 }
 
-/// What each of `size` processes gives.
+/// The result of each of `size` processes.
 template <class F>
 auto each_of(index_t size, const F& f, const GroupOptions& options = {}) {
   std::vector<decltype(f(std::declval<nn::Communicator&>()))> results(

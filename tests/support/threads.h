@@ -1,4 +1,4 @@
-// Results that do not depend on the number of threads, nor on other threads that ask for them.
+// Results that do not depend on the number of threads, or on concurrent calls.
 #pragma once
 
 #include <thread>

@@ -1,6 +1,7 @@
-// One header is enough: models/hugging_face/hugging_face.h brings every public header, models/models.h
-// all but those of pretrained models, nn/nn.h those of nn and tensor, tensor/ops/ops.h every op. What
-// folders detail/ have is private, and no public header includes it.
+// One header is enough: models/hugging_face/hugging_face.h includes every public header,
+// models/models.h all except those of pretrained models, nn/nn.h those of nn and tensor,
+// tensor/ops/ops.h every op. Headers in folders detail/ are private, and no public header includes
+// them.
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -13,10 +14,10 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = TESSERA_SOURCE_DIR;
 
-/// Public, but for those who write ops or programs of their own, who include them by name.
+/// Public headers for authors of ops or programs, who include them by name.
 const std::set<std::string> kByName = {"tensor/autograd/recording.h", "tensor/io/file.h"};
 
-/// Adds to `found` all of our headers that `header` includes, it and those of these.
+/// Adds to `found` all of our headers that `header` includes, directly or indirectly.
 void add_includes(const std::string& header, std::set<std::string>& found) {
   if (!found.insert(header).second) return;
   static const std::regex kInclude("^#include \"(.*)\"$");
@@ -28,7 +29,7 @@ void add_includes(const std::string& header, std::set<std::string>& found) {
   }
 }
 
-/// Whether `umbrella` brings every public header of the folders.
+/// Whether `umbrella` includes every public header of the folders.
 void expect_complete(const std::string& umbrella, const std::vector<std::string>& folders) {
   std::set<std::string> found = kByName;
   add_includes(umbrella, found);

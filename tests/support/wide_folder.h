@@ -1,4 +1,4 @@
-// A pretrained folder with weights that are wide enough for int8: those of golden/folders are not.
+// A pretrained folder with weights that are wide enough for int8, unlike those of golden/folders.
 #pragma once
 
 #include <cmath>

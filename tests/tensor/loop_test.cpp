@@ -11,7 +11,7 @@ TEST(PlanLoopTest, MergesWhatIsContiguousInEveryOperand) {
   EXPECT_EQ(one.sizes, Shape({24}));
   EXPECT_EQ(one.strides[0], Strides({1}));
 
-  // The second operand is transposed in its last two axes: nothing merges but around them.
+  // The second operand is transposed in its last two axes, so only the other axes merge.
   const auto two = plan_loop<2>({2, 3, 4}, {Strides{12, 4, 1}, Strides{12, 1, 3}});
   EXPECT_EQ(two.sizes, Shape({2, 3, 4}));
 
@@ -44,7 +44,7 @@ TEST(RowOffsetsTest, WalksInRowMajorOrder) {
   }
 }
 
-/// Visits all elements of `shape` and checks that each was visited once, at the right places.
+/// Visits all elements of `shape` and checks that each was visited once, at the correct offsets.
 void check_visits(const Shape& shape, const Strides& strides, int threads) {
   set_thread_count(threads);
   const index_t count = element_count("test", shape);

@@ -205,7 +205,7 @@ TEST_F(ProfileTest, ATapeOfAnEarlierProfileHasNoModule) {
   }
   Profile profile;
   {
-    const ModulePath path("new");  // a step that has the number of the old one
+    const ModulePath path("new");  // a step with the number of the old one
     exp(x_);
   }
   tape.backward(y);
@@ -273,7 +273,7 @@ TEST_F(ProfileTest, MeasuresTheWaitForTheSlowestThread) {
   Profile profile;
   {
     const ProfileScope scope("uneven");
-    // Each thread takes one of the tasks, because neither ends at once.
+    // Each thread takes one of the tasks, because neither task ends at once.
     kernels::parallel_tasks(2, 2, [](index_t task, index_t) { sleep_ms(task == 0 ? 150 : 50); });
   }
   const ProfileRow row = row_of(profile, "uneven", "");

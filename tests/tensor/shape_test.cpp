@@ -28,7 +28,7 @@ TEST(DimsTest, HoldsAndEditsUpToEightEntries) {
   EXPECT_EQ(Dims::filled(3, 4), Dims(std::vector<index_t>{4, 4, 4}));
   EXPECT_NE(Dims({1, 2}), Dims({1, 2, 3}));
   EXPECT_NE(Dims({1, 2}), Dims({2, 1}));
-  // What erase leaves behind the end is no part of the value.
+  // Entries that erase leaves after the end are not part of the value.
   Dims shorter = {1, 2};
   shorter.erase(1);
   EXPECT_EQ(shorter, Dims({1}));
@@ -71,7 +71,7 @@ TEST(ElementCountTest, RefusesWhatCannotBeCounted) {
     element_count("op", {kHuge, kHuge});
   }));
   EXPECT_TRUE(throws("op", {"(2, 9223372036854775807)"}, [&] { element_count("op", {2, most}); }));
-  // The sizes beside a zero count too: strides are products of them.
+  // The sizes next to a zero are also checked, because strides are products of them.
   EXPECT_TRUE(throws("op", {"elements must fit int64"}, [] {
     element_count("op", {kHuge, 0, kHuge});
   }));

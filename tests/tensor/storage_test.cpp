@@ -95,7 +95,7 @@ TEST(StorageTest, BorrowsMemoryUntilTheLastHandleGoes) {
 }
 
 TEST(StorageTest, NoVersionIsSeenTwice) {
-  // Whoever remembers a block by its address must not take the next one there for it.
+  // Code that stores the address of a block must not take the next block at this address for it.
   const auto memory = std::make_shared<std::byte>();
   std::set<std::uint64_t> versions;
   for (int i = 0; i < 100; ++i) {
@@ -132,15 +132,15 @@ TEST(StorageTest, ALargeBlockServesSmallerRequestsDownToHalfItsSize) {
   EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 0 : 1);
   { const Storage little = Storage::allocate(3 << 20); }
   EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 1 : 2);
-  // Small blocks serve their own size alone.
+  // Small blocks are reused only for their own size.
   { const Storage small = Storage::allocate(8 << 10); }
   { const Storage smaller = Storage::allocate(5 << 10); }
   EXPECT_EQ(memory_stats().system_allocations - before, kRecycles ? 3 : 4);
 }
 
 TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
-  // Ask for every size around each class's boundaries, smallest first, so that freed smaller blocks
-  // wait in the lists; the sanitizer and the fill find a block that is short.
+  // Request every size near each class's boundaries, smallest first, so that freed smaller blocks
+  // wait in the lists; the sanitizer and the fill detect a block that is too short.
   for (index_t bytes = 1; bytes < 40000; bytes += bytes / 37 + 1) {
     { const Storage freed = Storage::allocate(bytes); }
     const auto before = memory_stats().in_use;
@@ -152,7 +152,7 @@ TEST(StorageTest, NeverServesABlockThatIsTooSmall) {
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
-/// In a forked process, that may have 3 GB of addresses.
+/// In a forked process that may use 3 GB of addresses.
 [[noreturn]] void allocate_two_sizes_in_3_gigabytes() {
   constexpr index_t kGigabyte = index_t{1} << 30;
   release_cached_memory();
@@ -189,7 +189,7 @@ TEST(StorageTest, StaysBelowTwiceItsPeak) {
   const index_t peak = before + (100 << 20);
   { const Storage large = Storage::allocate(100 << 20); }
   for (index_t bytes = 60 << 20; bytes < 100 << 20; bytes += 10 << 20) {
-    const Storage storage = Storage::allocate(bytes);  // each of another size class
+    const Storage storage = Storage::allocate(bytes);  // each in a different size class
     EXPECT_LE(memory_stats().in_use + memory_stats().cached, 2 * peak * 5 / 4);
   }
   EXPECT_LE(memory_stats().cached, 2 * peak * 5 / 4);

@@ -138,7 +138,7 @@ TEST(TensorTest, ContiguousCopiesOnlyWhereNeeded) {
   EXPECT_TRUE(x.slice(0, 1).is_contiguous());
   EXPECT_FALSE(x.slice(1, 1).is_contiguous());
   EXPECT_FALSE(x.slice(0, {}, {}, -1).is_contiguous());
-  // Strides of axes of size 1, and of empty tensors, bind nothing.
+  // Strides of axes of size 1, and of empty tensors, have no effect.
   EXPECT_TRUE(x.slice(1, 0, 1).slice(0, 0, 1).t().is_contiguous());
   EXPECT_TRUE(zeros({0, 3}).t().is_contiguous());
 }
@@ -224,7 +224,7 @@ TEST(TensorTest, EveryWriterBumpsTheVersion) {
 }
 
 TEST(TensorTest, LargeCopiesRunInParallel) {
-  // Big enough for several threads: every element once, whatever the strides.
+  // Large enough for several threads: every element once, for any strides.
   const Tensor x = arange(300 * 1000).reshape({300, 1000});
   const Tensor y = x.t().clone();
   const auto* values = y.data<index_t>();

@@ -1,5 +1,5 @@
-// Any chain of views reads what a walk over its indices reads. The oracle: a view is a shape and, for
-// each index tuple of it, the index tuple of the tensor it came from.
+// Any chain of views reads the same elements as a loop over its indices. The oracle: a view is a
+// shape and, for each of its index tuples, the index tuple in the original tensor.
 
 #include <random>
 
@@ -15,7 +15,7 @@ namespace {
 using test::python_slice;
 using Index = std::vector<index_t>;
 
-/// The elements of a view, found by walking its indices, and its shape.
+/// The elements of a view, found by a loop over its indices, and its shape.
 struct Walked {
   Index shape;
   std::vector<index_t> values;  // row-major
@@ -97,7 +97,7 @@ class RandomViews {
     if (!(tensor_.storage() == storage_)) return;  // a copy shares nothing
     if (has_equal_elements()) {
       ASSERT_TRUE(tensor_.is_broadcast()) << steps_;
-    } else if (!has_toeplitz_ && tensor_.count() > 0) {  // whose slices may be taken for broadcast
+    } else if (!has_toeplitz_ && tensor_.count() > 0) {  // its slices may count as broadcast
       ASSERT_FALSE(tensor_.is_broadcast()) << steps_;
     }
   }
@@ -194,7 +194,7 @@ class RandomViews {
     apply(tensor_.expand(shape), shape, source, str_cat("expand", Shape(shape)));
   }
 
-  /// Any shape of as many elements: its factors dealt out at random, with some ones among them.
+  /// Any shape with as many elements: its factors in random order, with some ones added.
   void reshape() {
     auto count = std::ssize(walked_.values);
     if (count == 0 || count > 2000) return;

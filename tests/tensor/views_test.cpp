@@ -128,8 +128,8 @@ TEST(ReshapeTest, IsAViewWhereTheStridesAllowIt) {
   EXPECT_TRUE(is_view(x, {24}));
   EXPECT_TRUE(is_view(x, {4, 1, 6}));
   EXPECT_TRUE(is_view(x.slice(0, 1), {12}));
-  EXPECT_TRUE(is_view(x.slice(2, 1), {6, 3}));   // the axes before the cut one merge
-  EXPECT_FALSE(is_view(x.slice(2, 1), {2, 9}));  // the cut one does not
+  EXPECT_TRUE(is_view(x.slice(2, 1), {6, 3}));   // the axes before the sliced one merge
+  EXPECT_FALSE(is_view(x.slice(2, 1), {2, 9}));  // the sliced one does not
   EXPECT_TRUE(is_view(x.t(), {2, 2, 2, 3}));     // an axis can be split
   EXPECT_FALSE(is_view(x.t(), {2, 12}));
   EXPECT_TRUE(is_view(x.slice(0, {}, {}, -1), {2, 12}));

@@ -1,7 +1,7 @@
-// The statistics by simulation, with a fixed seed: equal code raises no alarm and 3 % are found, in
-// normal noise, in heavy tails, in clocks that drift, and in both.
+// The statistics by simulation, with a fixed seed: equal code raises no alarm, and changes of 3 %
+// are found, in normal noise, in heavy tails, with drifting clocks, and in both.
 //
-// It shows that the statistics do what they should under such noise, not that a machine's is so:
+// This tests the statistics under such noise, not whether the noise of a machine is like it:
 // `tessera_bench --slow 0.03` tests comparisons on a machine.
 #include "bench/results/comparison.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 using Random = std::mt19937;
 
-/// How a machine disturbs the measurement number `i`: the clock's share of the time, and that of the
-/// call.
+/// The disturbance of measurement number `i` by a machine: the clock's share of the time, and that
+/// of the call.
 struct Noise {
   const char* name;
   std::function<double(Random&, int i)> clock;
@@ -32,7 +32,7 @@ double normal(Random& random, double deviation) {
   return std::normal_distribution<double>(0, deviation)(random);
 }
 
-/// Other programs: nothing in 9 of 10 measurements, else a delay of any size.
+/// Other programs: no delay in 9 of 10 measurements, otherwise a delay of any size.
 double contention(Random& random) {
   if (std::uniform_real_distribution<double>(0, 1)(random) < 0.9) return normal(random, 0.004);
   const double u = std::uniform_real_distribution<double>(0.02, 1)(random);
@@ -100,7 +100,7 @@ TEST_P(ComparisonTest, ThreePercentAreFound) {
 INSTANTIATE_TEST_SUITE_P(Noises, ComparisonTest, ::testing::ValuesIn(noises()),
                          [](const auto& noise) { return std::string(noise.param.name); });
 
-/// Rounds of the cases whose times, in all rounds, are these.
+/// Rounds of cases with the same times in all rounds.
 std::vector<Results> rounds_of(const std::string& name, std::initializer_list<double> bests) {
   std::string cases;
   int i = 0;

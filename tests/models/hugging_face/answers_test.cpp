@@ -6,7 +6,7 @@
 namespace tessera::models {
 namespace {
 
-/// Logits whose softmax gives shares of these sizes, where they count.
+/// Logits whose softmax gives shares of these sizes, at the positions that are used.
 std::vector<float> logits(const std::vector<double>& shares) {
   std::vector<float> result;
   for (const double share : shares) result.push_back(static_cast<float>(std::log(share)));
@@ -23,7 +23,7 @@ std::string shown(const WindowAnswers& answers) {
   return result;
 }
 
-// [CLS] a question [SEP] and three tokens of context [SEP]; what is large outside must not count.
+// [CLS] a question [SEP] and three tokens of context [SEP]; large scores outside must be ignored.
 const std::vector<bool> kContext = {false, false, false, true, true, true, false};
 const std::vector<float> kStart = logits({1, 1e30, 1e30, 6, 2, 1, 1e30});
 const std::vector<float> kEnd = logits({2, 1e30, 1e30, 1, 5, 2, 1e30});

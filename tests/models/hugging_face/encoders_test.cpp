@@ -1,4 +1,4 @@
-// The encoders of folders: what PyTorch computes, and the same bits however the file tells it.
+// The encoders of folders: PyTorch's results, and the same bits for each form of the files.
 #include "models/hugging_face/folder.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
@@ -23,7 +23,7 @@ TEST(PretrainedEncoder, GivesPyTorchsVectors) {
   }
 }
 
-/// A folder that tells the same model in other words.
+/// A folder with the same model in a different form.
 struct Disguise {
   std::string what;
   std::string folder;

@@ -1,5 +1,4 @@
-// Pretrained models that go on learning: rates by layer, what is fixed, and that every family
-// learns.
+// Training of pretrained models: rates by layer, fixed parameters, and that every family learns.
 #include "models/hugging_face/fine_tuning.h"
 
 #include "models/hugging_face/hugging_face.h"
@@ -35,7 +34,7 @@ TEST(FineTuning, ALayerLearnsSlowerThanTheOneAbove) {
   SequenceClassifier model = fresh("bert");  // two layers
   const auto groups = fine_tuning_groups(
       model, {.lr = 0.5, .head_lr = 3, .layer_decay = 0.25, .weight_decay = 0.125});
-  EXPECT_EQ(groups.front().lr, 3);  // which a trainer reports
+  EXPECT_EQ(groups.front().lr, 3);  // reported by a trainer
   const auto by_name = groups_by_name(groups);
   const std::map<std::string, double> rates = {{"embeddings.word_embeddings.weight", 0.03125},
                                                {"embeddings.LayerNorm.bias", 0.03125},
@@ -93,7 +92,7 @@ struct Trained {
   double first_loss = 0, last_loss = 0;
 };
 
-/// A family's classifier tells two texts from each other.
+/// Trains a family's classifier to distinguish two texts.
 Trained trained(const std::string& family, const FineTuningOptions& options, int threads) {
   set_thread_count(threads);
   SequenceClassifier model = fresh(family);

@@ -1,4 +1,4 @@
-// Weights and outputs that are NaN or infinite: no task may pass them on.
+// Weights and outputs that are NaN or infinite: every task must report them.
 #include "models/hugging_face/detail/finite.h"
 
 #include "models/hugging_face/hugging_face.h"
@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 using Path = std::filesystem::path;
 
-/// A task with these weights, and with them packed.
+/// Runs a task with these weights, and with them packed.
 template <class Task, class Body>
 void for_both(Task task, const Body& body) {
   body(task);
@@ -20,10 +20,10 @@ void for_both(Task task, const Body& body) {
   body(task);
 }
 
-/// Every task of the folder "bert" reads these two texts, of which only the second has "cat".
+/// Every task of the folder "bert" reads these two texts; only the second contains "cat".
 const std::vector<std::string> kSpoiledTexts = {"the old river [MASK]", "the cat [MASK]"};
 
-/// Calls `check(run)` for each task, where `run` reads the texts.
+/// Calls `check(run)` for each task; `run` reads the texts.
 template <class Check>
 void for_each_task(EditedFolder& folder, const Check& check) {
   const TaskOptions options = {.name = [](index_t i) { return str_cat("line ", i + 11); }};

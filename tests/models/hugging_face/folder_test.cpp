@@ -1,4 +1,4 @@
-// Folders as a map of names; tests/golden/folders and encoders_test.cpp say what they compute.
+// Folders as a map of names; tests/golden/folders and encoders_test.cpp test their results.
 #include "models/hugging_face/folder.h"
 
 #include "models/hugging_face/detail/family.h"
@@ -16,7 +16,7 @@ constexpr const char* kConfig = R"({"model_type": "bert", "vocab_size": 7, "hidd
   "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 6,
   "max_position_embeddings": 5, "type_vocab_size": 2})";
 
-/// A BERT of one layer by its own names; with random numbers.
+/// A BERT of one layer with its original names and random numbers.
 std::map<std::string, Tensor> bert_tensors() {
   const std::string layer = "encoder.layer.0.";
   std::map<std::string, Shape> shapes = {
@@ -72,13 +72,13 @@ TEST_F(ModelFolderTest, HasItsConfigAndItsFamily) {
 }
 
 TEST_F(ModelFolderTest, LoadsWithoutCopiesAndDrawsNothing) {
-  // Of a size that is mapped; the layers' small tensors are copied, and q, k and v are joined.
+  // Large enough to be mapped; the layers' small tensors are copied, and q, k and v are joined.
   config = R"({"model_type": "bert", "vocab_size": 500, "hidden_size": 128,
     "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 256,
     "max_position_embeddings": 200, "type_vocab_size": 2})";
   Rng rng(6);
   constexpr index_t kJoined = 3 * 128 * 128 * 4;
-  index_t most = kJoined * 5 / 4;  // of all that is copied, in blocks of the allocator
+  index_t most = kJoined * 5 / 4;  // of all copied tensors, in blocks of the allocator
   for (auto& [name, tensor] : tensors) {
     std::vector<index_t> sizes;
     for (const index_t size : tensor.shape()) {
@@ -140,7 +140,7 @@ TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
             ": parameter must be one of the family bert, got 'weight'");
 }
 
-/// A model that has its encoder under another name.
+/// A model that has its encoder under a different name.
 struct Tower {
   TokenEncoder query;
 
@@ -170,7 +170,7 @@ TEST_F(ModelFolderTest, RefusesPartsOfLayersThatTheModelLeavesOut) {
             std::string::npos);
 }
 
-// Whoever saves tied tensors once may keep either name.
+// A program that saves tied tensors once may keep either name.
 TEST_F(ModelFolderTest, FindsATiedTableUnderItsOtherName) {
   const std::string name = "embeddings.word_embeddings.weight";
   const Tensor table = tensors.at(name);

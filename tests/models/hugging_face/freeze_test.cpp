@@ -1,4 +1,4 @@
-// Frozen models of folders compute what they did.
+// Frozen models of folders compute the same results.
 #include "models/hugging_face/sentence_encoder.h"
 
 #include "models/hugging_face/mask_filler.h"

@@ -1,4 +1,4 @@
-// The heads of folders: what PyTorch computes for texts and tokens.
+// The heads of folders: PyTorch's results for texts and tokens.
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
@@ -28,7 +28,7 @@ TEST(PretrainedHeads, ClassifyTexts) {
               [](const auto& folder) { return models::load_text_classifier(folder); });
 }
 
-// An old file may have a pooler that its head does not read.
+// An old file may have a pooler that its head does not use.
 TEST(PretrainedHeads, ClassifyTokens) {
   check_heads("tokens", 7, {"qa_outputs", "pre_classifier"},
               [](const auto& folder) { return models::load_token_tagger(folder); });
@@ -68,7 +68,7 @@ TEST(PretrainedHeads, GuessMaskedTokens) {
   }
 }
 
-/// A model of a folder, whose head has other names there: those that `name` makes of the model's.
+/// A model of a folder whose head has different names, made by `name` from the model's.
 template <class Model, class Options>
 Model with_head(const std::string& folder_name, Options options,
                 const std::function<std::string(const std::string&)>& name) {

@@ -10,7 +10,7 @@ Json config(const std::string& text) {
   return parse_json(text, "config.json");
 }
 
-/// What reading the labels of this config says, or nothing.
+/// The error of reading the labels of this config, or an empty text.
 std::string error_of(const std::string& text) {
   try {
     read_labels(config(text));

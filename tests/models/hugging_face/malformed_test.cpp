@@ -1,5 +1,4 @@
-// Folders that are not as they should be: one line that names the file, the key or the tensor, what
-// was wanted and what is there.
+// Malformed folders: one line that names the file, the key or the tensor, the rule and the value.
 #include <fstream>
 
 #include "models/hugging_face/folder.h"
@@ -16,7 +15,7 @@ using models::load_reader;
 using models::load_sentence_encoder;
 using models::ModelFolder;
 
-/// A key of config.json that gets another value, as JSON; "" takes it away.
+/// A key of config.json that gets a different value, as JSON; "" removes it.
 struct Change {
   std::string folder, key, value;
   std::vector<std::string> words;
@@ -43,7 +42,7 @@ void expect_error(const EditedFolder& edited, std::vector<std::string> words) {
   expect_one_line(file_error([&] { load_encoder(ModelFolder(edited.path())); }), words);
 }
 
-/// Configs with a key that is changed: the error names the file, the key and this.
+/// Configs with a changed key: the error names the file, the key and this text.
 const std::vector<Change> kConfigFaults = {
     // Families.
     {"bert", "model_type", "", {}},
@@ -52,7 +51,7 @@ const std::vector<Change> kConfigFaults = {
     {"bert", "model_type", R"("deberta")", {"deberta"}},
     {"bert", "model_type", R"("neobert")", {"neobert"}},
     {"bert", "model_type", R"("gpt2")", {"gpt2", "modernbert"}},
-    // Values of another kind, or out of range.
+    // Values of a wrong kind, or out of range.
     {"bert", "hidden_size", R"("twelve")", {"'twelve'"}},
     {"bert", "hidden_size", "12.5", {"got 12.5"}},
     {"bert", "hidden_size", "null", {}},
@@ -65,7 +64,7 @@ const std::vector<Change> kConfigFaults = {
     {"bert", "hidden_act", R"("wave")", {"'wave'"}},
     {"bert", "layer_norm_eps", R"("1e-12")", {"'1e-12'"}},
     {"bert", "layer_norm_eps", "-1e-12", {"got"}},
-    // What makes another model of it.
+    // Values that mean a different model.
     {"bert", "position_embedding_type", R"("relative_key")", {"relative_key"}},
     {"bert", "is_decoder", "true", {}},
     {"mpnet", "relative_attention_num_buckets", "16", {"32", "16"}},
@@ -77,14 +76,14 @@ const std::vector<Change> kConfigFaults = {
     {"gte", "pack_qkv", "false", {}},
     {"gte", "logn_attention_scale", "true", {}},
     {"albert", "num_hidden_groups", "0", {"got 0"}},
-    // Weights that are not all of the model, or not as they are used.
+    // Weights that are incomplete, or not used as they are.
     {"bert", "pruned_heads", R"({"0": [1]})", {"must be empty, got an object"}},
     {"bert", "quantization_config", R"({"bits": 8})", {"must be absent", "without quantisation"}},
 };
 
-/// Configs that no longer fit the weights.
+/// Configs that no longer match the weights.
 const std::vector<Change> kWeightFaults = {
-    // Weights that are not all of the model, or not as they are used.
+    // Weights that are incomplete, or not used as they are.
     {"bert",
      "num_hidden_layers",
      "1",
@@ -106,9 +105,9 @@ const std::vector<Change> kWeightFaults = {
     {"nomic_bert", "n_inner", "300", {"fc1", "256"}},
 };
 
-/// Texts of configs that are changed.
+/// Changed texts of configs.
 const std::vector<Fault> kTextFaults = {
-    // What no config is.
+    // Texts that are not configs.
     {"bert", "{", "", {"config.json"}},
     {"bert", "{", "[{", {"config.json"}},
     {"bert",
@@ -119,7 +118,7 @@ const std::vector<Fault> kTextFaults = {
      "\"vocab_size\"",
      "\"x\": " + std::string(500, '[') + ", \"vocab_size\"",
      {"config.json"}},
-    // What makes another model of it.
+    // Values that mean a different model.
     {"modernbert_new", "\"default\"", "\"yarn\"", {"config.json", "rope_type", "yarn"}},
     {"modernbert_new",
      "\"rope_parameters\": {",
@@ -204,7 +203,7 @@ TEST(MalformedFolder, AdaptersAreRefused) {
   expect_error(edited, {"model.safetensors: tensor '" + name, cure});
 }
 
-// What git without LFS, and a download of the wrong address, leave behind.
+// Files left by git without LFS, and by a download from a wrong address.
 TEST(MalformedFolder, StandInsOfFilesAreNamedWithTheCure) {
   const std::vector<std::pair<std::string, std::string>> stand_ins = {
       {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 90868376\n",
@@ -274,7 +273,7 @@ TEST(MalformedFolder, ATokenWithoutARowNamesBothFiles) {
   }
 }
 
-// What a config leaves out by itself or by default, though the file has it.
+// Tensors that a config excludes, explicitly or by default, although the file has them.
 TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
   for (const char* key : {"attention_bias", "mlp_bias", "norm_bias"}) {
     const EditedFolder edited("modernbert_new");
@@ -288,12 +287,12 @@ TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
   expect_error(nomic, {"'encoder.layers.1.attn.Wqkv.bias'"});
 }
 
-// Each tensor alone must be missed: none has a value of its own where the file has none.
+// Each tensor is required: no tensor has a default value if the file lacks it.
 TEST(MalformedFolder, NoTensorOfAnEncoderMayBeMissing) {
   const EditedFolder whole("bert");
   for (const auto& [name, tensor] : whole.tensors) {
     if (!name.starts_with("bert.") || name.starts_with("bert.pooler")) continue;
-    if (name.find("layer.0") != std::string::npos) continue;  // as layer.1
+    if (name.find("layer.0") != std::string::npos) continue;  // equal to layer.1
     EditedFolder edited("bert");
     edited.leave_out({name});
     expect_error(edited, {name.substr(5)});
@@ -331,8 +330,8 @@ TEST(MalformedFolder, ShardsGetOneLine) {
   }
 }
 
-// A model of sizes that no weights have would take all memory: a request for a tensor is refused
-// before anything of its size is made.
+// A model with sizes that no weights have would take all memory: a request for a tensor is refused
+// before memory of its size is allocated.
 TEST(MalformedFolder, SizesWithoutWeightsAreRefused) {
   const Change kSizes[] = {
       {"bert", "vocab_size", "16000000", {"shape must be (16000000, 12)"}},
@@ -355,7 +354,7 @@ TEST(MalformedFolder, SizesWithoutWeightsAreRefused) {
   }
 }
 
-// Any value under any key: a folder or an error of the file, never another exception.
+// Any value under any key gives a folder or an error about the file, never a different exception.
 TEST(MalformedFolder, EveryKeyOfAConfigIsChecked) {
   int refused = 0;
   for (const std::string& name : folders_with("hidden")) {

@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Their names of ours; "-" if the line is about others.
+/// Their names for ours; "-" if the line is for other parameters.
 Names theirs(const WeightName& line, const std::string& ours, index_t group_size = 1) {
   const auto tensors = tensor_names(line, ours, group_size);
   return tensors ? tensors->names : Names{"-"};
@@ -53,7 +53,7 @@ TEST(WeightNames, HaveSpellings) {
             (Names{"ln.bias", "ln.beta", "bert.ln.bias", "bert.ln.beta"}));
 }
 
-// Tables are data that nothing else checks as a whole.
+// Tables are data that are not checked as a whole elsewhere.
 TEST(Families, HaveWellFormedTables) {
   std::set<std::string_view> names;
   for (const Family* family : all_families()) {

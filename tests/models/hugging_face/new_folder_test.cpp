@@ -1,4 +1,4 @@
-// Where a folder may be saved, and that nothing is lost there.
+// Folders that may be saved to, without loss of files.
 #include "models/hugging_face/detail/new_folder.h"
 
 #include <atomic>
@@ -56,7 +56,7 @@ TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
   EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "link"));
 }
 
-// So that who is killed in between has a model there, the old one or the new one.
+// So that a process killed in between leaves a model there, the old one or the new one.
 TEST_F(SaveTarget, IsThereAtAllTimes) {
   std::filesystem::create_directory(to);
   std::atomic<bool> ends = false;

@@ -1,5 +1,4 @@
-// Files of folders with something changed at random: what they say is read, or one line says why
-// not.
+// Files of folders with random changes: they are read, or one line gives the reason why not.
 #include <random>
 
 #include "models/hugging_face/folder.h"
@@ -66,7 +65,7 @@ bool refused(const Subject& subject, const EditedFolder& edited) {
   return false;
 }
 
-/// Tries `change` of the file's text again and again; the number of times that it was refused.
+/// Tries `change` on the file's text repeatedly; returns the number of refusals.
 template <class Change>
 int refusals(const Subject& subject, int times, Change change) {
   SCOPED_TRACE(subject.folder + "/" + subject.file);
@@ -118,7 +117,7 @@ TEST(NoisyFolder, ValuesMayBeOfAnyKind) {
   EXPECT_GT(count, 250);
 }
 
-// Cut short anywhere.
+// Files cut off at any position.
 TEST(NoisyFolder, FilesMayEndEarly) {
   std::mt19937 random(3);
   int count = 0;

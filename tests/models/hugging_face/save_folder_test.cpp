@@ -1,4 +1,4 @@
-// Folders that are saved: what stands in them, and that they are the same model again.
+// Saved folders: their contents, and that they are the same model when loaded again.
 #include "models/hugging_face/save_folder.h"
 
 #include <filesystem>
@@ -13,7 +13,7 @@ using namespace test;
 using Path = std::filesystem::path;
 using Shapes = std::map<std::string, Shape>;
 
-/// What transformers calls the heads of a family: modules, beside the encoder under its prefix.
+/// Transformers' names of the heads of a family: modules next to the encoder, which has its prefix.
 struct HeadNames {
   std::string prefix, classes;
   std::string sequence, tokens, answers, masked;
@@ -71,8 +71,8 @@ bool begins_with_one(const std::string& name, const std::string& list) {
   return false;
 }
 
-/// The names that a folder's tensors have in transformers: all with the prefix, weight and bias
-/// for gamma and beta; no numbers of positions, no second copy of what is tied.
+/// The names that a folder's tensors have in transformers: all with the prefix, weight and bias for
+/// gamma and beta; no numbers of positions, no second copy of tied tensors.
 Shapes plain_names(const Path& folder, const HeadNames& names) {
   const std::string heads =
       "classifier. qa_outputs. cls. lm_head. pre_classifier. vocab_ predictions. sop_classifier. "
@@ -117,7 +117,7 @@ std::string json_at(const Json& object, const std::string& key) {
   return value ? JsonText(*value).text() : "";
 }
 
-/// Checks that the saved config.json has all that `from` has, but for what is said here.
+/// Checks that the saved config.json has all keys of `from`, except the given changes.
 void expect_config(const Path& saved, const Path& from, const std::string& architecture,
                    const std::set<std::string>& changed = {}) {
   const Json now = read_json(saved / "config.json");
@@ -139,8 +139,8 @@ void expect_same_parameters(const M& a, const M& b) {
   }
 }
 
-/// Saves what `load` loads from `from`, and loads it again: the same model. Returns the shapes in
-/// the file.
+/// Saves the result of `load` from `from`, and loads it again: the same model. Returns the shapes
+/// in the file.
 template <class Load>
 Shapes check_round_trip(const Path& from, const std::string& architecture, Load load) {
   const TemporaryFolder scratch;
@@ -221,7 +221,8 @@ TEST(SaveFolder, WritesHeads) {
                    [](const Path& p) { return load_cross_encoder(p); });
 }
 
-// Where nothing has changed, not a byte has: of what was saved once, and of the same saved twice.
+// Without changes the bytes are the same: for a saved folder that is saved again, and for two
+// saves.
 TEST(SaveFolder, GivesTheSameBytes) {
   for (const char* name : {"bert_old", "distilbert", "albert", "modernbert"}) {
     const TemporaryFolder scratch;

@@ -32,7 +32,7 @@ struct ScratchFolder {
   }
   const Path& path() const { return folder.path(); }
 
-  /// An empty text takes the file away.
+  /// Writes a file; an empty text removes it.
   void put(const std::string& file, const std::string& text) {
     std::filesystem::remove(path() / file);
     if (!text.empty()) folder.write(file, text);
@@ -58,7 +58,7 @@ class SentenceEncoderTest : public ::testing::Test {
   void TearDown() override { set_thread_count(0); }
 };
 
-/// The embedding of each text alone, and of all in small batches, has the bits of `all`.
+/// The embedding of each text by itself, and of all in small batches, has the bits of `all`.
 void expect_same_bits(const SentenceEncoder& model, const std::vector<std::string>& texts,
                       SentenceOptions options, const Tensor& all) {
   options.task.batch_size = 2;

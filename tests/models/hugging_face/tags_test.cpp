@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> kLabels = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "MISC", "B-a-b"};
 
-/// One token: its bytes, whether it goes on with a word, and two labels' scores; the rest have 0.
+/// One token: its bytes, whether it continues a word, and two labels' scores; the others are 0.
 struct Row {
   text::Span bytes;
   bool continues;
@@ -53,7 +53,7 @@ TEST(Tags, OfSingleTokensAreTheirBestLabels) {
 }
 
 TEST(Tags, GroupNeighboursOfOneKind) {
-  // B- begins anew, I- goes on after B- and I- of its kind alone, O lies between.
+  // B- begins a new group, I- only continues B- and I- with the same label, O is in between.
   const std::vector<Row> rows = {{{0, 1}, false, 1, 1},      {{1, 2}, false, 2, 0.5F},
                                  {{2, 3}, false, 1, 0.25F},  {{3, 4}, false, 4, 0.5F},
                                  {{4, 5}, false, 4, 0.25F},  {{5, 6}, false, 0, 1},

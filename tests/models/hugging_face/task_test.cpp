@@ -27,7 +27,7 @@ std::vector<text::Encoding> encodings_of(const std::vector<index_t>& lengths) {
   return encodings;
 }
 
-/// A tokenizer of nothing, whose token 7 is [PAD].
+/// An empty tokenizer whose token 7 is [PAD].
 class PaddingTokenizer final : public text::Tokenizer {
  public:
   PaddingTokenizer()
@@ -145,7 +145,7 @@ TEST_F(BatchesTest, Errors) {
   }
 }
 
-// Whichever thread is the first to fail.
+// For any thread that fails first.
 TEST_F(BatchesTest, TheErrorIsThatOfTheFirstBatch) {
   for (const int threads : {1, 3}) {
     set_thread_count(threads);

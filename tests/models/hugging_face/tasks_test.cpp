@@ -1,5 +1,5 @@
-// What pretrained models make of texts: classes, pairs, tags, answers and blanks as the pipelines
-// of transformers give them, by the reference's tasks.json.
+// Results of pretrained models for texts: classes, pairs, tags, answers and blanks, the same as
+// from the pipelines of transformers, in the reference's tasks.json.
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
@@ -162,7 +162,7 @@ TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
   }
 }
 
-// What a task lacks is refused where that task is asked for, and nowhere else.
+// A part that a task lacks is an error only if that task is requested.
 TEST(PretrainedTasks, AbsentPartsGetOneLine) {
   EditedFolder no_pooler("bert"), no_tokenizer("bert"), no_head("bert");
   no_pooler.leave_out({"qa_outputs", "pooler"});
@@ -182,7 +182,7 @@ TEST(PretrainedTasks, AbsentPartsGetOneLine) {
   }
 }
 
-// Layers of one shape that belong to other tasks: their scores would look like any others.
+// Layers of equal shape that belong to other tasks: their scores would seem valid.
 TEST(PretrainedTasks, TakeNoHeadOfAnotherTask) {
   const auto wants = [](const auto& load, const EditedFolder& folder, const std::string& name) {
     const std::string text = file_error([&] { load(folder.path()); });

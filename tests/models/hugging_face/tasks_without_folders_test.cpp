@@ -1,4 +1,4 @@
-// What the tasks do around their models, which here are tiny and made of no folder.
+// The parts of tasks around their models; the models here are tiny and not from folders.
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
@@ -161,7 +161,7 @@ TEST(TokenTagger, TagsTokensAndWords) {
   EXPECT_EQ(groups[0][0].score, 1.0);
 }
 
-/// Checks that each answer is what its bytes say, and that none has a better one behind it.
+/// Checks that each answer is the text at its bytes, and that answers are in order of their scores.
 void expect_parts_in_order(const std::vector<Answer>& answers, const std::string& context) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto begin = static_cast<std::size_t>(answers[i].bytes.begin);
@@ -178,7 +178,7 @@ TEST(QuestionAnswerer, FindsWholeWords) {
   const std::string context = "in newton laws in";
   const std::vector<Question> questions = {{"law", context}, {"law", "rio"}};
   const auto results = model(questions, {.count = 100, .may_be_none = true});
-  EXPECT_EQ(results[0].size(), 11U);  // four words have ten parts; and none
+  EXPECT_EQ(results[0].size(), 11U);  // four words have ten parts; and no answer
   EXPECT_EQ(results[1].size(), 2U);
   expect_parts_in_order(results[0], context);
   for (const Answer& answer : results[0]) {
@@ -217,7 +217,7 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
                      {"the question of text 1", "leave room", "12 tokens, got 9 tokens"},
                      [&] { model(long_one); }));
   const std::vector<Question> just = {{"in in in in in in in in", "rio law in rio"}};
-  EXPECT_EQ(model(just).at(0).size(), 1U);  // a window holds one token of it
+  EXPECT_EQ(model(just).at(0).size(), 1U);  // a window has room for one of its tokens
   const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
       {{.count = 0}, "count"},
       {{.max_tokens = 0}, "max_tokens"},
@@ -239,7 +239,7 @@ TEST(MaskFiller, FillsEachBlank) {
   ASSERT_EQ(results[1].size(), 2U);
   EXPECT_EQ(results[0][0].bytes, (text::Span{4, 10}));
   EXPECT_EQ(results[1][1].bytes, (text::Span{11, 17}));
-  ASSERT_EQ(results[0][0].fillings.size(), 11U);  // no more tokens are there
+  ASSERT_EQ(results[0][0].fillings.size(), 11U);  // there are no more tokens
   double sum = 0;
   for (const Filling& filling : results[0][0].fillings) {
     sum += filling.score;

@@ -137,8 +137,8 @@ TEST(Inspect, FindsAPlantedTokenAndHead) {
   const auto map_of = [&](const Tensor& ids, const std::string& part) {
     return activation_patching(score_of(model, ids), score_of(model, without_key(ids)), part);
   };
-  // The values of layer 0 carry it at the key's place, its attention brings it to the first token, and
-  // layer 1 reads nothing from other tokens.
+  // The values of layer 0 carry it at the key's place, its attention brings it to the first token,
+  // and layer 1 reads nothing from other tokens.
   EXPECT_GE(share_found(
                 [&](const Tensor& ids) { return map_of(ids, ".self_attn.v").scores.select(0, 0); }),
             0.8);

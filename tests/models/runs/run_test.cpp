@@ -1,4 +1,4 @@
-// A run's folder: what is saved, continued, cut off and refused; labelled lines as examples.
+// A run's folder: files that are saved, continued, cut off and refused; labelled lines as examples.
 #include "models/runs/run.h"
 
 #include <csignal>
@@ -87,7 +87,7 @@ TEST(Run, ContinuesWithTheBitsAndTheLogOfAnUnbrokenOne) {
   }
 }
 
-// A run that is killed between the checkpoint and what follows has the evaluation in its log.
+// A run that is killed between the checkpoint and the next output has the evaluation in its log.
 TEST(Run, WritesTheLogBeforeTheCheckpoint) {
   const TemporaryFolder folder;
   Trial trial;

@@ -1,4 +1,4 @@
-// Files made to take all time or memory: each is read, or refused in a line, within the limits of
+// Files made to exhaust time or memory: each is read, or refused in one line, within the limits of
 // tests/support/limits.h.
 #include "models/text/detail/byte_pair.h"
 #include "models/text/detail/unicode.h"
@@ -42,7 +42,7 @@ std::string unigram(const std::string& pieces, const std::string& more = "") {
   return R"({"type":"Unigram","unk_id":0)" + more + R"(,"vocab":[["u",0],)" + pieces + "]}";
 }
 
-/// Pieces "a", "aa", ... The shorter ones are better, so that each is a better way than the one before.
+/// Pieces "a", "aa", ... Shorter pieces are better, so each path is better than the previous one.
 std::string nested_pieces(int count) {
   return listed(count, [](int i) {
     return "[\"" + std::string(static_cast<std::size_t>(i) + 1, 'a') + "\",-" + number(i * i) + "]";
@@ -58,7 +58,7 @@ std::string tokens_of_bytes() {
   });
 }
 
-/// Short strings of every letter, another one for each i.
+/// Short strings of all letters, a different one for each i.
 std::string noise(int i, int size) {
   std::string text;
   std::uint64_t state = 0x9e3779b97f4a7c15 * static_cast<std::uint64_t>(i + 1);
@@ -73,7 +73,7 @@ struct Case {
   const char* what;
   std::string file;
   std::string text;
-  const char* error;  // a part of it; "": the file is read, and the text encoded
+  const char* error;  // a part of it; "": the file is read, and the text is encoded
 };
 
 std::string sequence(const char* part, const char* list, const std::string& steps) {
@@ -204,7 +204,7 @@ TEST(HostileFiles, TokenizersTakeLittle) {
   }
 }
 
-/// One token a byte, which is the most. `times`: by how much a text becomes longer.
+/// One token per byte, which is the maximum. `times`: the growth of a text.
 TEST(HostileFiles, LongLinesTakeLittle) {
   const std::string bytes_model =
       R"({"type":"BPE","byte_fallback":true,"merges":[],"vocab":{)" + tokens_of_bytes() + "}}";
@@ -238,7 +238,7 @@ TEST(HostileFiles, LongLinesTakeLittle) {
   }
 }
 
-/// The pairs that fell on the same places of a table whose hash everybody knew.
+/// The pairs that would share a position of a hash table with a known hash function.
 TEST(HostileFiles, MergesCannotBeAimedAtATable) {
   constexpr int kTokens = 1000;
   constexpr std::size_t kMerges = 30'000;

@@ -139,7 +139,7 @@ TEST(LabelValues, AreNumbers) {
 }
 
 TEST(TokenLabels, GoToTheFirstTokenOfAWord) {
-  // "Mr." is two tokens, "U.S." four; a space is none.
+  // "Mr." is two tokens, "U.S." four; a space is not a token.
   const std::string text = "Mr. Lee left U.S.";
   const std::vector<Span> words = {{0, 3}, {4, 7}, {8, 12}, {13, 17}};
   const std::vector<index_t> labels = {1, 2, 0, 3};
@@ -155,7 +155,7 @@ TEST(TokenLabels, GoToTheFirstTokenOfAWord) {
   EXPECT_EQ(token_labels(characters.encode("Mr. Lee", {.add_special = false}),
                          std::span(words).first(2), std::span(labels).first(2)),
             (std::vector<index_t>{1, kNo, kNo, kNo, 2, kNo, kNo}));
-  // A token may begin with the space in front of its word.
+  // A token may begin with the space before its word.
   Encoding spaced;
   spaced.ids = {7, 8};
   spaced.texts = {0, 0};

@@ -13,7 +13,7 @@ constexpr index_t kPad = 0;
 constexpr index_t kUnknown = 1;
 constexpr index_t kCls = 2;
 constexpr index_t kMask = 3;
-constexpr index_t kFirst = 4;   // that is not special
+constexpr index_t kFirst = 4;   // the first one that is not special
 constexpr index_t kSize = 104;  // a hundred tokens that are not special
 
 Tensor random_tokens(const Shape& shape) {

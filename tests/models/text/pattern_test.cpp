@@ -21,16 +21,16 @@ std::string matches(const std::string& expression, const std::string& text) {
   return joined;
 }
 
-// Most of the syntax is in steps_test.cpp, beside the reference.
+// Most of the syntax is in steps_test.cpp, compared with the reference.
 TEST(PatternTest, FindsWhatOnigurumaFinds) {
-  EXPECT_EQ(matches("a|ab", "abab"), "a|a|");         // the first that matches
+  EXPECT_EQ(matches("a|ab", "abab"), "a|a|");         // the first alternative that matches
   EXPECT_EQ(matches("(?:ab|a)b", "abab"), "ab|ab|");  // steps back into a group
   EXPECT_EQ(matches("a*+a", "aaa"), "");              // does not
   EXPECT_EQ(matches("(?:ab)*+ab", "ababab"), "");
   EXPECT_EQ(matches("\".*?\"", "\"a\" \"b\""), "\"a\"|\"b\"|");
   EXPECT_EQ(matches("x{2}", "xxxxx"), "xx|xx|");
   EXPECT_EQ(matches("x{,2}y", "xxxy"), "xxy|");
-  EXPECT_EQ(matches("x{a}", "x{a}"), "x{a}|");  // no count
+  EXPECT_EQ(matches("x{a}", "x{a}"), "x{a}|");  // not a count
   EXPECT_EQ(matches("(?i:K)x", "kx\xe2\x84\xaaxKyKx"),
             "kx|\xe2\x84\xaax|Kx|");  // the Kelvin sign is a k
   EXPECT_EQ(matches("b*", "abb"), "|bb|");

@@ -11,7 +11,7 @@ namespace {
 using namespace test;
 using Ids = std::vector<index_t>;
 
-/// A tokenizer.json of whole words, with these parts in place of its own.
+/// A tokenizer.json of whole words, with some parts replaced by these.
 std::string words_json(const std::vector<std::pair<std::string, std::string>>& parts = {}) {
   std::vector<std::pair<std::string, std::string>> all = {
       {"added_tokens", R"([{"id":4,"content":"[SEP]","special":true,"normalized":false},
@@ -40,7 +40,7 @@ PipelineTokenizer words(const std::vector<std::pair<std::string, std::string>>& 
 TEST(PipelineTokenizer, FindsAddedTokensUnlessTheyAreToBeText) {
   const PipelineTokenizer tokenizer = words();
   EXPECT_EQ(tokenizer.encode("a[SEP] b new").ids, (Ids{1, 4, 2, 9}));
-  // Special ones alone can be text: what is added beside them is for texts.
+  // Only special tokens can be ordinary text; other added tokens are meant for texts.
   const EncodeOptions plain{.special_in_text = false};
   EXPECT_EQ(tokenizer.encode("a[SEP] b new", plain).ids, (Ids{1, 3, 5, 6, 2, 9}));
   EXPECT_EQ(tokenizer.encode("a[SEP] b new").words, (Ids{0, 1, 2, 3}));
@@ -130,7 +130,7 @@ TEST(PipelineTokenizer, RefusesAThousandTokensAroundATextAndMore) {
 }
 
 TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
-  // 2,000 tokens that begin alike, in a text that is the beginning of all.
+  // 2,000 tokens with a common beginning, in a text that is the beginning of all.
   std::string list;
   for (int i = 0; i < 2000; ++i) {
     list += str_cat(i > 0 ? "," : "", R"({"id":)", 10 + i, R"(,"content":"aaaa)", i, R"(x"})");
@@ -141,7 +141,7 @@ TEST(PipelineTokenizer, TakesManyAddedTokensInLinearTime) {
   EXPECT_EQ(tokenizer.encode("aaaaa7x").ids, (Ids{1, 17}));
 }
 
-/// What the tokenizers library (0.23.2) makes of them; it dies of the last one.
+/// Results of the tokenizers library (0.23.2), which crashes for the last one.
 TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
   const auto spans = [](const std::string& tokens, const std::string& text) {
     const Encoding e = words({{"added_tokens", tokens}, {"pre_tokenizer", "null"}}).encode(text);
@@ -163,8 +163,8 @@ TEST(PipelineTokenizer, WhiteSpaceThatATokenTakesAlongIsNoTokenMore) {
   }
 }
 
-/// As the tokenizers library (0.23.2) compares texts that both are too long: up to the end of the
-/// word that reaches max_length.
+/// As in the tokenizers library (0.23.2), if both texts are too long they are compared up to the
+/// end of the word that reaches max_length.
 TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
   const std::string model =
       R"({"type":"WordPiece","unk_token":"?","vocab":{"?":0,"a":1,"##b":2,"c":3}})";
@@ -214,7 +214,7 @@ TEST(Decoder, MarksBytesThatAreNoText) {
   const std::string mark = "\xef\xbf\xbd";
   const auto decoded = [&](const Ids& ids) { return tokenizer.decode(ids); };
   EXPECT_EQ(decoded({1, 2, 3, 4}), "\xf0\x9f\x98\x80");
-  EXPECT_EQ(decoded({0, 1, 2, 3, 0}), "a" + mark + "a");  // one mark for what could go on
+  EXPECT_EQ(decoded({0, 1, 2, 3, 0}), "a" + mark + "a");  // one mark for an incomplete character
   EXPECT_EQ(decoded({4, 4, 1, 1, 0}), mark + mark + mark + mark + "a");
   EXPECT_EQ(decoded({5, 4, 0}), mark + mark + "a");  // E0 80 begins nothing
   EXPECT_EQ(decoded({1, 2}), mark);

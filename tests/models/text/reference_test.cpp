@@ -1,4 +1,4 @@
-// Tokenizers against what Hugging Face's tokenizers library makes of the same texts:
+// Tokenizers compared with the results of Hugging Face's tokenizers library for the same texts:
 // tests/golden/tokenizers/README.md describes the files.
 #include <filesystem>
 
@@ -46,7 +46,7 @@ EncodeOptions options_of(const Json& one) {
   return options;
 }
 
-/// What differs between an encoding and the file's; empty if nothing does.
+/// The differences between an encoding and the file's; empty if there are none.
 std::string difference(const Encoding& got, const Json& wanted, bool with_types) {
   const Ids ids = integers(wanted.at("i"));
   const Ids offsets = integers(wanted.at("o"));
@@ -72,7 +72,7 @@ std::vector<Encoding> encoded(const Tokenizer& tokenizer, const std::vector<std:
                  : std::vector{tokenizer.encode(texts[0], options)};
 }
 
-/// What is wrong with one case; empty if nothing is.
+/// The error of one case; empty if there is none.
 std::string check(const Tokenizer& tokenizer, const Json& one) {
   std::vector<std::string> texts;
   for (const Json& text : one.at("s").items()) texts.emplace_back(text.text());
@@ -103,7 +103,7 @@ std::string check(const Tokenizer& tokenizer, const Json& one) {
   return text;
 }
 
-/// The most failures that are shown of a tokenizer.
+/// The largest number of failures shown per tokenizer.
 constexpr int kShown = 8;
 
 class Reference : public ::testing::TestWithParam<const char*> {};

@@ -1,4 +1,4 @@
-// Normalizers and pre-tokenizers beside the tokenizers library's, from
+// Normalizers and pre-tokenizers compared with the tokenizers library's results in
 // golden/tokenizers/steps.jsonl.
 #include <fstream>
 
@@ -13,7 +13,7 @@ namespace {
 
 using test::expect_refused;
 
-/// A part of what a text became, and the characters of the text given that it comes from.
+/// A part of the result, and the characters of the original text that it comes from.
 struct Part {
   std::string text;
   Span characters;
@@ -96,7 +96,8 @@ TEST(TextSteps, EveryOneEqualsTheReference) {
   EXPECT_GT(cases, 1000);
 }
 
-/// A piece that begins further on, and one that has been rewritten before, give the same places.
+/// A piece that begins at a later position, and one that was rewritten before, have the same
+/// origins.
 TEST(TextSteps, OriginsCountFromTheTextGiven) {
   for (const char* const spec :
        {R"({"type": "BertNormalizer"})", R"({"type": "NFC"})",
@@ -151,7 +152,7 @@ TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
   }));
 }
 
-/// The map's text for "a" is said to begin within the only text, which is "é".
+/// The map's text for "a" begins inside the only text, which is "é".
 TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
   const auto map =
       read_normalizer(parse_json(R"({"type": "Precompiled", "precompiled_charsmap": "iAE)" +

@@ -29,7 +29,7 @@ std::string tokenized(const SubwordModel& model, std::string_view word) {
   return out.str();
 }
 
-// Numbers have holes and another order than the tokens; accents are of two bytes.
+// Numbers have gaps and a different order than the tokens; accents have two bytes.
 constexpr const char* kWordPiece = R"({"type": "WordPiece", "max_input_chars_per_word": 12,
   "vocab": {"[UNK]": 9, "un": 1, "##believ": 2, "##able": 3, "unb": 4, "##": 5, "caf": 6,
             "##\u00e9": 7, "##a": 8, "a": 12}})";
@@ -47,11 +47,11 @@ constexpr const char* kBytes = R"({"type": "BPE", "unk_token": "<unk>", "byte_fa
   "vocab": {"<unk>": 0, "a": 1, "<0xC3>": 2, "<0xA9>": 3, "aab": 4, "b": 5}, "merges": []})";
 constexpr const char* kUnigram = R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0],
   ["a", -1], ["b", -2], ["ab", -3], ["abc", -2.5], ["c", -8], ["aa", -2], ["bb", -4.5], ["ab", -3]]})";
-// Unknown characters are worth more than the piece of two of them.
+// Unknown characters score higher than the piece of two of them.
 constexpr const char* kUnigramBytes = R"({"type": "Unigram", "unk_id": 0, "byte_fallback": true,
   "vocab": [["<unk>", 60], ["a", 60], ["<0xC3>", 60], ["<0xA9>", 60], ["xy", 70], ["yz", 200]]})";
 
-/// What the tokenizers library (0.23.2) makes of them.
+/// Results of the tokenizers library (0.23.2).
 TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
   const struct {
     const char* model;
@@ -117,7 +117,7 @@ TEST(SubwordModel, KnowsItsTokensAndOldFiles) {
             (TokenList{"", "un", "##believ", "##able", "unb", "##", "caf", "##\xc3\xa9", "##a",
                        "[UNK]", "", "", "a"}));
   EXPECT_EQ(model_of(kUnigram)->tokens()[4], "abc");
-  for (const char* json : {kWordLevel, kPairs, kUnigram}) {  // which did not name their kind
+  for (const char* json : {kWordLevel, kPairs, kUnigram}) {  // files that do not name their kind
     const std::string text = json;
     const std::size_t begin = text.find("\"type\"");
     const std::string untyped = text.substr(0, begin) + text.substr(text.find(',', begin) + 1);
@@ -167,7 +167,7 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
     EXPECT_TRUE(error.starts_with("model.json: ")) << error;
     EXPECT_TRUE(contains(error, c.error));
   }
-  // A megabyte of the letter would take a thousand times as long as its size, or more.
+  // A megabyte of this letter would take at least a thousand times as long as its size.
   const std::string token(1001, 'a');
   const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
   const std::string says = "tokens must have at most 1000 bytes, got 100";
@@ -198,7 +198,7 @@ std::string random_word(Rng& rng, std::uint32_t letters, std::uint32_t longest) 
   return word;
 }
 
-/// The definition: joins the pair of lowest rank, the leftmost of several, until none is left.
+/// The definition: joins the pair of lowest rank, the leftmost of several, until there is none.
 std::vector<std::string> naive_merges(const std::string& word, const Merges& merges) {
   std::vector<std::string> parts;
   for (const char c : word) parts.emplace_back(1, c);
@@ -293,7 +293,7 @@ TEST(SubwordModel, TakesLinearTimeForALongWord) {
   tokens.clear();
   pieces.tokenize(word, tokens);
   EXPECT_EQ(std::ssize(tokens), 1 + kLong / 2);
-  const std::string key(100'000, 'b');  // as deep as a trie gets
+  const std::string key(100'000, 'b');  // the deepest possible trie
   EXPECT_EQ(Trie({"a", key}).find(key), 1);
 }
 
@@ -303,7 +303,7 @@ TEST(SubwordModel, RemembersWordsForSeveralThreads) {
   std::vector<std::string> expected;
   Rng rng(3, 0);
   for (int i = 0; i < 3000; ++i) {
-    if (i % 10 == 0) fresh = model_of(kPairs);  // which remembers little
+    if (i % 10 == 0) fresh = model_of(kPairs);  // with an empty cache
     words.push_back(random_word(rng, 3, 12));
     expected.push_back(tokenized(*fresh, words.back()));
   }

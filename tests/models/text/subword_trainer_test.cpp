@@ -33,7 +33,7 @@ constexpr const char* kText =
     "she sells sea shells by the sea shore the shells she sells are sea shells aaaaaaa aaa banana "
     "bananas";
 
-/// What the tokenizers library (0.23.2) learns.
+/// Results of training by the tokenizers library (0.23.2).
 TEST(LearnSubwords, LearnsTheMergesOfTheTokenizersLibrary) {
   const LearnedSubwords learned = learn_subwords(counts_of(kText), {});
   EXPECT_EQ(listed(learned.merges),
@@ -54,7 +54,7 @@ TEST(LearnSubwords, StopsWhereTheOptionsSay) {
       learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}});
   EXPECT_EQ(listed(small.tokens), "[X] a b e h l n o r s t y");
   EXPECT_TRUE(small.merges.empty());
-  // Models would not read longer ones again.
+  // Models could not read longer ones.
   std::size_t longest = 0;
   for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {}).tokens) {
     longest = std::max(longest, token.size());
@@ -67,7 +67,7 @@ TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
   const WordCounts counts = {{"ab", 5}, {"xab", 1}, {"b\xc3\xa9", 2}};
   EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .alphabet = {"z", "a"}}).tokens),
             "a b x z \xc3\xa9");
-  // Of the rarest characters the one with the highest code point goes first.
+  // Equally rare characters are removed from the highest code point down.
   EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .most_characters = 2}).tokens),
             "a b");
   EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.most_characters = 1}).tokens), "a");

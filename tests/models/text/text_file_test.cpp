@@ -14,7 +14,7 @@ Lines lines_of(const std::string& bytes) {
   return read_lines(folder.write("f", bytes));
 }
 
-/// The error of reading the file, without the file's name in front.
+/// The error of reading the file, without the file's name.
 std::string text_error(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("f", bytes);
@@ -28,7 +28,7 @@ TEST(ReadText, ReturnsTheWholeFileWithUnixLineEnds) {
   const auto read = [&](const std::string& bytes) { return read_text(folder.write("f", bytes)); };
   EXPECT_EQ(read("one\ntwo \xe2\x82\xac\n\n"), "one\ntwo \xe2\x82\xac\n\n");
   EXPECT_EQ(read("one\r\ntwo\r\n"), "one\ntwo\n");
-  EXPECT_EQ(read("a\rb\r"), "a\rb\r");  // no line ends
+  EXPECT_EQ(read("a\rb\r"), "a\rb\r");  // not line ends
   EXPECT_EQ(read("\xef\xbb\xbfone"), "one");
 }
 

@@ -12,7 +12,7 @@ using test::throws;
 using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 
-/// A tokenizer from outside: bytes as numbers, whatever stands around them.
+/// A tokenizer defined by a user: bytes as numbers, without special tokens.
 class ByteTokenizer final : public Tokenizer {
  public:
   explicit ByteTokenizer(const SpecialTokens& special = {})
@@ -69,7 +69,7 @@ TEST(EncodePair, TellsTheTextsApart) {
   EXPECT_EQ(plain.ids, (Ids{'a', 'b', 'c'}));
   EXPECT_EQ(plain.types, (Ids{0, 0, 1}));
   EXPECT_EQ(ByteTokenizer({.sep = 7}).encode_pair("", "c").ids, (Ids{7, 'c', 7}));
-  // Real ones know pairs where their vocabulary has a [SEP].
+  // Real ones support pairs if their vocabulary has a [SEP].
   const Texts texts = {"The cat."};
   EXPECT_EQ(WordTokenizer::of(texts, {.sep = true}).encode_pair("the", "cat").ids,
             (Ids{2, 5, 4, 6, 4}));
@@ -118,7 +118,7 @@ TEST(Encode, CutsToTheLength) {
                      [&] { bert.encode_pair("a", "b", {.max_length = 2}); }));
 }
 
-/// How many tokens of two texts of these lengths are left in `room`.
+/// The numbers of tokens of two texts of these lengths that fit into `room`.
 std::pair<std::ptrdiff_t, std::ptrdiff_t> lengths_in(index_t room, std::size_t first,
                                                      std::size_t second, Truncation truncation) {
   const Encoding e =
@@ -140,7 +140,7 @@ TEST(EncodePair, CutsTheLongerTextFirst) {
   EXPECT_EQ(longest(5, 6, 7), Lengths(2, 3));
   EXPECT_EQ(longest(5, 7, 6), Lengths(3, 2));
   EXPECT_EQ(longest(5, 8, 7), Lengths(3, 2));
-  EXPECT_EQ(longest(5, 9, 8), Lengths(2, 3));  // both are as long as max_length
+  EXPECT_EQ(longest(5, 9, 8), Lengths(2, 3));  // both are at least as long as max_length
   EXPECT_EQ(longest(5, 6, 6), Lengths(2, 3));
   EXPECT_EQ(longest(5, 3, 3), Lengths(2, 3));
   EXPECT_EQ(longest(1, 1, 1), Lengths(0, 1));
@@ -201,7 +201,7 @@ TEST(EncodePairWindows, CutTheTextThatIsNamed) {
   const EncodeOptions second{
       .add_special = false, .max_length = 5, .truncation = Truncation::kSecond, .stride = 1};
   EXPECT_EQ(windows("?!", "abcde", second), (Texts{"?!abc", "?!cde"}));
-  // Both: each window of the one meets each of the other, the first ones before all.
+  // Both: each window of one is combined with each of the other, the first ones before all others.
   EXPECT_EQ(windows("123", "abc", {.add_special = false, .max_length = 4}),
             (Texts{"12ab", "3ab", "3c", "12c"}));
 }

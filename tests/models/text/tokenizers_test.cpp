@@ -29,7 +29,7 @@ TEST(Tokenizers, AreLearned) {
   EXPECT_LE(pieces->size(), 40);
   const Encoding low = pieces->encode("lowest LOW?");
   EXPECT_EQ(pieces->decode_text(std::span(low.ids).first(low.ids.size() - 2)), "lowest low");
-  EXPECT_EQ(low.ids[low.ids.size() - 2], 1);  // no text has had a ?
+  EXPECT_EQ(low.ids[low.ids.size() - 2], 1);  // ? is not in the texts
   EXPECT_EQ(low.ids.back(), 3);
   EXPECT_EQ(pieces->encode_pair("low", "low").types, (Ids{0, 0, 0, 1, 1}));
 
@@ -40,7 +40,7 @@ TEST(Tokenizers, AreLearned) {
   EXPECT_EQ(bytes->decode_text(encoding.ids), " " + text);
   EXPECT_EQ(encoding.offsets[1].begin, 0);
   for (const char* kind : {"wordpiece", "bpe"}) {
-    const auto whole = make_tokenizer(kind, texts);  // learns to the end: each word is one token
+    const auto whole = make_tokenizer(kind, texts);  // learns until each word is one token
     EXPECT_EQ(whole->encode("newest low").ids.size(), 4u) << kind;
     EXPECT_GT(whole->size(), make_tokenizer(kind, texts, {.min_count = 3})->size()) << kind;
     EXPECT_TRUE(

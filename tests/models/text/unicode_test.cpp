@@ -20,7 +20,7 @@ class Digest {
   std::uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-/// Calls `use` for every code point but surrogates and the planes that have none.
+/// Calls `use` for every code point except surrogates and empty planes.
 template <class Use>
 void for_each_code(const Use& use) {
   for (char32_t code = 0; code < 0xd800; ++code) use(code);
@@ -28,7 +28,7 @@ void for_each_code(const Use& use) {
   for (char32_t code = 0xe0000; code < 0xe2000; ++code) use(code);
 }
 
-/// Of the code points at which the answer changes.
+/// The digest of the code points at which the result changes.
 std::uint64_t digest_of(bool (*has)(char32_t)) {
   Digest digest;
   bool last = false;
@@ -39,7 +39,7 @@ std::uint64_t digest_of(bool (*has)(char32_t)) {
   return digest.value();
 }
 
-/// Of what becomes of those code points that do not stay what they are.
+/// The digest of the mappings of code points that change.
 template <class Map>
 std::uint64_t digest_of_map(const Map& map) {
   Digest digest;
@@ -64,14 +64,14 @@ std::uint64_t digest_of_form(UnicodeForm form) {
   });
 }
 
-/// With tables of another version some code points are others than the reference's.
+/// With tables of a different version, some code points differ from the reference.
 bool has_known_tables() {
   return unicode_version() == "15.0.0" || unicode_version() == "15.1.0" ||
          unicode_version() == "16.0.0";
 }
 
-// The numbers are those of the tokenizers library 0.23.2: every code point was put through its
-// normalizers and pre-tokenizers, and what came out into these digests.
+// The numbers are those of the tokenizers library 0.23.2: every code point was passed through its
+// normalizers and pre-tokenizers, and the results were digested.
 TEST(Unicode, EveryCodePointIsWhatTheReferenceTakesItFor) {
   if (!has_known_tables()) GTEST_SKIP() << "Unicode " << unicode_version();
   EXPECT_EQ(digest_of(is_letter), 0x77298b40b8359ec3u);
@@ -103,12 +103,12 @@ TEST(Unicode, MarksMoveAndComposeAsInTheReference) {
     for (const Character& c : in_form(characters, {.composed = composed})) result += c.code;
     return result;
   };
-  EXPECT_EQ(form(U"a\u0323\u0323\u0302", true), U"\u1ead\u0323");  // blocked by its like
+  EXPECT_EQ(form(U"a\u0323\u0323\u0302", true), U"\u1ead\u0323");  // blocked by an equal mark
   EXPECT_EQ(form(U"a\u0305\u0301", true), U"a\u0305\u0301");       // and by one of its class
   EXPECT_EQ(form(U"a\u0318\u0301", true), U"\u00e1\u0318");
   EXPECT_EQ(form(U"a\u0302\u0301", true), U"\u1ea5");
-  EXPECT_EQ(form(U"\U00011935\U00011930", true), U"\U00011935\U00011930");  // of Unicode 13
-  EXPECT_EQ(form(U"a\u0301\u0898\u0323", false), U"a\u0301\u0898\u0323");   // U+0898: of 14
+  EXPECT_EQ(form(U"\U00011935\U00011930", true), U"\U00011935\U00011930");  // from Unicode 13
+  EXPECT_EQ(form(U"a\u0301\u0898\u0323", false), U"a\u0301\u0898\u0323");   // U+0898: from 14
 }
 
 TEST(Unicode, CodePointsSurviveUtf8) {

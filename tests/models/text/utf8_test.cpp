@@ -6,7 +6,7 @@
 namespace tessera::text {
 namespace {
 
-/// `code` in `size` bytes, be that right or not.
+/// `code` in `size` bytes, valid or not.
 std::string encode(std::uint32_t code, int size) {
   if (size == 1) return {static_cast<char>(code)};
   std::string bytes;

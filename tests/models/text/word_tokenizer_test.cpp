@@ -25,7 +25,7 @@ TEST(SplitWords, CutsAtWhiteSpaceAndPunctuation) {
   EXPECT_EQ(split_words(punctuation).size(), 32u);
 }
 
-/// A text of pieces that are hard to cut.
+/// A text of pieces that are hard to divide into words.
 std::string random_text(Rng& rng) {
   static const Texts kPieces = {" ",
                                 "\n",
@@ -70,7 +70,7 @@ TEST(WordTokenizer, OffsetsAreTheWordsPlacesInTheText) {
                       text_at(text, at));
     }
     ASSERT_LE(end, std::ssize(text));
-    std::string wanted = text;  // only white space is in no word
+    std::string wanted = text;  // only white space is outside of words
     for (char& c : wanted) {
       if (c == '\n' || c == '\t' || c == '\r') c = ' ';
     }
@@ -86,7 +86,7 @@ TEST(WordTokenizer, EncodesAndDecodes) {
   EXPECT_EQ(words.decode(Ids{4, 5, 3}), "the cat [MASK]");
   EXPECT_EQ(words.decode(Ids{}), "");
   EXPECT_TRUE(throws("Vocabulary", {"below 6, got 6"}, [&] { (void)words.decode(Ids{6}); }));
-  // No text can hold a special token.
+  // A text cannot contain a special token.
   const auto brackets = WordTokenizer::of(Texts{"[mask] [PAD]"});
   EXPECT_EQ(brackets.encode("[PAD]", {.add_special = false}).ids,
             (Ids{brackets.id("["), brackets.id("pad"), brackets.id("]")}));

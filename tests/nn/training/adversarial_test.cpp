@@ -11,8 +11,8 @@ using test::throws;
 constexpr double kSize = 0.5;
 const std::vector<double> kWeights = {3, 0, -4};  // of norm 5
 
-// L(r) = sum over b of s_b^2 with s_b = w . (x_b + r_b), so g_b = 2 s_b w and r_b = size s_b / |s_b|
-// w / |w|. In the last example s_b = 0: it has no direction, and stays.
+// L(r) = sum over b of s_b^2 with s_b = w . (x_b + r_b), so g_b = 2 s_b w and r_b = size s_b /
+// |s_b| w / |w|. In the last example s_b = 0, so r_b = 0.
 struct Squares {
   Tensor w = from_vector(kWeights).set_requires_grad();
   Tensor x = from_vector(std::vector<double>{1, 7, 2, -1, 3, -2, 4, 1, 3}, {3, 3});

@@ -1,4 +1,4 @@
-// What processes compare before they train together.
+// The facts that processes compare before they train together.
 #include "nn/training/detail/agreement.h"
 
 #include "tensor/create.h"

@@ -26,7 +26,7 @@ std::vector<Ids> next_batches(BatchSampler& sampler, index_t count) {
   return batches;
 }
 
-/// Elements that the batches' tensors hold, padding included.
+/// The number of elements in the batches' tensors, including padding.
 index_t padded_size(const std::vector<Ids>& batches, const Ids& lengths) {
   index_t size = 0;
   for (const Ids& batch : batches) {
@@ -72,7 +72,7 @@ TEST(BatchSampler, PadsLittleAndYetShuffles) {
   const auto second = next_batches(sampler, 100);
   EXPECT_LT(padded_size(first, lengths), real * 105 / 100);
   EXPECT_NE(first, second);
-  // Batches do not come by length: neighbours are as often longer as shorter.
+  // Batches are not sorted by length: the next one is longer as often as shorter.
   int longer = 0;
   for (std::size_t i = 1; i < first.size(); ++i) {
     longer += lengths[static_cast<std::size_t>(first[i][0])] >
@@ -82,7 +82,7 @@ TEST(BatchSampler, PadsLittleAndYetShuffles) {
   }
   EXPECT_GT(longer, 25);
   EXPECT_LT(longer, 75);
-  // An example has other companions in another epoch.
+  // In a different epoch, an example has other companions in its batch.
   const auto companions = [](const std::vector<Ids>& batches) {
     for (Ids batch : batches) {
       std::sort(batch.begin(), batch.end());

@@ -155,7 +155,7 @@ TEST(Checkpoint, KeepsWholeStatesAsGroups) {
                            [&] { run.add("rng", Rng::State{}); }));
 }
 
-// In memory an error names the op; of a file, the file and the group.
+// For a checkpoint in memory, an error names the op; for one from a file, the file and the group.
 TEST(Checkpoint, SaysWhereAStateCameFrom) {
   Checkpoint run;
   run.set("schedule.step", "3.5");
@@ -199,7 +199,7 @@ TEST(LoadCheckpoint, RefusesOtherFiles) {
                            [&] { save_checkpoint(folder.path() / "c", checkpoint); }));
 }
 
-/// A checkpoint whose every part says which one it is.
+/// A checkpoint in which every part contains its number.
 Checkpoint generation(index_t number) {
   Checkpoint checkpoint;
   checkpoint.set("generation", number);
@@ -219,7 +219,7 @@ void expect_generation(const Checkpoint& checkpoint, index_t number) {
   }
 }
 
-/// A process that saves generation after generation from `first` on and reports each one saved.
+/// A process that saves numbered checkpoints from `first` on and reports each saved one.
 class Saver {
  public:
   Saver(const std::filesystem::path& path, index_t first) {
@@ -239,7 +239,7 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  /// The next generation that it says it has saved, or 0 if it is dead and said nothing more.
+  /// The next number that it reports, or 0 if it has ended without another report.
   index_t next_report() const {
     index_t number = 0;
     return ::read(reports_, &number, sizeof number) == sizeof number ? number : 0;
@@ -257,7 +257,7 @@ class Saver {
   int reports_ = -1;
 };
 
-/// How long a new process takes until it has saved once, the slowest of a few, in microseconds.
+/// The time until a new process has saved once, the slowest of a few, in microseconds.
 std::uint32_t time_to_save(const std::filesystem::path& path) {
   using Clock = std::chrono::steady_clock;
   Clock::duration slowest{};
@@ -275,7 +275,7 @@ std::uint32_t time_to_save(const std::filesystem::path& path) {
 TEST(SaveCheckpoint, KilledAtAnyMomentLeavesTheOldOneOrTheNew) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "c.safetensors";
-  // About half of the kills find something saved, and all of them end in time.
+  // About half of the kills come after a save, and all of them end in time.
   const std::uint32_t reach = std::min(2 * time_to_save(path), std::uint32_t{100000});
   index_t newest = 1;
   save_checkpoint(path, generation(newest));

@@ -115,7 +115,7 @@ TEST(ClipGradNorm, NormsThatAreNotFinite) {
   EXPECT_EQ(kept.grad().item_at({1}), 1);
 }
 
-// Scaled first, and then cut back by the norm of what was scaled.
+// First scaled, and then clipped by the norm of the scaled gradients.
 TEST(ClipGradNorm, ScalesSumsToMeans) {
   for (const double largest : {2.5, 1e9}) {
     const Parameters of = parameters();

@@ -1,4 +1,4 @@
-// What processes see of each other, and the parts that they have: over threads of this program.
+// Communication between processes, and their parts: with threads of this program.
 #include "nn/training/communicator.h"
 
 #include <atomic>
@@ -17,15 +17,15 @@ using namespace test;
 
 constexpr Delivery kDeliveries[] = {Delivery::kEarly, Delivery::kLate, Delivery::kRandom};
 constexpr index_t kTags = 3;
-constexpr index_t kTimes = 2;  // messages of a tag
+constexpr index_t kTimes = 2;  // messages per tag
 
-/// What process `from` sends to `to`: another number for each message, and another length.
+/// The content that process `from` sends to `to`: a different number and length for each message.
 std::vector<index_t> message_of(index_t from, index_t to, index_t tag, index_t time) {
   return std::vector<index_t>(static_cast<std::size_t>(1 + from + tag),
                               ((from * 10 + to) * 10 + tag) * 10 + time);
 }
 
-/// All processes send all others messages of several tags, received in another order.
+/// All processes send all others messages with several tags, received in a different order.
 void exchange_all(Communicator& processes) {
   const index_t rank = processes.rank(), size = processes.size();
   std::vector<std::vector<index_t>> sent, want, got;
@@ -85,7 +85,7 @@ TEST(Communicator, ProcessesHaveGeneratorsAndThreadsOfTheirOwn) {
   EXPECT_EQ(default_rng().state().position, before);
 }
 
-/// The text of what run_processes throws as an E; "" if nothing is thrown.
+/// The text of the E that run_processes throws; "" if nothing is thrown.
 template <class E, class F>
 std::string thrown(index_t size, const F& f, Delivery delivery = Delivery::kEarly) {
   try {
@@ -125,7 +125,7 @@ TEST(Communicator, AProcessThatEndsEndsTheWaitsForIt) {
 }
 
 TEST(Communicator, ThreadsFindMisuse) {
-  // What rank 0 and rank 1 do with the bytes of one number.
+  // The actions of rank 0 and rank 1 with the bytes of one number.
   using Part = std::function<void(Communicator&, std::span<std::byte>)>;
   const Part sends = [](Communicator& all, std::span<std::byte> x) { all.send(1, 0, x); };
   const Part receives = [](Communicator& all, std::span<std::byte> x) { all.receive(0, 0, x); };
@@ -220,7 +220,7 @@ TEST(Communicator, SharesAreOneAfterAnotherAndOfOneLength) {
 
 // ---- agreement ----
 
-/// The error of three processes, of which each gives the facts of its rank: the same at all.
+/// The error of three processes, which each give the facts of their rank: the same in all.
 std::string disagreement(const std::vector<NamedTexts>& facts) {
   std::vector<std::string> texts(facts.size());
   run_processes(std::ssize(facts), [&](Communicator& processes) {
@@ -349,7 +349,7 @@ TEST(LaunchTest, CountsTheProcessesThatALauncherStarted) {
       {{{"OMPI_COMM_WORLD_SIZE", "4"}}, 4},
       {{{"PMI_SIZE", "3"}}, 3},
       {{{"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "7"}}, 8},
-      // A batch script, and an interactive shell: steps of Slurm's own.
+      // A batch script, and an interactive shell: Slurm's own steps.
       {{{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}, 1},
       {{{"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_STEP_ID", "4294967291"}, {"SLURM_PROCID", "0"}}, 1},
       {{{"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_STEP_ID", "4294967290"}, {"SLURM_PROCID", "0"}}, 1},

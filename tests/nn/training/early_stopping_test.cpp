@@ -19,7 +19,7 @@ TEST(EarlyStopping, KeepsTheBestWeightsAndCountsWhatComesInVain) {
   };
   EXPECT_FALSE(add(std::nan(""), 1));
   EXPECT_TRUE(add(0.5, 2));
-  EXPECT_FALSE(add(0.5, 3));  // no better
+  EXPECT_FALSE(add(0.5, 3));  // not better
   EXPECT_FALSE(best.is_over());
   EXPECT_TRUE(add(0.6, 4));
   EXPECT_FALSE(add(0.1, 5));
@@ -37,7 +37,7 @@ TEST(EarlyStopping, KeepsTheBestWeightsAndCountsWhatComesInVain) {
   EXPECT_TRUE(resumed.is_over());
   EXPECT_EQ(resumed.state().tensors.at("w").item_at({0}), 4);
   EXPECT_EQ(resumed.best_step(), 4);
-  resumed.load_state({});  // of a run before its first evaluation
+  resumed.load_state({});  // from a run before its first evaluation
   EXPECT_FALSE(resumed.best_step());
   EXPECT_TRUE(resumed.add(0.1, 8));
 }

@@ -1,4 +1,5 @@
-// An optimiser of one process's chunks has the bits of one of whole parameters: weights, norms, states.
+// An optimiser for one process's chunks has the bits of one for whole parameters: weights, norms,
+// states.
 #include "nn/training/detail/exchange.h"
 
 #include "nn/training/clip_grad.h"
@@ -24,14 +25,14 @@ constexpr index_t kSteps = 3, kSaved = 2;  // a run is saved after kSaved steps
 constexpr nn::ClipOptions kClip = {.scale = 0.5};
 constexpr double kLargest = 3;
 
-/// Random numbers, others for each seed below 1000.
+/// Random numbers, different for each seed below 1000.
 Tensor numbers(const Shape& shape, DType dtype, index_t seed) {
   static const Tensor all = random_tensor({201'000}, kFloat64, 1);
   return all.slice(0, seed, seed + element_count("numbers", shape)).to(dtype).reshape(shape);
 }
 
-/// Sizes around those of chunks, in both dtypes and two groups; "idle" has a gradient at the last
-/// step alone.
+/// Sizes near those of chunks, in both dtypes and two groups; "idle" has a gradient only at the
+/// last step.
 std::vector<ParameterGroup> groups() {
   index_t seed = 0;
   const auto parameter = [&](const std::string& name, const Shape& shape, DType dtype) {
@@ -46,7 +47,7 @@ std::vector<ParameterGroup> groups() {
        .weight_decay = 0.25}};
 }
 
-/// The whole gradients of one step; undefined: none.
+/// The whole gradients of one step; undefined if there is none.
 std::vector<Tensor> gradients_of(const Parameters& parameters, index_t step) {
   std::vector<Tensor> result;
   for (const auto& [name, tensor] : parameters) {
@@ -67,7 +68,7 @@ std::vector<Tensor> copies(const Parameters& parameters) {
   return result;
 }
 
-/// A run of one process: what was before and after each step, and the norms.
+/// A run of one process: the state before and after each step, and the norms.
 struct Reference {
   std::vector<std::vector<Tensor>> weights, gradients;
   std::vector<double> norms;
@@ -106,7 +107,7 @@ std::vector<Chunk> chunks_of(const Parameters& parameters, index_t processes) {
   return nn::cut_into_chunks(counts, processes);
 }
 
-/// One step, for which one of the shards has the whole gradient.
+/// One step, in which one of the shards has the whole gradient.
 void step(Exchange& exchange, Optimizer& optimizer, const Reference& want, index_t number,
           const Communicator& processes) {
   const auto at = static_cast<std::size_t>(number);
@@ -142,7 +143,8 @@ void step(Exchange& exchange, Optimizer& optimizer, const Reference& want, index
   }
 }
 
-/// Steps [begin, end) as this many processes, from `state` if there is one; the state after them.
+/// Steps [begin, end) as this many processes, from `state` if it is given; returns the state after
+/// them.
 nn::Checkpoint run(const Make& make, const Reference& want, index_t size, index_t begin,
                    index_t end, const nn::Checkpoint* state, bool loads_first) {
   nn::Checkpoint result;
@@ -191,7 +193,7 @@ TEST(Exchange, HasTheBitsOfOneProcessWhoeverSavesAndLoads) {
   }
 }
 
-/// The memory of what is kept, from which states are made.
+/// The memory of the kept tensors, from which states are made.
 index_t bytes_of(const nn::Checkpoint& state) {
   index_t bytes = 0;
   for (const auto& [name, tensor] : state.tensors) {
@@ -264,7 +266,7 @@ TEST(Exchange, GivesTheOptimizerViewsOfItsOwnChunks) {
     EXPECT_EQ(optimizer.groups()[1].lr, 2);
     EXPECT_EQ(optimizer.groups()[1].parameters[0].tensor.storage(), w.storage());
     EXPECT_EQ(exchange.variables()[1].tensor.grad_slot(), w.grad_slot());
-    // No other trainer can have them: their names differ between processes.
+    // No other trainer can use them: their names differ between processes.
     EXPECT_TRUE(throws("Trainer", {"all ranks must run the same program", "v[0:3]", "v[0:0]"},
                        [&] { Exchange(processes, optimizer, 2); }));
   });

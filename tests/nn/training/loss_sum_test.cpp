@@ -15,7 +15,7 @@ TEST(SummedCrossEntropy, SumsAndCountsTheTargetsThatAreNotIgnored) {
   EXPECT_EQ(sum.correct, 2);
   const CrossEntropyOptions summed = {.ignore_index = -1, .reduction = Reduction::kSum};
   EXPECT_EQ(sum.loss.item(), cross_entropy(scores, targets, summed).item());
-  // What is ignored is not right either.
+  // Ignored targets are not correct either.
   EXPECT_EQ(summed_cross_entropy(scores, full({4}, -100, kInt64)).correct, 0);
   EXPECT_TRUE(test::throws("summed_cross_entropy", {"weights"},
                            [&] { summed_cross_entropy(scores, targets, {.weight = ones({3})}); }));
@@ -39,7 +39,7 @@ TEST(SummedContrastive, CountsTheQueriesWhoseOwnKeyIsTheNearest) {
     EXPECT_EQ(sum.correct, normalize ? 2 : 3);
     EXPECT_NEAR(sum.loss.item() / 3, contrastive(queries, keys, options).item(), 1e-6);
   }
-  // Half a batch has fewer negatives: its sum is another.
+  // Half a batch has fewer negatives, so its sum is different.
   const Tensor own = keys.slice(0, 0, 3);
   const double whole = summed_contrastive(queries, own).loss.item();
   EXPECT_GT(whole, summed_contrastive(queries.slice(0, 0, 1), own.slice(0, 0, 1)).loss.item());

@@ -35,7 +35,7 @@ TEST_P(OptimizerParity, EachAlgorithm) {
           ASSERT_TRUE(near(w.detach(), array(want), 2e-6, 2e-7));
         } else if (current_isa() == "baseline") {
           ASSERT_TRUE(near(w.detach(), array(want), 1e-6, 1e-7));
-        } else {  // PyTorch's own were made with fused multiply-add
+        } else {  // PyTorch's own results were computed with fused multiply-add
           ASSERT_TRUE(same_bits(w.detach(), want));
         }
       }
@@ -197,7 +197,7 @@ TEST(Optimizer, AStepAfterConvertSaysWhatWasConverted) {
   Pair pair;
   nn::set_requires_grad(pair);
   nn::SGD optimizer(pair);
-  nn::convert(pair, kFloat32);  // has it already
+  nn::convert(pair, kFloat32);  // already has this dtype
   const auto train_once = [&](DType dtype) {
     Tape tape;
     tape.backward(sum(pair.second(pair.first(ones({1, 4}, dtype)))));

@@ -1,4 +1,4 @@
-// An optimiser of one's own is one struct: groups, steps, errors and states follow from it.
+// A new optimiser is one struct: groups, steps, errors and states follow from it.
 #include "nn/training/optimizer.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"

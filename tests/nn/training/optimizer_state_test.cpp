@@ -1,4 +1,4 @@
-// The states of optimisers: exact, by names that fit files, and refused where they do not fit.
+// The states of optimisers: exact, with names for files, and refused if they do not match.
 #include "nn/module.h"
 #include "nn/training/optim.h"
 #include "tests/support/checkpoints.h"
@@ -27,7 +27,7 @@ TEST(OptimizerState, GoesOnToTheBit) {
       optimizer->step();
       optimizer->zero_grad();
     }
-    // Another rate, which the state replaces.
+    // A different rate, which the state replaces.
     const auto second = make(one_group(resumed));
     second->set_lr(1);
     second->load_state(saved);

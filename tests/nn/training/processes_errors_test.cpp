@@ -1,4 +1,4 @@
-// Processes that train together fail together, and go on together. They are threads here.
+// Processes that train together fail together, and continue together. They are threads here.
 #include "nn/nn.h"
 #include "tests/nn/training/processes_run.h"
 #include "tests/nn/training/training_net.h"
@@ -12,7 +12,7 @@ using namespace test;
 
 using Chosen = std::span<const index_t>;
 
-/// Checks that f throws at each of `size` processes an exception whose text has each of `parts`.
+/// Checks that f throws, in each of `size` processes, an exception whose text has each of `parts`.
 template <class F>
 void expect_error(index_t size, const std::vector<std::string>& parts, const F& f) {
   const std::vector<std::string> errors =
@@ -31,7 +31,7 @@ void expect_error(index_t size, const std::vector<std::string>& parts, const F& 
   }
 }
 
-/// What goes wrong, at one rank, in a shard of one step or in the evaluation after it.
+/// An error at one rank, in a shard of one step or in the evaluation after it.
 struct Fault {
   std::string name;
   bool in_evaluation;
@@ -48,7 +48,7 @@ TEST(ProcessesErrors, OnesErrorIsThrownByAllAndChangesNothing) {
     sum.loss = sum.loss * std::numeric_limits<double>::infinity();
     return sum;
   };
-  // A loss that is right and a gradient that is not.
+  // A correct loss with a wrong gradient.
   const auto steep = [](LossSum sum) {
     sum.loss = sum.loss + sqrt(sum.loss - sum.loss);
     return sum;
@@ -134,7 +134,7 @@ TEST(ProcessesErrors, AModelThatWasConvertedLearnsNothing) {
                });
 }
 
-/// How rank 1 differs, before or after its trainer is made.
+/// The difference of rank 1, before or after its trainer is made.
 struct Difference {
   std::string name;  // in the error
   std::function<void(TrainerOptions&)> options = {};

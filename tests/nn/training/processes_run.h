@@ -11,13 +11,13 @@
 
 namespace tessera::test {
 
-/// What a run has told, and the whole state that it left.
+/// The reports of a run, and its whole state at the end.
 struct Outcome {
   std::string log;
   nn::Checkpoint state;
 };
 
-/// Rank 0 has the whole state, the others all but what the optimiser keeps.
+/// Rank 0 has the whole state, the others all except the optimiser's tensors.
 inline void expect_same(const std::vector<Outcome>& outcomes, const Outcome& want) {
   EXPECT_TRUE(same_state(outcomes[0].state, want.state));
   EXPECT_EQ(outcomes[0].log, want.log);
@@ -38,7 +38,8 @@ inline nn::TrainerOptions sharded(nn::Communicator* processes) {
   return options;
 }
 
-/// A run by `size` processes from `from` on, if it has tensors; rank `stopper` stops it after `stop`.
+/// A run by `size` processes from `from` on, if it has tensors; rank `stopper` stops it after
+/// `stop`.
 inline std::vector<Outcome> run_until(index_t size, const nn::Checkpoint& from, index_t stop = 0,
                                       index_t stopper = 0) {
   return each_of(size, [&](nn::Communicator& processes) {

@@ -1,4 +1,4 @@
-// Several processes train one model to the bits of one. They are threads here.
+// Several processes train one model with the bits of one. They are threads here.
 #include <ios>
 
 #include "models/encoder.h"
@@ -27,8 +27,9 @@ struct Course {
   DType dtype = kFloat32;
 };
 
-/// Guesses hidden tokens of sequences of several lengths. Some examples have no target; the table is
-/// the last layer's weight too; `rare` learns from some examples alone, and `spare` never.
+/// Predicts hidden tokens of sequences of several lengths. Some examples have no target; the table
+/// is also the last layer's weight; `rare` has a gradient only for some examples, and `spare`
+/// never.
 struct TokenNet {
   static constexpr index_t kTokens = 5, kVocabulary = 11, kWidth = 8;
 
@@ -79,7 +80,7 @@ struct TokenNet {
   }
 };
 
-/// Parameters of several chunks. The loss may have a tape of its own.
+/// Parameters of several chunks. The loss may have its own tape.
 struct WideNet {
   Linear first;
   Dropout dropout{0.3};
@@ -264,7 +265,7 @@ TEST(Processes, AnotherNumberOfThemResumesToTheSameBits) {
 }
 
 TEST(Processes, AllStopAfterTheSameStepWhereOneIsAskedBetweenSteps) {
-  // From the save hook, which comes after the first question.
+  // From the save hook, which comes after the first check.
   const std::vector<std::string> ends = each_of(3, [](Communicator& processes) {
     Trial run(sharded(&processes));
     std::string saved;
@@ -277,10 +278,10 @@ TEST(Processes, AllStopAfterTheSameStepWhereOneIsAskedBetweenSteps) {
   for (const std::string& end : ends) EXPECT_EQ(end, "7 2");
 }
 
-// ---- what is sent ----
+// ---- messages ----
 
 /// The formula of exchange.h, in bytes: subtrees of a process times the elements of others, and its
-/// own to all others.
+/// own elements to all others.
 TEST(Processes, SendWhatTheFormulaSays) {
   struct Case {
     index_t shards, processes;

@@ -1,4 +1,4 @@
-// Shards are summed by one tree, whoever comes first.
+// Shards are summed by one tree, for any order of arrival.
 #include "nn/training/shards.h"
 
 #include <bit>
@@ -24,7 +24,7 @@ LossTotals totals_of_shard(index_t shard) {
   return {1.0 / static_cast<double>(3 + shard), 2, 1};
 }
 
-/// The definition: shards [begin, end), whose left part is the greatest power of two below.
+/// The definition: shards [begin, end), whose left part is the largest smaller power of two.
 template <class T>
 T naive(index_t begin, index_t end, T (*value_of)(index_t)) {
   if (end - begin == 1) return value_of(begin);
@@ -51,7 +51,7 @@ bool is_same(const LossTotals& a, const LossTotals& b) {
   return a.loss == b.loss && a.count == b.count && a.correct == b.correct;
 }
 
-/// Values of one kind summed in whatever order they come have the bits of the definition.
+/// Values of one kind, summed in any order of arrival, have the bits of the definition.
 template <class T>
 void expect_one_tree(T (*value_of)(index_t)) {
   Rng rng(1);
@@ -85,7 +85,7 @@ TEST(ShardTree, SumsByOneTreeInWhateverOrderShardsCome) {
 }
 
 TEST(ShardTree, TheOrderOfTheTreeShows) {
-  // Else the test above would pass whatever the tree.
+  // Otherwise the test above would pass for any tree.
   Tensor in_a_row = gradient_of(0);
   for (index_t shard = 1; shard < 7; ++shard) add_to(in_a_row, gradient_of(shard));
   EXPECT_FALSE(same_bits(in_a_row, naive(0, 7, gradient_of)));

@@ -1,4 +1,4 @@
-// What the trainer refuses, and that what fails leaves the run as it was.
+// Errors of the trainer, and that a failure leaves the run unchanged.
 #include "nn/training/trainer.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/file_support.h"
@@ -55,8 +55,8 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   }));
 }
 
-// A run whose loss goes wrong at step 9, and then goes on with the right one, ends as a run in which
-// nothing went wrong.
+// A run whose loss is wrong at step 9, and which then continues with the correct one, ends like a
+// run without errors.
 TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
   struct Case {
     std::function<nn::LossSum(const nn::LossSum&)> spoil;
@@ -122,7 +122,7 @@ TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
     return right(chosen);
   };
   nn::Trainer trainer(run.net, optimizer, run.train.examples(run.net), options, held_out);
-  nn::Checkpoint trained;  // what the weights were before the evaluation
+  nn::Checkpoint trained;  // the weights before the evaluation
   EXPECT_TRUE(throws("loss", {"no luck"}, [&] {
     trainer.run({.step = [&](const nn::StepReport&) { trained = copy_of(trainer.state()); }});
   }));
@@ -138,7 +138,7 @@ TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
   EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
 }
 
-// ---- states that do not fit ----
+// ---- states that do not match ----
 
 TEST(TrainerErrors, AStateThatDoesNotFitChangesNothing) {
   nn::TrainerOptions options = Trial::options();

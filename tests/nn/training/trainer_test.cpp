@@ -1,5 +1,5 @@
-// The trainer: what a step is, that shards, stops and evaluations change no bit, and what it
-// reports.
+// The trainer: the definition of a step, that shards, stops and evaluations do not change the bits,
+// and the reports.
 #include "nn/training/trainer.h"
 
 #include <bit>
@@ -11,7 +11,7 @@
 namespace tessera::test {
 namespace {
 
-/// Classes that no longer follow from the points: the better the model the greater the loss.
+/// Classes that contradict the points: the better the model, the larger the loss.
 void spoil(Points& points) {
   const Tensor y = points.y.clone();
   points.y.copy_from(where(eq(y, -100), y, where(eq(y, 2), 0, y + 1)));
@@ -24,7 +24,7 @@ struct ShardSums {
   std::vector<Tensor> gradients;
 };
 
-/// The sums of shards [begin, end) of a batch by the definition, the right ones computed first.
+/// The sums of shards [begin, end) of a batch by the definition, the right part computed first.
 ShardSums naive(const Trial& run, std::span<const index_t> batch, index_t step, index_t shards,
                 index_t begin, index_t end) {
   if (end - begin > 1) {
@@ -67,7 +67,7 @@ TEST(Trainer, AStepIsItsDefinition) {
     std::vector<double> losses;
     got.trainer.run({.step = [&](const nn::StepReport& r) { losses.push_back(r.totals.mean()); }});
 
-    Trial want;  // its own trainer does nothing
+    Trial want;  // its own trainer is not used
     nn::BatchSampler sampler(want.train.examples(want.net).lengths, {.batch_size = 8, .seed = 5});
     nn::LrScheduler scheduler(want.optimizer, nn::linear_schedule(4, 21));
     ASSERT_EQ(losses.size(), 21U);
@@ -152,7 +152,7 @@ TEST(Trainer, FixedPartsStayAndAreSaved) {
   EXPECT_FALSE(trainer.state().tensors.contains("optimizer.first.weight.exp_avg"));
 }
 
-// A batch without targets teaches nothing, and is a step nevertheless.
+// A batch without targets changes no weights, but is a step.
 TEST(Trainer, BatchesWithoutTargets) {
   for (const index_t shards : {1, 3}) {
     nn::TrainerOptions options = Trial::options();
@@ -175,8 +175,8 @@ TEST(Trainer, BatchesWithoutTargets) {
 
 // ---- stops and states ----
 
-/// Everything at once: shards, averages, evaluations within epochs, patience. What is learned is
-/// wrong for the held-out points, so the best evaluation is not the last.
+/// All options together: shards, averages, evaluations within epochs, patience. The held-out points
+/// contradict the training, so the best evaluation is not the last.
 nn::TrainerOptions everything() {
   nn::TrainerOptions options = Trial::options();
   options.shards = 3;
@@ -210,7 +210,7 @@ TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
       EXPECT_EQ(end, nn::RunEnd::kStopped);
     }
     Everything second;
-    (void)rand({5});  // the thread's generator is no part of it
+    (void)rand({5});  // the thread's generator is not part of it
     second.trainer.load_state(nn::load_checkpoint(path));
     EXPECT_EQ(second.trainer.step(), cut);
     EXPECT_EQ(second.trainer.run(), nn::RunEnd::kFinished);
@@ -218,7 +218,7 @@ TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
   }
 }
 
-// Where a step that has an evaluation was saved before that, the resumed run begins with it.
+// If a step with an evaluation was saved before that, the resumed run begins with the evaluation.
 TEST(Trainer, AStateFromAnyHookEndsWithTheSameBits) {
   Everything whole;
   std::vector<nn::Checkpoint> states;
@@ -254,10 +254,10 @@ TEST(Trainer, GoesOnAfterAStopInTheSameProcess) {
   }
   EXPECT_EQ(stops, 20);
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);  // nothing is left to do
+  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);  // no steps remain
 }
 
-// Evaluating changes no bit of the training.
+// Evaluations do not change the bits of the training.
 TEST(Trainer, EvaluationsDisturbNothing) {
   Trial plain;
   plain.trainer.run();
@@ -289,13 +289,13 @@ TEST(Trainer, EvaluatesInEvalModeWithTheSameRandomNumbersEachTime) {
   ASSERT_EQ(drawn.size(), 6U);  // 3 batches after each epoch
   EXPECT_NE(drawn[0], drawn[1]);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(drawn[i], drawn[i + 3]);
-  // What was evaluating before still is.
+  // A module in eval mode stays in eval mode.
   nn::eval(run.net);
   (void)nn::evaluate(run.net, held_out);
   EXPECT_FALSE(run.net.dropout.training);
 }
 
-// ---- what is best ----
+// ---- the best evaluation ----
 
 TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   nn::TrainerOptions options = Trial::options();
@@ -315,9 +315,9 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
     EXPECT_EQ(seen[i].is_best, is_best) << i;
     if (is_best) best = i;
   }
-  EXPECT_EQ(seen.size() - best, 3U);  // two in vain
+  EXPECT_EQ(seen.size() - best, 3U);  // two without improvement
   EXPECT_EQ(run.trainer.best_step(), seen[best].step);
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kPatience);  // and does not go on
+  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kPatience);  // and does not continue
   nn::load_trained(run.trainer.state(), run.net);
   EXPECT_EQ(nn::evaluate(run.net, run.held_out.examples(run.net), {.batch_size = 8}).loss,
             seen[best].totals.loss);
@@ -378,7 +378,7 @@ TEST(Trainer, EvaluatesTheAverages) {
   EXPECT_GT(evaluations, 0);
 }
 
-// ---- what it reports ----
+// ---- reports ----
 
 TEST(Trainer, ReportsInOrder) {
   nn::TrainerOptions options = Trial::options();

@@ -30,7 +30,7 @@ struct Net {
   }
 };
 
-/// Points (N, 4) with classes that follow from them, some of which do not count.
+/// Points (N, 4) with classes that follow from them; some are ignored.
 struct Points {
   Tensor x, y;
 
@@ -50,8 +50,8 @@ struct Points {
   }
 };
 
-/// A net in training, with everything that its trainer refers to. 50 examples: 7 steps an epoch,
-/// the shortest of 2 examples.
+/// A net in training mode, with all objects that its trainer refers to. 50 examples: 7 steps per
+/// epoch, the shortest with 2 examples.
 struct Trial {
   Points train{50, 3};
   Points held_out{20, 4};

@@ -1,4 +1,4 @@
-// What crosses the borders between libraries: types, exceptions, the thread's active tape, threads.
+// Checks across library boundaries: types, exceptions, the thread's active tape, threads.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -40,13 +40,13 @@ int check() {
   const Tensor loss = sum(encoder(x));
   const index_t recorded = tape.size();
   {
-    const NoGrad no_grad;  // writes the library's variable from here
+    const NoGrad no_grad;  // writes the library's variable from this program
     encoder(x);
   }
   const bool one_tape = recorded > 0 && tape.size() == recorded;
   tape.backward(loss);
   const bool has_gradients = encoder.layers[0].norm2.weight.grad().defined();
-  // Accents go only where utf8proc was found, or is inside.
+  // Accents are only removed if utf8proc was found, or is included.
   const std::vector<std::string> words = {"\u00c9t\u00e9"};
   const bool has_unicode =
       text::train_word_piece(words, {.vocabulary_size = 0})->to_text().find("\"ete\"") !=

@@ -6,7 +6,7 @@
 
 namespace tessera::exercises {
 
-/// Whether the mistake of this name is in the solutions: the variable TESSERA_MISTAKE holds its name.
+/// Whether the mistake of this name is in the solutions: the variable TESSERA_MISTAKE has its name.
 inline bool planted(const char* name) {
   const char* const chosen = std::getenv("TESSERA_MISTAKE");
   return chosen != nullptr && std::string(chosen) == name;

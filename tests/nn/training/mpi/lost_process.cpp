@@ -1,5 +1,5 @@
-// A program of three processes of which rank 1 is lost, as the argument says; lost_process.cmake reads
-// what the others say.
+// A program of three processes in which rank 1 is lost, in the way given by the argument;
+// lost_process.cmake reads the output of the others.
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@
 
 namespace {
 
-/// Rank 1 has the id `lost`. Rank 0 is in the middle of something when the launcher signals that rank
-/// 1 is lost, and then waits for its message; rank 2 waits for all.
+/// Rank 1 has the id `lost`. Rank 0 is computing when the launcher signals that rank 1 is lost, and
+/// then waits for its message; rank 2 waits for all.
 void wait_for_rank_1(tessera::nn::Communicator& processes, pid_t lost) {
   if (processes.rank() == 0) {
     while (kill(lost, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -35,7 +35,7 @@ void run(const std::string& how) {
     const std::vector<std::string> ids = processes.all_gather(std::to_string(getpid()));
     if (processes.rank() == 1) {
       if (how == "killed") raise(SIGKILL);
-      if (how == "ended") raise(SIGTERM);  // nobody is lost, so it does not wait
+      if (how == "ended") raise(SIGTERM);  // no process is lost, so the signal is not delayed
       if (how == "thrown") throw 1;
       if (how.starts_with("left")) return;
     }
@@ -49,7 +49,7 @@ void run(const std::string& how) {
     if (how == "killed") wait_for_rank_1(processes, std::stoi(ids.at(1)));
   } catch (const tessera::nn::ProcessLost& lost) {
     std::fprintf(stderr, "<%d: %s>\n", static_cast<int>(processes.rank()), lost.what());
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others say it too
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the others report it too
     session.end_all(3);
   }
 }

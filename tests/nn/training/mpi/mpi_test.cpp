@@ -1,5 +1,5 @@
-// Run by mpirun on several processes, and once alone. All processes make the same calls, whatever
-// fails: a test that left early would let the others wait.
+// Run by mpirun on several processes, and once as one process. All processes make the same calls,
+// even after failures: a test that returned early would make the others wait.
 #include <signal.h>
 #include <cstdlib>
 
@@ -33,7 +33,7 @@ TEST(MpiTest, AllThatWereStartedAreThere) {
   EXPECT_LT(all.rank(), all.size());
 }
 
-/// What process `from` sends to `to` as message `number` of that tag.
+/// Message `number` from process `from` to `to` with that tag.
 std::vector<std::byte> message(index_t from, index_t to, index_t tag, index_t number,
                                std::size_t size) {
   std::vector<std::byte> bytes(size);
@@ -57,7 +57,8 @@ TEST(MpiTest, MessagesOfAllSizesFindTheirTags) {
   received.reserve(1000);
   sent.reserve(1000);
 
-  // The tags backwards at the receiver; the messages of one tag in their order, as they are sent.
+  // The receiver uses the tags in reverse order; messages with one tag arrive in the order of
+  // sending.
   const index_t sent_before = all.bytes_sent();
   for (std::size_t t = tags.size(); t-- > 0;) {
     for (index_t from = 0; from < all.size(); ++from) {
@@ -81,7 +82,7 @@ TEST(MpiTest, MessagesOfAllSizesFindTheirTags) {
       all.progress();
     }
   }
-  // Something else that all take part in, while these are under way.
+  // A collective call while these messages are in progress.
   EXPECT_EQ(all.all_gather("x").size(), static_cast<std::size_t>(all.size()));
   all.wait();
   for (const Received& r : received) EXPECT_TRUE(r.bytes == r.wanted) << r.wanted.size();
@@ -117,7 +118,7 @@ TEST(MpiTest, MistakesAreRefused) {
   EXPECT_TRUE(test::throws("send", {"2147483648 bytes"},
                            [&] { all.send(0, 0, std::span<const std::byte>(bytes, most)); }));
 
-  // A message is as long as the receiver expects.
+  // A message must have the length that the receiver expects.
   std::byte longer[6];
   all.receive(all.rank(), 3, longer);
   all.send(all.rank(), 3, bytes);
@@ -131,7 +132,7 @@ TEST(MpiTest, ASecondSessionUsesTheSameMpi) {
     EXPECT_EQ(second.processes().size(), processes().size());
     EXPECT_EQ(second.processes().all_gather("a"), processes().all_gather("a"));
   }
-  // The first one still holds SIGTERM back.
+  // The first session still delays SIGTERM.
   struct sigaction action = {};
   ASSERT_EQ(sigaction(SIGTERM, nullptr, &action), 0);
   EXPECT_EQ(action.sa_handler != SIG_DFL, processes().size() > 1);
@@ -176,7 +177,7 @@ mpi::Place place(const std::string& host, std::vector<int> cpus) {
 TEST(PlaceTest, CoresAreSharedByTheProcessesThatMayRunOnThem) {
   struct Case {
     std::vector<mpi::Place> places;
-    int alone, share;  // of the first
+    int alone, share;  // for the first process
   };
   const std::vector<int> four = {0, 1, 2, 3};
   const std::vector<Case> cases = {
@@ -184,12 +185,12 @@ TEST(PlaceTest, CoresAreSharedByTheProcessesThatMayRunOnThem) {
       {{place("a", four), place("a", four)}, 4, 2},
       {{place("a", four), place("a", four), place("a", four)}, 4, 1},
       {{place("a", {0, 1, 2}), place("a", {0, 1, 2}), place("a", {0, 1, 2})}, 3, 1},
-      {{place("a", four), place("b", four)}, 4, 4},                 // another host
+      {{place("a", four), place("b", four)}, 4, 4},                 // different hosts
       {{place("a", {0, 1}), place("a", {2, 3})}, 2, 2},             // bound by the launcher
       {{place("a", four), place("a", {2, 3})}, 4, 3},               // two halves
       {{place("a", {5}), place("a", {5}), place("a", {5})}, 1, 1},  // more than cores
       {{place("a", four), place("a", four)}, 2, 1},                 // a quota of two
-      {{place("a", {}), place("a", {})}, 6, 3},                     // not known
+      {{place("a", {}), place("a", {})}, 6, 3},                     // unknown
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
     EXPECT_EQ(mpi::fair_share(cases[i].places, 0, cases[i].alone), cases[i].share) << i;
