@@ -20,7 +20,7 @@ using std::chrono::microseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMostSeconds = 30;     // the limit for all processes to end
-constexpr double kLauncherSeconds = 5;  // then the launcher is no longer the cause
+constexpr double kLauncherSeconds = 5;  // then a launcher without processes is stuck
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();

@@ -25,8 +25,8 @@ const std::vector<std::string> kLayers = {
     "nn/training",         "models/text", "models/pages",    "models/inspect", "models",
     "models/hugging_face", "models/runs", "nn/training/mpi", "bench",          "examples"};
 
-/// Pairs of folders of one level: the first must not include the second, although it is later in
-/// kLayers.
+/// Pairs of folders of one level: the first must not include the second, although the second is
+/// earlier in kLayers.
 const std::set<std::pair<std::string, std::string>> kStrangers = {
     {"models/text", "nn"},
     {"models/pages", "nn"},
