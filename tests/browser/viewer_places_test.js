@@ -54,6 +54,12 @@ async function checkSigns({open}, file) {
     'layer 1, head 2 0.03000', 'layer 1, head 0 -2.000e-5', 'layer 0, head 2 0']);
   const said = await page.textContent('.panel:first-child .facts');
   assert.ok(said.includes('result by -0.3500 (') && said.includes('place 1 of 6'), said);
+  // In small maps only 0 is 0. Other numbers that round to it are ≈0, which the narrowest maps, of 17 pixels, have room for.
+  const scores = await page.$$eval('#grid .score', (all) => all.map((each) => each.textContent).filter((text) => text !== ''));
+  assert.deepStrictEqual(scores, ['.200', '-.350', '0', '≈0', '.100', '.030']);
+  const tiny = await page.$('#grid .score:text-is("≈0")');
+  await tiny.evaluate((each) => { each.style.width = '17px'; });
+  assert.strictEqual(await tiny.evaluate((each) => each.scrollWidth), 17);
 }
 
 harness.main(async (tools) => {

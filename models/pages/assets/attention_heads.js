@@ -76,9 +76,11 @@ function markGrid() {
   }
 }
 
-/** A number in a few characters: .123, -.12, 1.00. */
+/** A number in a few characters: .123, -.12, 1.00; ≈0 for what rounds to 0, and 0 only for 0. */
 function brief(score, digits) {
-  return Math.abs(score) < 1 ? score.toFixed(digits).replace('0.', '.').replace(/^-(\.0*)$/, '$1') : score.toPrecision(digits);
+  if (score === 0) return '0';
+  const text = Math.abs(score) < 1 ? score.toFixed(digits).replace('0.', '.') : score.toPrecision(digits);
+  return /^-?\.0+$/.test(text) ? '≈0' : text;
 }
 
 /** The numbers of all heads, by what they are found by. */
