@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "examples/programs/command.h"
 #include "examples/programs/console.h"
 #include "examples/programs/progress.h"
+#include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/inspect/inspect.h"
@@ -40,13 +42,20 @@ struct Options {
 
 /// A text as a model reads it, and the score that its tokens get.
 struct Subject {
-  std::string name;
+  using Number = std::function<Tensor(const models::Tokens& tokens)>;
+
+  std::string name, heading;
   const models::TextReader& reader;
   text::Encoding encoding;
-  std::function<Tensor(const models::Tokens& tokens)> score;
+  Number score;
+  Number probability = {};  // of a class
 
   inspect::Score score_of(const text::Encoding& read) const {
     return [this, tokens = reader.tokens(read)] { return score(tokens); };
+  }
+  std::optional<double> probability_of(const text::Encoding& read) const {
+    if (!probability) return std::nullopt;
+    return inspect::value_of([&] { return probability(reader.tokens(read)); });
   }
 };
 
@@ -71,11 +80,12 @@ text::Encoding baseline_of(const Subject& subject) {
 
 /// Patches, which take most of the time, only if there is a page that shows them.
 pages::ExplainedText explained(const Subject& subject, index_t points, bool has_page) {
-  pages::ExplainedText found = {.name = subject.name};
+  pages::ExplainedText found = {.name = subject.heading};
   for (const index_t id : subject.encoding.ids) {
     found.tokens.emplace_back(subject.reader.tokenizer->token(id));
   }
-  const inspect::Score baseline = subject.score_of(baseline_of(subject));
+  const text::Encoding masked = baseline_of(subject);
+  const inspect::Score baseline = subject.score_of(masked);
   const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
   require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
   const inspect::Score uncounted = subject.score_of(subject.encoding);
@@ -95,6 +105,8 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   found.score = why.score;
   found.baseline = why.baseline;
   found.error = why.error;
+  found.probability = subject.probability_of(subject.encoding);
+  found.baseline_probability = subject.probability_of(masked);
   found.heads = inspect::head_ablation(score);
   if (has_page) {
     const inspect::Patching patching = inspect::activation_patching(baseline, score);
@@ -111,10 +123,14 @@ void print_heads(const Tensor& heads) {
   }
 }
 
-void print(const pages::ExplainedText& text) {
-  std::cout << text.name << ": score " << examples::fixed(text.score, 4) << ", of the baseline "
-            << examples::fixed(text.baseline, 4) << ", error " << examples::fixed(text.error, 4)
-            << '\n';
+void print(const std::string& name, const pages::ExplainedText& text) {
+  std::cout << name << ": score " << examples::fixed(text.score, 4) << ", of the baseline "
+            << examples::fixed(text.baseline, 4) << ", error " << examples::fixed(text.error, 4);
+  if (text.probability && text.baseline_probability) {
+    std::cout << ", probability " << examples::fixed(*text.probability, 4) << ", of the baseline "
+              << examples::fixed(*text.baseline_probability, 4);
+  }
+  std::cout << '\n';
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
     std::cout << examples::fixed(text.added.item_at({static_cast<index_t>(t)}), 4) << '\t'
               << examples::escaped_line(text.tokens[t]) << '\n';
@@ -141,9 +157,13 @@ void explain(const std::vector<Subject>& subjects, const Options& o, const std::
   std::cout << score << '\n';
   for (const Subject& subject : subjects) {
     page.texts.push_back(explained(subject, o.points, !o.output.empty()));
-    print(page.texts.back());
+    print(subject.name, page.texts.back());
   }
   if (!o.output.empty()) pages::write_explanation_page(o.output, page);
+}
+
+std::string quoted(const std::string& text) {
+  return "\u201c" + text + "\u201d";
 }
 
 void explain_class(const Options& o) {
@@ -163,10 +183,17 @@ void explain_class(const Options& o) {
     fail("explain", "--class must be one of ", names, ", got ", printable(wanted));
   }
   const index_t number = found - model.labels.begin();
-  const Subject subject = {o.with.empty() ? "the text" : "the pair", model.reader, encoding,
-                           [&model, number](const models::Tokens& tokens) {
-                             return model.model(tokens).select(0, 0).select(0, number);
-                           }};
+  const bool is_pair = !o.with.empty();
+  Subject subject = {is_pair ? "the pair" : "the text",
+                     is_pair ? quoted(o.text) + " with " + quoted(o.with) : quoted(o.text),
+                     model.reader, encoding, [&model, number](const models::Tokens& tokens) {
+                       return model.model(tokens).select(0, 0).select(0, number);
+                     }};
+  if (model.scoring != models::Scoring::kNone) {
+    subject.probability = [&model, number](const models::Tokens& tokens) {
+      return scored(model.scoring, model.model(tokens)).select(0, 0).select(0, number);
+    };
+  }
   explain({subject}, o, "logit of " + wanted);
 }
 
@@ -176,7 +203,7 @@ void explain_similarity(const Options& o) {
   const auto subject = [&](const char* name, const std::string& text, const std::string& other) {
     const Tensor fixed = model.encode({other});
     return Subject{
-        name, model.reader, model.encoding_of(text),
+        name, quoted(text), model.reader, model.encoding_of(text),
         [&model, fixed, prompt](const models::Tokens& tokens) {
           return model.similarity(model(tokens, prompt), fixed).select(0, 0).select(0, 0);
         }};

@@ -44,6 +44,12 @@ std::string shaded(const std::string& tag, double value, double most, const std:
                  "\">", text, "</", tag, ">");
 }
 
+/// "+4.123 (probability 0.9984)", or only the score.
+std::string score_text(double score, const std::optional<double>& probability) {
+  return signed_number(score) +
+         (probability ? " (probability " + decimals(*probability, 4) + ")" : "");
+}
+
 /// The text itself, its tokens shaded, and the numbers below.
 std::string text_part(const ExplainedText& text) {
   const double most = largest(text.added);
@@ -57,10 +63,10 @@ std::string text_part(const ExplainedText& text) {
   }
   const double change = text.score - text.baseline;
   return str_cat(
-      "<p class=\"words\">", words, "</p>\n<p>Score ", signed_number(text.score),
-      ", of the baseline ", signed_number(text.baseline), ". The tokens add up to ",
-      signed_number(change + text.error), ", the change is ", signed_number(change), " (error ",
-      signed_number(text.error), ").</p>\n",
+      "<p class=\"words\">", words, "</p>\n<p>Score ", score_text(text.score, text.probability),
+      ", of the baseline ", score_text(text.baseline, text.baseline_probability),
+      ". The tokens add up to ", signed_number(change + text.error), ", the change is ",
+      signed_number(change), " (error ", signed_number(text.error), ").</p>\n",
       "<details><summary>Numbers of the tokens</summary><div class=\"scroll\" tabindex=\"0\">"
       "<table><thead><tr><th>token</th><th>adds</th></tr></thead><tbody>\n",
       rows, "</tbody></table></div></details>\n");
@@ -81,10 +87,9 @@ Names numbered(const char* name, index_t count) {
   return names;
 }
 
-/// A map with the names of its rows and columns.
+/// A map with the names of its rows and columns, in which a value of `most` has the strongest shade.
 std::string map_part(const std::string& caption, const Tensor& map, const Names& rows,
-                     const Names& columns) {
-  const double most = largest(map);
+                     const Names& columns, double most) {
   std::string html = "<p class=\"muted\">" + caption +
                      "</p><div class=\"scroll\" tabindex=\"0\"><table class=\"map\">"
                      "<thead><tr><td></td>";
@@ -111,19 +116,39 @@ std::string head_list(const Tensor& heads) {
   return text;
 }
 
-std::string section(const ExplainedText& text, const Explanation& all) {
-  const Names layers = numbered("layer", text.heads.size(0));
+/// The token whose vector in the last layer is all that the score reads, if there is one.
+std::optional<index_t> only_token(const Tensor& patches) {
+  const Tensor last = abs(patches.select(0, patches.size(0) - 1));
+  if (sum(last).item() != largest(last) || largest(last) == 0) return std::nullopt;
+  return argmax(last).item<index_t>();
+}
+
+/// The map of vectors. A vector that gives the whole difference by construction does not set its scale.
+std::string patches_part(const ExplainedText& text, const Explanation& all, const Names& layers) {
   Names tokens;
   for (const std::string& token : text.tokens) tokens.push_back(escape(shown_token(token)));
-  return "<section><h2>" + escape(text.name) + "</h2>\n" + text_part(text) +
+  std::string caption =
+      "How much the score falls if a layer's vector of one token is that of the baseline (" +
+      escape(all.baseline) + ").";
+  Tensor scale = text.patches.clone();
+  if (const auto token = only_token(scale)) {
+    scale.select(0, scale.size(0) - 1).select(0, *token).fill(0);
+    caption +=
+        " In the last layer the score reads only " + tokens[static_cast<std::size_t>(*token)] +
+        ", which therefore has the whole difference; colours are relative to the other cells.";
+  }
+  return map_part(caption, text.patches.transpose(0, 1), tokens, layers, largest(scale));
+}
+
+std::string section(const ExplainedText& text, const Explanation& all) {
+  constexpr std::size_t kLongestHeading = 200;
+  const Names layers = numbered("layer", text.heads.size(0));
+  return "<section><h2>" + escape(shortened(text.name, kLongestHeading)) + "</h2>\n" +
+         text_part(text) +
          map_part("How much the score falls without each head; most without " +
                       head_list(text.heads) + ".",
-                  text.heads, layers, numbered("head", text.heads.size(1))) +
-         map_part(
-             "How much the score falls if a layer's vector of one token is that of the baseline (" +
-                 escape(all.baseline) + ").",
-             text.patches.transpose(0, 1), tokens, layers) +
-         "</section>\n";
+                  text.heads, layers, numbered("head", text.heads.size(1)), largest(text.heads)) +
+         patches_part(text, all, layers) + "</section>\n";
 }
 
 void check(const ExplainedText& text) {
@@ -166,7 +191,8 @@ void write_explanation_page(const std::filesystem::path& path, const Explanation
   }
   write_page(path, {.title = explanation.title,
                     .body = body + "</div></main>",
-                    .styles = {std::string(asset("explanation.css"))}});
+                    .styles = {std::string(asset("wide_tables.css")),
+                               std::string(asset("explanation.css"))}});
 }
 
 }  // namespace tessera::pages

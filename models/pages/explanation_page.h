@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,13 @@ namespace tessera::pages {
 
 /// One text and its part of the score.
 struct ExplainedText {
-  std::string name = {};                 // above the text: "the text", "the first text"
+  std::string name = {};                 // the heading: the text as it was written
   std::vector<std::string> tokens = {};  // T
   Tensor added = {};                     // (T): what each token adds to the score
   double score = 0;
-  double baseline = 0;  // the score of the baseline
+  double baseline = 0;                     // the score of the baseline
+  std::optional<double> probability = {};  // of the class, if the score is its logit
+  std::optional<double> baseline_probability = {};
   double error = 0;     // sum of `added` - (score - baseline)
   Tensor heads = {};    // (layers, heads): how much the score falls without a head
   Tensor patches = {};  // (layers, T): how much it falls with one vector of the baseline

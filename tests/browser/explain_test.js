@@ -26,6 +26,18 @@ harness.main(async ({open, folder, run}) => {
     const sections = await page.$$eval('section', (all) => all.map((each) => each.getBoundingClientRect().left));
     assert.strictEqual(sections.length, 2);
     assert.strictEqual(sections[0] === sections[1], options.width === 390, 'texts are next to each other if there is room');
+    assert.deepStrictEqual(await page.$$eval('h2', (all) => all.map((each) => each.textContent)),
+      ['“the <cat> sat”', '“a cat sat on the mat”']);
+    // A map that is wider than its box scrolls in it, and the names of its rows stay.
+    await page.addStyleTag({content: '.map { min-width: 90rem; }'});
+    for (const box of await page.$$('.scroll:has(.map)')) {
+      const shift = await box.evaluate((each) => {
+        each.scrollLeft = 300;
+        const names = [...each.querySelectorAll('tr > :first-child')];
+        return {scrolled: each.scrollLeft, away: names.filter((name) => name.getBoundingClientRect().left !== each.getBoundingClientRect().left).length};
+      });
+      assert.deepStrictEqual(shift, {scrolled: 300, away: 0});
+    }
     // The keyboard reaches the numbers and each table that may be too wide.
     await page.keyboard.press('Tab');
     assert.strictEqual(await page.evaluate(() => document.activeElement.tagName), 'SUMMARY');

@@ -1,4 +1,5 @@
 // explain: its rows add up, it names classes, and it refuses what has no answer.
+#include "models/hugging_face/text_classifier.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
@@ -37,6 +38,12 @@ std::vector<Explained> explained(const std::string& output) {
   return texts;
 }
 
+/// What the model itself says of its likeliest class.
+double probability_of(const std::string& folder, const std::string& text) {
+  const auto model = models::load_text_classifier(golden_folder(folder));
+  return model(std::vector{text})[0][0].score;
+}
+
 void expect_adds_up(const Explained& text) {
   EXPECT_NEAR(text.sum - text.error, text.score - text.baseline, 1e-3);
   EXPECT_LT(std::abs(text.error), 0.01 * std::abs(text.score - text.baseline) + 1e-3);
@@ -51,7 +58,15 @@ TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
   expect_adds_up(texts[0]);
   EXPECT_EQ(texts[0].tokens, 5);
   EXPECT_TRUE(output.starts_with("logit of ")) << output;
-  EXPECT_TRUE(contains(contents(folder_ / "why.html"), "<section>"));
+  EXPECT_TRUE(
+      contains(contents(folder_ / "why.html"), "<section><h2>\u201cthe cat sat\u201d</h2>"));
+  double probability = 0, of_baseline = 0;
+  const std::string printed = output.substr(output.find(", probability "));
+  ASSERT_EQ(std::sscanf(printed.c_str(), ", probability %lf, of the baseline %lf", &probability,
+                        &of_baseline),
+            2);
+  EXPECT_NEAR(probability, probability_of("bert", "the cat sat"), 1e-4);
+  EXPECT_NE(probability, of_baseline);
   // The same on any number of threads; another class by its name.
   EXPECT_EQ(output_of("explain", bert + "--text 'the cat sat' --threads 1"), output);
   EXPECT_TRUE(output_of("explain", bert + "--text 'the cat sat' --class I-LOC")

@@ -14,14 +14,16 @@ Explanation example() {
           .about = "a <model>",
           .score = "logit of A",
           .baseline = "[MASK] for each token",
-          .texts = {{.name = "the text",
+          .texts = {{.name = "\u201ca <b> good\u201d",
                      .tokens = {"[CLS]", "<b>", "good"},
                      .added = tensor({0.0, -0.5, 2.0}),
                      .score = 1.75,
                      .baseline = 0.5,
+                     .probability = 0.98765,
+                     .baseline_probability = 0.5,
                      .error = 0.25,
                      .heads = tensor({{1.0, -0.25}, {0.0, -0.001}}),
-                     .patches = tensor({{0.0, 0.25, 1.0}, {0.5, 0.0, 0.0}})}}};
+                     .patches = tensor({{0.0, 0.25, 1.0}, {5.0, 0.0, 0.0}})}}};
 }
 
 std::string html_of(const Explanation& explanation) {
@@ -42,6 +44,8 @@ TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
   has("<span class=\"p9\" title=\"+2.000\">good</span>");
   has("<span class=\"n2\" title=\"\u22120.500\">&lt;b&gt;</span>");
   has("<span class=\"\" title=\"+0.000\">[CLS]</span>");
+  has("<h2>\u201ca &lt;b&gt; good\u201d</h2>");
+  has("Score +1.750 (probability 0.9877), of the baseline +0.500 (probability 0.5000).");
   has("The tokens add up to +1.500, the change is +1.250 (error +0.250).");
   has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
       "title=\"\u22120.250\">\u22120.25</td>");
@@ -52,6 +56,25 @@ TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
       "title=\"+0.000\">0.00</td></tr>");
   has("a &lt;model&gt;; the score is the logit of A");
   EXPECT_EQ(occurrences(html, "<table class=\"map\">"), 2);
+}
+
+TEST(ExplanationPage, TheOnlyVectorThatIsReadSetsNoScale) {
+  const std::string shaded = "<td class=\"p9\" title=\"+1.000\">1.00</td>";
+  const std::string said = "In the last layer the score reads only [CLS]";
+  const std::string html = html_of(example());
+  EXPECT_TRUE(contains(html, "<tr><th>good</th>" + shaded));
+  EXPECT_TRUE(contains(html, "<td class=\"p9\" title=\"+5.000\">5.00</td>"));
+  EXPECT_TRUE(contains(html, said));
+  Explanation several = example();
+  several.texts[0].patches = tensor({{0.0, 0.25, 1.0}, {5.0, 0.5, 0.0}});
+  EXPECT_FALSE(contains(html_of(several), "<tr><th>good</th>" + shaded));
+  EXPECT_FALSE(contains(html_of(several), said));
+}
+
+TEST(ExplanationPage, CutsALongHeading) {
+  Explanation all = example();
+  all.texts[0].name = std::string(5000, 'x');
+  EXPECT_TRUE(contains(html_of(all), std::string(199, 'x') + "\u2026</h2>"));
 }
 
 TEST(ExplanationPage, ShadesNothingIfAllIsZero) {
