@@ -194,10 +194,10 @@ std::vector<std::vector<std::string>> Profile::cells(ProfileBy by) {
       hidden_time += row.self;
       continue;
     }
-    lines.push_back({row.module.empty() ? "-" : row.module, row.op.empty() ? "-" : row.op,
-                     row.is_backward ? "backward" : "forward", std::to_string(row.calls),
-                     milliseconds(row.total), milliseconds(row.self), ratio(row.self, wall(), 100),
-                     ratio(row.flops, row.total, 1e-9),
+    lines.push_back({row.module.empty() ? "outside modules" : row.module,
+                     row.op.empty() ? "-" : row.op, row.is_backward ? "backward" : "forward",
+                     std::to_string(row.calls), milliseconds(row.total), milliseconds(row.self),
+                     ratio(row.self, wall(), 100), ratio(row.flops, row.total, 1e-9),
                      ratio(row.flops, row.thread_time * machine().flops, 100),
                      ratio(row.bytes, row.total, 1e-9),
                      ratio(row.bytes, row.thread_time * machine().bytes, 100),

@@ -1,5 +1,6 @@
 #include "models/pages/profile_page.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
+#include "models/pages/rows.h"
 #include "tensor/error.h"
 
 namespace tessera::pages {
@@ -68,6 +70,15 @@ std::string boxes_html(const Box& box, double all) {
   return html;
 }
 
+/// A narrow screen shows the first columns: names, then times, then pass and calls.
+Rows times_first(Rows rows) {
+  const auto pass = std::ranges::find(rows[0], "pass") - rows[0].begin();
+  for (auto& row : rows) {
+    std::rotate(row.begin() + pass, row.begin() + pass + 2, row.begin() + pass + 5);
+  }
+  return rows;
+}
+
 }  // namespace
 
 void write_profile_page(const std::filesystem::path& path, Profile& profile,
@@ -78,21 +89,22 @@ void write_profile_page(const std::filesystem::path& path, Profile& profile,
   const std::string speed =
       str_cat("One thread of this machine reaches ", decimals(machine.flops * 1e-9, 1),
               " GFLOP/s and ", decimals(machine.bytes * 1e-9, 1), " GB/s.");
-  const std::string body = "<main><h1>" + escape(title) + "</h1>\n<p>" + escape(profile.summary()) +
-                           ". " + speed +
-                           "</p>\n<h2>Modules and the ops in them</h2>\n"
-                           "<p class=\"muted\">A box is as wide as its time, of all threads; the "
-                           "space next to the boxes "
-                           "below it is its own time.</p>\n<div class=\"scroll\" "
-                           "tabindex=\"0\"><div class=\"boxes all\">" +
-                           boxes_html(all, all.total) + "</div></div>\n<h2>Tables</h2>\n" +
-                           table_html("Ops; * is any number. A column's name sorts by it.",
-                                      profile.cells(ProfileBy::kMergedOp)) +
-                           table_html("Modules", profile.cells(ProfileBy::kModule)) + "</main>";
-  write_page(path, {.title = title,
-                    .body = body,
-                    .styles = {std::string(asset("profile.css"))},
-                    .scripts = {std::string(asset("profile.js"))}});
+  const std::string body =
+      "<main><h1>" + escape(title) + "</h1>\n<p>" + escape(profile.summary()) + ". " + speed +
+      "</p>\n<h2>Modules and the ops in them</h2>\n"
+      "<p class=\"muted\">A box is as wide as its time, of all threads; the "
+      "space next to the boxes "
+      "below it is its own time.</p>\n<div class=\"scroll\" "
+      "tabindex=\"0\"><div class=\"boxes all\">" +
+      boxes_html(all, all.total) + "</div></div>\n<h2>Tables</h2>\n" +
+      table_html("Ops; * is any number. A column's name sorts by it.",
+                 times_first(profile.cells(ProfileBy::kMergedOp))) +
+      table_html("Modules", times_first(profile.cells(ProfileBy::kModule))) + "</main>";
+  write_page(path,
+             {.title = title,
+              .body = body,
+              .styles = {std::string(asset("wide_tables.css")), std::string(asset("profile.css"))},
+              .scripts = {std::string(asset("profile.js"))}});
 }
 
 }  // namespace tessera::pages

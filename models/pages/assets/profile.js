@@ -23,4 +23,5 @@ for (const table of document.querySelectorAll("table")) {
     button.addEventListener("click", () => sort(column, place));
     column.replaceChildren(button);
   }
+  for (const row of rows) row.cells[0].innerHTML = row.cells[0].innerHTML.replaceAll(".", ".<wbr>");  // where a narrow screen breaks lines
 }
