@@ -240,6 +240,11 @@ void Optimizer::step() {
   // Everything that can fail comes first, so that a failure changes nothing.
   check_step();
   open_pieces();
+  for (const Piece& piece :
+       pieces_) {  // reads gradients, reads and writes weights and what is kept
+    count_work(0, static_cast<double>((3 + 2 * std::ssize(kept_names_)) * piece.count *
+                                      item_size(piece.stretch.dtype)));
+  }
   detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
     rule_->update(part_of(piece.stretch, begin, end));
   });

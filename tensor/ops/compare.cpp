@@ -61,7 +61,9 @@ Tensor constant(const Operand& x, DType dtype) {
 
 Tensor promoted(const char* op, CompareOp kind, const Operand& a, const Operand& b) {
   const DType dtype = promote(op, a, b);
-  return compare(op, kind, constant(a, dtype), constant(b, dtype));
+  const Tensor x = constant(a, dtype), y = constant(b, dtype);
+  Recording recording(op, {&x, &y});
+  return recording.finish(compare(op, kind, x, y), [] { return Backward(); });
 }
 
 }  // namespace

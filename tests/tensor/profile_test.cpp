@@ -117,6 +117,7 @@ TEST_F(ProfileTest, CountsTheBytesOfArguments) {
   EXPECT_EQ(bytes_of("exp", [&] { exp(x_); }), 4 * (30 + 30));
   EXPECT_EQ(bytes_of("add", [&] { add(x_, column.expand({6, 5})); }), 4 * (30 + 6 + 30));
   EXPECT_EQ(bytes_of("add", [&] { add(x_, 2.0); }), 4 * (30 + 30));
+  EXPECT_EQ(bytes_of("lt", [&] { lt(x_, column); }), 4 * (30 + 6) + 30);
   EXPECT_EQ(bytes_of("softmax", [&] { softmax(x_, {-1}); }), 4 * (30 + 30));
   EXPECT_EQ(bytes_of("sum", [&] { sum(x_, {0}); }), 4 * (30 + 5));
   EXPECT_EQ(bytes_of("layer_norm", [&] { layer_norm(x_, {5}, weight_.select(0, 0), Tensor()); }),
@@ -307,6 +308,14 @@ TEST_F(ProfileTest, TheTableHasRowsByOpAndByModule) {
                                  "layers.1  forward", "linear", "GFLOP/s", "% of bandwidth"}) {
     EXPECT_TRUE(contains(table, text));
   }
+}
+
+TEST_F(ProfileTest, WorkInNoModuleIsNamed) {
+  Profile profile;
+  exp(random_tensor({512, 512}, kFloat32, 3));
+  const auto cells = profile.cells(ProfileBy::kOp);
+  ASSERT_GE(cells.size(), 2U);
+  EXPECT_EQ(cells[1][0], "outside modules");
 }
 
 TEST_F(ProfileTest, CellsCompareWithTheMachine) {

@@ -1,6 +1,7 @@
 #include "nn/training/optim.h"
 
 #include "nn/nn.h"
+#include "tensor/profile.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
@@ -41,6 +42,18 @@ TEST_P(OptimizerParity, EachAlgorithm) {
       }
     }
   }
+}
+
+TEST(OptimizerProfile, AStepHasTheBytesOfWeightsGradientsAndState) {
+  const Tensor w = variable(ones({100}));
+  give_gradient(w, ones({100}));
+  nn::AdamW optimizer(one_group(w));
+  Profile profile;
+  optimizer.step();
+  const auto rows = profile.rows(ProfileBy::kModule);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].module, "AdamW");
+  EXPECT_EQ(rows[0].bytes, 4 * 100 * 7) << "2 of weights, 1 of the gradient, 4 of two moments";
 }
 
 // ---- many tensors ----
