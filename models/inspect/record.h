@@ -28,7 +28,8 @@ struct HeadCounts {
   index_t layers;
   index_t heads;
 };
-/// The numbers of layers and of heads of the model that runs, in any number of batches.
+/// The numbers of layers and of heads of the model that runs, in any number of batches. Layers are counted
+/// as they run: a shared layer, as ALBERT's, counts each time.
 /// **Errors**, in the name of `op`: no attention; layers with different numbers of heads.
 HeadCounts count_heads(const char* op, const Run& run);
 

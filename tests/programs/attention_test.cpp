@@ -153,6 +153,33 @@ TEST_F(AttentionPrograms, AblationIsTheChangeWithoutAHeadsColumns) {
   EXPECT_EQ(chosen.item(0).item(0).number(), all.item(1).item(1).number());
 }
 
+TEST_F(AttentionPrograms, SharedLayersAreCountedAsTheyRun) {
+  write("lines.txt", "the cat sat\n");
+  const auto page_of = [&](const std::string& options) {
+    const std::string arguments = "--attention a.html --attention-ablation lines.txt " + options;
+    EXPECT_EQ(run("classify_text", with_model("albert", arguments)).status, 0);
+    return parse_json(data_text(contents(folder_ / "a.html")), "a.html").at("texts").item(0);
+  };
+  const Json text = page_of("");  // 4 layers of 2 inner ones, which are 4 in the file
+  ASSERT_EQ(text.at("weights").size(), 8);
+  ASSERT_EQ(text.at("lengths").size(), 8);
+  ASSERT_EQ(text.at("ablation").size(), 8);
+  // explain's first head has the same place and number.
+  const std::string output = output_of("explain", with_model("albert", "--text 'the cat sat'"));
+  ASSERT_TRUE(contains(output, "(the most of 24)\n")) << output;
+  const std::string first = output.substr(output.find("(the most of 24)\n") + 17);
+  double fall = 0;
+  long layer = 0, head = 0;
+  ASSERT_EQ(std::sscanf(first.c_str(), "%lf\tlayer %ld head %ld", &fall, &layer, &head), 3);
+  EXPECT_NEAR(text.at("ablation").item(layer).item(head).number(), fall, 1e-4);
+  const Json last = page_of("--attention-layers 7");
+  EXPECT_EQ(last.at("ablation").item(0).item(1).number(),
+            text.at("ablation").item(7).item(1).number());
+  EXPECT_TRUE(fails("classify_text",
+                    with_model("albert", "--attention a.html --attention-layers 8 lines.txt"),
+                    "must be numbers from 0 to 7"));
+}
+
 TEST_F(AttentionPrograms, AStoppedRunSaysThatItHasNoPage) {
   const std::string output =
       output_of("train_reverse", kReverse + "--attention a.html --max-steps 2");

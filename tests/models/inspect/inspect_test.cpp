@@ -266,6 +266,25 @@ TEST(Inspect, HeadsAreMeasuredOverBatches) {
   EXPECT_TRUE(allclose(head_gradients(score), gradients, 1e-9, 1e-12));
 }
 
+TEST(Inspect, CountsSharedLayersAsTheyRun) {
+  models::SequenceClassifier shared = make(3);
+  models::SequenceClassifier unrolled = shared;
+  auto& encoder = unrolled.encode.encoder;
+  shared.encode.encoder.order = {0, 1, 1, 0};
+  encoder.layers = {encoder.layers[0], encoder.layers[1], encoder.layers[1], encoder.layers[0]};
+  const Tensor ids = random_ids(1, 4);
+  const Tensor other = random_ids(1, 5);
+  const Score score = score_of(shared, ids);
+  const Score unrolled_score = score_of(unrolled, ids);
+  const Tensor falls = head_ablation(score);
+  EXPECT_EQ(falls.shape(), Shape({4, kHeads}));
+  EXPECT_TRUE(array_equal(falls, head_ablation(unrolled_score)));
+  EXPECT_TRUE(array_equal(head_ablation(score, {.layers = {{3}}}), falls.slice(0, 3)));
+  EXPECT_TRUE(array_equal(head_gradients(score), head_gradients(unrolled_score)));
+  EXPECT_TRUE(array_equal(activation_patching(score_of(shared, other), score).scores,
+                          activation_patching(score_of(unrolled, other), unrolled_score).scores));
+}
+
 TEST(Inspect, ValueWeightedAttentionIsItsFormula) {
   const Tensor weights = softmax(random_tensor({2, 3, 4, 4}, kFloat64, 1), -1);
   const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
