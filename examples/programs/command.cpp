@@ -276,14 +276,17 @@ std::vector<std::string> Command::given(const std::vector<std::string>& except) 
 }
 
 void Command::check_kept(const std::string& flag, const std::string& value) {
+  std::string known;
   for (const Entry& entry : line_->entries) {
-    if (!entry.is_kept || entry.option->get_name() != flag) continue;
+    const std::string name = entry.option->get_name();
+    if (entry.is_kept && name != "--seed") known += (known.empty() ? "" : ", ") + name.substr(2);
+    if (!entry.is_kept || name != flag) continue;
     const std::string before = entry.value();
     parse_again(entry.option, value, "--sweep");
     parse_again(entry.option, before, "--sweep");
     return;
   }
-  fail(name_.c_str(), "--sweep must name options of a run, as lr, got ", printable(flag.substr(2)));
+  fail(name_.c_str(), "--sweep must name one of ", known, ", got ", printable(flag.substr(2)));
 }
 
 nn::Checkpoint Command::kept_values() const {

@@ -151,7 +151,8 @@ TEST_F(Sweeps, SayWhatIsWrong) {
        {call + "--sweep batch=", "--batch: must be a whole number"},
        {call + "--sweep seed=1,2", "each given once"},
        {call + "--sweep lr=1 lr=2", "names must be at least 1, each given once"},
-       {call + "--sweep size=1", "--sweep must name options of a run, as lr, got 'size'"},
+       {call + "--sweep size=1", "--sweep must name one of layers, width, heads, feed-forward, "},
+       {call + "--sweep size=1", "max-words, got 'size'"},
        {call + "--seeds 0..1 --log a", "--log must not be given with --seeds or --sweep"},
        {call + "--seeds 0..1 --seed 1", "--seed and --seeds must not be given together"},
        {call + "--jobs 2", "--jobs needs --seeds or --sweep"}});
