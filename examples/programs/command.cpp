@@ -130,6 +130,7 @@ struct Command::Entry {
   CLI::Option* option;
   std::function<std::string()> value = {};  // in the format of checkpoints
   bool is_kept = false;
+  std::string initial = value ? value() : "";
 
   std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
 };
@@ -263,6 +264,14 @@ nn::NamedTexts Command::values() const {
 bool Command::is_given(const std::string& flag) const {
   const CLI::Option* const option = std::as_const(line_->app).get_option_no_throw(flag);
   return option != nullptr && option->count() > 0;
+}
+
+bool Command::is_default(const std::string& flag) const {
+  if (!is_given(flag)) return true;
+  for (const Entry& entry : line_->entries) {
+    if (entry.option->get_name() == flag && entry.value) return entry.value() == entry.initial;
+  }
+  return false;
 }
 
 std::vector<std::string> Command::given(const std::vector<std::string>& except) const {

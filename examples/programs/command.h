@@ -104,6 +104,8 @@ class Command {
   std::string file(const std::string& flag) const { return files_.named(flag); }
   /// All options by their flags, including defaults.
   nn::NamedTexts values() const;
+  /// Whether an option has the value that it has without any command line.
+  bool is_default(const std::string& flag) const;
 
  protected:
   /// run() that also calls `prepare`, after the command line was parsed and before files are

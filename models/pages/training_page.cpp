@@ -117,6 +117,19 @@ std::string classes_html(const ClassCounts& classes) {
   return html + "</table></div>\n";
 }
 
+std::string options_html(const TrainingReport& report) {
+  if (report.options.empty() && report.defaults.empty()) return "";
+  std::string html = report.options.empty()
+                         ? "<p>All options have their defaults.</p>"
+                         : facts_html("Options that differ from the defaults", report.options);
+  if (!report.defaults.empty()) {
+    html += str_cat("<details><summary>", report.defaults.size(),
+                    " options with their defaults</summary>",
+                    facts_html("Defaults", report.defaults), "</details>\n");
+  }
+  return "<div>" + html + "</div>";
+}
+
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
@@ -134,9 +147,8 @@ Page training_page(const TrainingReport& report) {
   if (!report.classes.empty()) body += "<h2>Classes</h2>\n";
   for (const ClassCounts& classes : report.classes) body += classes_html(classes);
   if (!run.steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(run.steps);
-  body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" +
-          facts_html("Options", report.options) + facts_html("Machine", report.machine) +
-          "</div>\n</main>";
+  body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" + options_html(report) +
+          facts_html("Machine", report.machine) + "</div>\n</main>";
   std::string data =
       str_cat("{\"running\":", report.is_running ? "true" : "false",
               ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");

@@ -32,7 +32,8 @@ struct TrainingReport {
   bool is_running = false;         // the page offers to load itself again
   std::string log = {};  // CSV, as run_log.h has it: the numbers of the page are its numbers
   std::string run = {};  // identifies the run: the report of a different run is not continued
-  Facts options = {};
+  Facts options = {};    // those whose values are not the defaults
+  Facts defaults = {};   // the others
   Facts machine = {};
   std::vector<ClassCounts> classes = {};
 };

@@ -21,6 +21,7 @@ TrainingReport report_of(const std::string& rows) {
   report.log = kLogHeader + rows;
   report.run = "a \"run\"";
   report.options = {{"--text", "</table><script>"}};
+  report.defaults = {{"--epochs", "4"}, {"--seed", "0"}};
   return report;
 }
 
@@ -35,7 +36,8 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
         "held out: step 2, loss 2.125", "training: step 1, accuracy 0.25",
         "held out: step 2, accuracy 0.375", "training: step 2, learning rate 0.0005", "norm 1.25",
         "training: step 2, tokens a second 128", "<td>2.125</td>", "\"running\":true",
-        "--share:0.750\">3</td>", "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;"}) {
+        "--share:0.750\">3</td>", "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;",
+        "<summary>2 options with their defaults</summary>"}) {
     EXPECT_TRUE(has(html, number));
   }
   EXPECT_FALSE(test::contains(html, "</table><script>"));
@@ -49,6 +51,15 @@ TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
   const std::string one = page_html(training_page(report_of("1,1,nan,0,0,0,0.000,nan,,\n")));
   EXPECT_TRUE(has(one, "class=\"cross\""));
   EXPECT_TRUE(has(one, "The last step of each epoch"));
+}
+
+TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
+  TrainingReport report = report_of("");
+  const std::string html = page_html(training_page(report));
+  EXPECT_LT(html.find("--text"), html.find("<details>"));
+  EXPECT_GT(html.find("--epochs"), html.find("<details>"));
+  report.options.clear();
+  EXPECT_TRUE(has(page_html(training_page(report)), "All options have their defaults."));
 }
 
 TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
