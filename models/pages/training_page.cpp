@@ -93,13 +93,20 @@ std::string classes_html(const ClassCounts& classes) {
   constexpr std::size_t kMostShown = 60;
   if (classes.labels.size() > kMostShown) return mistakes_html(classes);
   const std::string title = escape(classes.title);
+  constexpr std::size_t kMany = 12, kLong = 3;
+  const bool is_many = classes.labels.size() > kMany;
+  const bool is_long = std::ranges::any_of(
+      classes.labels, [](const std::string& label) { return label.size() > kLong; });
   std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"" + title +
-                     "\"><table class=\"classes\"><caption>" + title +
-                     " (rows: the label, columns: the answer)</caption>\n<tr><td></td>";
-  for (const std::string& label : classes.labels) {
-    html += "<th scope=\"col\">" + escape(label) + "</th>";
+                     "\"><table class=\"classes" + (is_many ? " many" : "") +
+                     (is_many && is_long ? " turned" : "") + "\"><caption><span>" + title +
+                     " (rows: the label, columns: the answer)</span></caption>\n<tr><td></td>";
+  std::vector<std::string> columns = classes.labels;
+  columns.emplace_back("right");
+  for (const std::string& column : columns) {
+    html += "<th scope=\"col\"><span>" + escape(column) + "</span></th>";
   }
-  html += "<th scope=\"col\">right</th></tr>\n";
+  html += "</tr>\n";
   for (std::size_t i = 0; i < classes.counts.size(); ++i) {
     const std::vector<index_t>& row = classes.counts[i];
     double all = 0;
@@ -107,10 +114,12 @@ std::string classes_html(const ClassCounts& classes) {
     const auto share = [&](index_t count) {
       return all > 0 ? static_cast<double>(count) / all : 0.0;
     };
-    html += "<tr><th scope=\"row\">" + escape(classes.labels[i]) + "</th>";
+    html += "<tr><th scope=\"row\"><span>" + escape(classes.labels[i]) + "</span></th>";
     for (std::size_t j = 0; j < row.size(); ++j) {
-      html += str_cat("<td class=\"", i == j ? "right" : "wrong",
-                      "\" style=\"--share:", decimals(share(row[j]), 3), "\">", row[j], "</td>");
+      html += row[j] == 0 ? "<td class=\"none\">0</td>"
+                          : str_cat("<td class=\"", i == j ? "right" : "wrong",
+                                    "\" style=\"--share:", decimals(share(row[j]), 3), "\">",
+                                    row[j], "</td>");
     }
     html += "<td>" + (all > 0 ? decimals(100 * share(row[i]), 1) + " %" : "-") + "</td></tr>\n";
   }

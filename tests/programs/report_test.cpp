@@ -62,7 +62,7 @@ TEST_F(Reports, SayWhatTheLogSays) {
        {"Held-out lines", "Lines of --test", ">--seed</th><td>7<", ">--valid-share</th><td>0.25<",
         ">parameters</th><td>", "held out: step 8, accuracy "}},
       {"train_masked_lm", kMaskedLm, {"held out: step ", "<title>train_masked_lm: finished after"}},
-      {"fine_tune", bert, {"Held-out examples", "Examples of --test", ">fruit</th>"}}};
+      {"fine_tune", bert, {"Held-out examples", "Examples of --test", ">fruit</span></th>"}}};
   for (const auto& [program, arguments, words] : cases) {
     output_of(program, arguments + " --log log.csv --report page.html");
     expect_numbers_of("log.csv", "page.html");

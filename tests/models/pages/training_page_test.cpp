@@ -36,7 +36,8 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
         "held out: step 2, loss 2.125", "training: step 1, accuracy 0.25",
         "held out: step 2, accuracy 0.375", "training: step 2, learning rate 0.0005", "norm 1.25",
         "training: step 2, tokens a second 128", "<td>2.125</td>", "\"running\":true",
-        "--share:0.750\">3</td>", "<td>75.0 %</td>", "<td>-</td>", "&lt;yes&gt;",
+        "--share:0.750\">3</td>", "<td class=\"none\">0</td>", "<td>75.0 %</td>",
+        "<td>-</td>", "&lt;yes&gt;",
         "<summary>2 options with their defaults</summary>"}) {
     EXPECT_TRUE(has(html, number));
   }
@@ -60,6 +61,19 @@ TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
   EXPECT_GT(html.find("--epochs"), html.find("<details>"));
   report.options.clear();
   EXPECT_TRUE(has(page_html(training_page(report)), "All options have their defaults."));
+}
+
+TEST(TrainingPageTest, LongNamesOfManyClassesRunUpwards) {
+  ClassCounts classes = {.title = "Test", .labels = {}, .counts = {}};
+  for (std::size_t i = 0; i < 26; ++i) {
+    classes.labels.emplace_back(1, static_cast<char>('a' + i));
+    classes.counts.emplace_back(26, 1);
+  }
+  TrainingReport report = report_of("");
+  report.classes = {classes};
+  EXPECT_TRUE(has(page_html(training_page(report)), "<table class=\"classes many\">"));
+  report.classes.front().labels[3] = "dates";
+  EXPECT_TRUE(has(page_html(training_page(report)), "<table class=\"classes many turned\">"));
 }
 
 TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
