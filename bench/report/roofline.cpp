@@ -6,7 +6,6 @@
 #include "bench/report/report.h"
 #include "bench/report/tables.h"
 #include "models/pages/chart.h"
-#include "models/pages/page.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
 
@@ -28,14 +27,52 @@ double middle_of_peaks(const Results& results, index_t threads) {
   return peaks.empty() ? 0 : pages::median(std::move(peaks));
 }
 
-/// The roof over [low, high]: up with the bandwidth, level from where the peak is reached.
-Series roof(std::string name, double bandwidth, double peak, double low, double high) {
-  Series series{.name = std::move(name), .mark = Mark::kGuide};
-  const double ridge = peak / bandwidth;
-  series.points.push_back({low, std::min(low * bandwidth, peak) / 1e9});
-  if (ridge > low && ridge < high) series.points.push_back({ridge, peak / 1e9});
-  series.points.push_back({high, std::min(high * bandwidth, peak) / 1e9});
-  return series;
+/// "40 GB/s".
+std::string giga(double per_second, const char* unit) {
+  return str_cat(std::llround(per_second / 1e9), " G", unit);
+}
+
+/// The line of a bandwidth up to the peak, from `low` or where it reaches `least` FLOP/s.
+Series slope(const Bandwidth& of, double peak, double low, double least) {
+  const double ridge = peak / of.bytes_s;
+  const double begin = std::max(low, least / of.bytes_s);
+  const double named = begin * std::pow(ridge / begin, 0.4);
+  const std::string name = of.level + " " + giga(of.bytes_s, "B/s");
+  return {.name = name,
+          .points = {{begin, begin * of.bytes_s / 1e9},
+                     {named, named * of.bytes_s / 1e9, name},
+                     {ridge, peak / 1e9}},
+          .mark = Mark::kGuide};
+}
+
+/// Adds the roofs: up with each bandwidth, level at the peak.
+void add_roofs(Chart& chart, const Results& results) {
+  const double peak = middle_of_peaks(results, most_threads(results));
+  if (peak == 0) return;
+  std::vector<Bandwidth> shown;
+  std::vector<double> intensities;
+  for (const Bandwidth& b : results.bandwidth) {
+    if (b.level != "memory" && b.level != "L2") continue;
+    shown.push_back(b);
+    intensities.push_back(peak / b.bytes_s);
+  }
+  const double ridge = intensities.empty() ? HUGE_VAL : std::ranges::min(intensities);
+  double least = peak;
+  for (const Series& series : chart.series) {
+    for (const pages::ChartPoint& point : series.points) {
+      intensities.push_back(point.x);
+      least = std::min(least, point.y * 1e9);
+    }
+  }
+  const auto [low, high] = std::ranges::minmax(intensities);
+  for (const Bandwidth& b : shown) chart.series.push_back(slope(b, peak, low / 3, least));
+  const double begin = shown.empty() ? low : ridge;
+  const std::string name = "peak " + giga(peak, "FLOP/s");
+  chart.series.push_back({.name = name,
+                          .points = {{begin, peak / 1e9},
+                                     {begin * std::pow(high / begin, 0.8), peak / 1e9, name},
+                                     {high, peak / 1e9}},
+                          .mark = Mark::kGuide});
 }
 
 Chart roofline(const Results& results) {
@@ -45,8 +82,6 @@ Chart roofline(const Results& results) {
   chart.x = {.label = "FLOPs per byte", .scale = Scale::kLog10};
   chart.y = {.label = "GFLOP/s", .scale = Scale::kLog10};
   std::map<std::string, std::size_t> places;
-  double low = HUGE_VAL;
-  double high = 0;
   for (const Result& r : results.cases) {
     if (r.by != "tessera" || r.threads != threads || r.flops <= 0 || r.bytes <= 0) continue;
     const std::string group = group_of(r.name);
@@ -54,22 +89,14 @@ Chart roofline(const Results& results) {
     if (group.ends_with("_ladder") || group == "attention_unfused") continue;
     const auto [place, is_new] = places.try_emplace(group, chart.series.size());
     if (is_new) chart.series.push_back({.name = group, .mark = Mark::kDots});
-    const double intensity = r.flops / r.bytes;
-    low = std::min(low, intensity);
-    high = std::max(high, intensity);
-    chart.series[place->second].points.push_back({intensity, r.flops_s() / 1e9});
+    chart.series[place->second].points.push_back({r.flops / r.bytes, r.flops_s() / 1e9});
   }
   if (chart.series.empty()) return chart;
-  const double peak = middle_of_peaks(results, threads);
-  for (const Bandwidth& b : results.bandwidth) {
-    if (peak > 0 && (b.level == "memory" || b.level == "L2")) {
-      chart.series.push_back(roof("roof of " + b.level, b.bytes_s, peak, low / 1.5, high * 1.5));
-    }
-  }
+  add_roofs(chart, results);
   chart.description = str_cat(
-      "Speed of every case over the operations it makes of each byte, on ", threads,
-      " threads. No case that reads from memory can lie above the roof of memory; one whose "
-      "data is in a cache can.");
+      "FLOP/s of each case over its FLOPs per byte, on ", threads,
+      " threads. A case that reads from memory lies below the line of memory; a case whose data is "
+      "in a cache may lie above.");
   return chart;
 }
 
@@ -81,18 +108,8 @@ std::string roofline_svg(const Results& results) {
     fail_file(results.file, "at least 1 case must have FLOPs and bytes, got none");
   chart.width = 720;
   chart.height = 360;
-  std::string legend;
-  // The lower right has room: work that is slow though it has many operations a byte is rare.
-  double y = 190;
-  std::size_t which = 0;
-  for (const pages::Series& series : chart.series) {
-    if (series.mark == pages::Mark::kGuide) continue;
-    legend += str_cat("<g class=\"s", which++ % 8, "\"><circle class=\"dot\" cx=\"580\" cy=\"",
-                      y - 4, "\" r=\"4\"/><text x=\"590\" y=\"", y, "\">",
-                      pages::escape(series.name), "</text></g>");
-    y += 16;
-  }
-  return pages::chart_svg(chart, legend);
+  chart.legend = 110;
+  return pages::chart_svg(chart);
 }
 
 }  // namespace tessera::results

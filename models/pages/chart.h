@@ -1,4 +1,4 @@
-// Charts of lines and points as SVG inside HTML, which need no script.
+// Charts of lines and points as SVG inside HTML.
 //
 //   pages::Chart chart;
 //   chart.title = "Loss";
@@ -7,13 +7,16 @@
 //   chart.series = {{.name = "training", .points = {{1, 2.3}, {2, 1.9}}}};
 //   body += pages::chart_html(chart);
 //
-// The page's styles (assets/chart.css) colour them, light and dark and on paper.
+// The page's styles (assets/chart.css) colour them, light and dark and on paper; its script
+// (assets/chart.js) shows the values at the pointer.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tensor/kernels/types.h"
 
 namespace tessera::pages {
 
@@ -26,8 +29,9 @@ struct Axis {
   Scale scale = Scale::kLinear;
   std::optional<double> low = {};   // else the smallest value
   std::optional<double> high = {};  // else the largest
-  std::vector<double> ticks = {};   // where numbers stand; else at round ones
-  bool whole = false;               // of those, only at whole ones: a step, an epoch
+  std::vector<double> ticks = {};   // places of numbers; else both ends and round ones
+  bool whole = false;               // of the round ones, only whole numbers: a step, an epoch
+  bool is_time = false;             // seconds, written as durations: "3 min 20 s"
 };
 
 /// A point of a series.
@@ -35,17 +39,21 @@ struct ChartPoint {
   double x;
   double y;
   std::string label = {};  // next to the point
+  index_t epoch = 0;       // that x is in, for the readout; 0: unknown
 };
 
-/// How a series is drawn. A guide is a thin grey line, such as a roofline: it has no dots, and its
-/// values ask for no room on the axes.
+/// How a series is drawn. A guide is a thin grey line, such as a roofline, without dots;
+/// its labels run along it.
 enum class Mark { kLine, kDots, kLineAndDots, kGuide };
 
-/// Points that are drawn alike, with one entry in the legend.
+/// Points that are drawn alike, with one entry in the legend. Each series has its own colour, dash pattern and shape of dots, unless it is in a group: then all
+/// series of a group have one colour, and all of a member name one dash pattern.
 struct Series {
   std::string name = {};
   std::vector<ChartPoint> points = {};
   Mark mark = Mark::kLine;
+  std::string group = {};
+  std::string member = {};
 };
 
 /// A chart of one or several series over common axes.
@@ -57,16 +65,18 @@ struct Chart {
   std::vector<Series> series = {};
   double width = 560;  // in units of which the numbers on the axes are 12 high
   double height = 300;
+  double legend = 0;  // width of a legend at the right of chart_svg; 0: none
 };
 
-/// The chart as an HTML figure: caption, legend (of two series or more), and SVG. Pointing at a point
-/// shows its values. Values that are not finite, or not positive on a logarithmic axis, break the
-/// line; a cross at the upper edge marks each. Series are thinned.
+/// The chart as an HTML figure: caption, legend, and SVG. The script shows in the legend the values at
+/// the pointer, a finger, or the arrow keys, and before that the last ones. Values that are not finite, or
+/// not positive on a logarithmic axis, break the line; a cross at the upper edge marks each. Series are
+/// thinned.
 std::string chart_html(const Chart& chart);
 
-/// The chart's picture as a file of its own, with its style; it has no legend, and labels of points
-/// can name the lines. `more` is SVG that is drawn on top.
-std::string chart_svg(const Chart& chart, const std::string& more = {});
+/// The chart's picture as a file of its own, with its style. Labels of points, or a legend, name the
+/// series.
+std::string chart_svg(const Chart& chart);
 
 /// At most `most` of the points, in their order: the first, the last, and from each stretch between
 /// the smallest and the largest y and one that is not finite. All of them if they are not more.

@@ -33,9 +33,9 @@ std::string summary_html(const TrainingReport& report, const RunSummary& summary
     facts.emplace_back("accuracy, largest", at_step_text(summary.best_accuracy));
   }
   if (summary.tokens_per_second) {
-    facts.emplace_back("tokens a second", decimals(*summary.tokens_per_second, 0));
+    facts.emplace_back("tokens per second", decimals(*summary.tokens_per_second, 0));
   }
-  if (summary.seconds) facts.emplace_back("time", time_text(summary.seconds));
+  if (summary.seconds) facts.emplace_back("time", duration_text(*summary.seconds));
   return facts_html("Summary", facts);
 }
 
@@ -58,7 +58,7 @@ std::string epochs_html(const std::vector<LoggedStep>& steps) {
     rows.push_back({str_cat(step.step), str_cat(step.epoch), number_text(step.loss),
                     cell(step.accuracy), cell(step.learning_rate), cell(step.gradient_norm),
                     cell(step.held_out_loss), cell(step.held_out_accuracy),
-                    step.seconds ? time_text(times[place]) : ""});
+                    step.seconds ? duration_text(times[place]) : ""});
   }
   const char* const caption = ends.size() > shown ? "The last steps of some epochs, evenly chosen"
                                                   : "The last step of each epoch";
@@ -139,6 +139,14 @@ std::string options_html(const TrainingReport& report) {
   return "<div>" + html + "</div>";
 }
 
+/// A page with charts.
+Page page_of(std::string title, std::string body) {
+  Page page = {.title = std::move(title), .body = std::move(body)};
+  page.styles = {std::string(asset("chart.css")), std::string(asset("training.css"))};
+  page.scripts = {std::string(asset("chart.js"))};
+  return page;
+}
+
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
@@ -161,12 +169,9 @@ Page training_page(const TrainingReport& report) {
   std::string data =
       str_cat("{\"running\":", report.is_running ? "true" : "false",
               ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
-  Page page;
-  page.title = report.title + ": " + report.state;
-  page.body = std::move(body);
-  page.styles = {std::string(asset("chart.css")), std::string(asset("training.css"))};
+  Page page = page_of(report.title + ": " + report.state, std::move(body));
   page.data = {{std::string(kLogId), std::move(data)}};
-  page.scripts = {std::string(asset("training.js"))};
+  page.scripts.emplace_back(asset("training.js"));
   return page;
 }
 
@@ -198,7 +203,8 @@ Rows comparison_rows(std::span<const NamedRun> runs) {
         summary.last_held_out ? number_text(summary.last_held_out->value) : "-";
     rows.push_back({run.name, str_cat(summary.steps), last, at_step_text(summary.best_loss),
                     held_out, at_step_text(summary.best_held_out),
-                    at_step_text(summary.best_accuracy), speed, time_text(summary.seconds)});
+                    at_step_text(summary.best_accuracy), speed,
+                    summary.seconds ? duration_text(*summary.seconds) : "-"});
   }
   return rows;
 }
@@ -210,11 +216,7 @@ Page comparison_page(std::span<const NamedRun> runs, const Rows& settings) {
                      "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
                      "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
   for (const Chart& chart : run_charts(runs)) body += chart_html(chart);
-  Page page;
-  page.title = str_cat(runs.size(), " training runs");
-  page.body = body + "</div>\n</main>";
-  page.styles = {std::string(asset("chart.css")), std::string(asset("training.css"))};
-  return page;
+  return page_of(str_cat(runs.size(), " training runs"), body + "</div>\n</main>");
 }
 
 }  // namespace tessera::pages

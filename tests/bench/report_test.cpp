@@ -75,7 +75,10 @@ TEST(ReportTest, NamesWhatWasWrong) {
 TEST(ReportTest, TheRooflineIsAPictureOfItsOwn) {
   const std::string svg = roofline_svg(measured());
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_TRUE(has(svg, "class=\"guide\""));
+  for (const char* text : {"class=\"guide\"", ">memory 30 GB/s</text>", ">peak 200 GFLOP/s</text>",
+                           ">matmul</text>", ">attention</text>"}) {
+    EXPECT_TRUE(has(svg, text)) << text << svg;
+  }
   const auto count = [&](const std::string& what) {
     int found = 0;
     for (std::size_t at = 0; (at = svg.find(what, at)) != std::string::npos; ++at) ++found;

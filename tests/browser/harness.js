@@ -61,8 +61,8 @@ async function main(test, needed) {
   const browser = await chromium.launch({executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu']});
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tessera-browser-'));
   const watched = [];
-  const open = async (file, {width = 1400, height = 1000, dark = false, hash = ''} = {}) => {
-    const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light'});
+  const open = async (file, {width = 1400, height = 1000, dark = false, hash = '', touch = false} = {}) => {
+    const context = await browser.newContext({viewport: {width, height}, colorScheme: dark ? 'dark' : 'light', hasTouch: touch});
     const page = await context.newPage();
     const url = pathToFileURL(file).href;
     watched.push({file, wrong: watch(page, url)});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 
 #include "models/pages/detail/numbers.h"
@@ -69,6 +71,16 @@ Tick round_tick(double value) {
   return {value, text_of(value, std::pow(10, std::floor(std::log10(value) + 1e-9)), value)};
 }
 
+/// The first of the factors, times the power of 10 below `value`, that lies on one side of it.
+template <class Compare>
+double round_tick_value(double value, std::initializer_list<double> factors, Compare is_beyond) {
+  const double power = std::pow(10, std::floor(std::log10(value) + 1e-9));
+  for (const double factor : factors) {
+    if (is_beyond(factor * power, value)) return factor * power;
+  }
+  return value;
+}
+
 std::vector<Tick> log_ticks(const Interval& interval, int most) {
   const int first = static_cast<int>(std::floor(std::log10(interval.low) + 1e-9));
   const int last = static_cast<int>(std::floor(std::log10(interval.high) + 1e-9));
@@ -91,6 +103,23 @@ std::vector<Tick> log_ticks(const Interval& interval, int most) {
     result.push_back(powers[static_cast<std::size_t>(i)]);
   }
   return result;
+}
+
+bool is_whole(double value) {
+  return value == std::trunc(value);
+}
+
+/// The round numbers that an axis may have: of a time in seconds, minutes or hours.
+std::vector<Tick> ticks_of(const Interval& interval, const Axis& axis, int most) {
+  const double unit = !axis.is_time || interval.high < 120 ? 1 : interval.high < 7200 ? 60 : 3600;
+  std::vector<Tick> found = ticks({interval.low / unit, interval.high / unit}, axis.scale, most);
+  if (axis.whole) std::erase_if(found, [](const Tick& tick) { return !is_whole(tick.value); });
+  for (Tick& tick : found) {
+    tick.value *= unit;
+    if (axis.is_time) tick.text = duration_text(tick.value);
+    if (axis.whole) tick.text = number_text(tick.value);
+  }
+  return found;
 }
 
 }  // namespace
@@ -128,9 +157,9 @@ Interval interval_of(std::span<const double> values, Scale scale) {
 
 Interval rounded(const Interval& interval, Scale scale, int most) {
   if (scale == Scale::kLog10) {
-    const double margin = std::pow(interval.high / interval.low, 0.04);
-    const double low = interval.low / margin, high = interval.high * margin;
-    return low > 0 && std::isfinite(high) ? Interval{low, high} : interval;
+    const double low = round_tick_value(interval.low, {5, 2, 1}, std::less_equal<>());
+    const double high = round_tick_value(interval.high, {1, 2, 5, 10}, std::greater_equal<>());
+    return low >= kLeast && std::isfinite(high) ? Interval{low, high} : interval;
   }
   const Wide step = step_of(interval, most);
   const auto low = static_cast<double>(step * std::floor(interval.low / step + 1e-6L));
@@ -140,6 +169,35 @@ Interval rounded(const Interval& interval, Scale scale, int most) {
 
 std::vector<Tick> ticks(const Interval& interval, Scale scale, int most) {
   return scale == Scale::kLinear ? linear_ticks(interval, most) : log_ticks(interval, most);
+}
+
+std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
+                                  const TextRoom& room) {
+  std::vector<Tick> found = ticks_of(interval, axis, most);
+  const auto distance = [&](const Tick& a, const Tick& b) {
+    return std::abs(position(a.value, interval, axis.scale) -
+                    position(b.value, interval, axis.scale));
+  };
+  std::vector<Tick> kept;
+  for (const double end : {interval.low, interval.high}) {
+    if (axis.whole && !is_whole(end)) continue;
+    Tick tick = {end, axis.is_time    ? duration_text(end)
+                      : is_whole(end) ? number_text(end)
+                                      : significant(end, 4)};
+    for (const Tick& round : found) {
+      if (distance(round, tick) < 1e-9) tick = round;
+    }
+    kept.push_back(tick);
+  }
+  for (const Tick& tick : found) {
+    const auto has_room = [&](const Tick& other) {
+      const auto characters = static_cast<double>(tick.text.size() + other.text.size()) / 2;
+      return distance(tick, other) >= room.each + characters * room.character;
+    };
+    if (std::ranges::all_of(kept, has_room)) kept.push_back(tick);
+  }
+  std::ranges::sort(kept, {}, &Tick::value);
+  return kept;
 }
 
 std::vector<Tick> ticks_at(std::span<const double> values) {

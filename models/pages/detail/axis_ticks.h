@@ -31,13 +31,24 @@ double position(double value, const Interval& interval, Scale scale);
 /// where there are none.
 Interval interval_of(std::span<const double> values, Scale scale);
 
-/// The interval with its ends moved outwards to round numbers, at which ticks stand.
+/// The interval with its ends moved outwards to round numbers, which have ticks.
 Interval rounded(const Interval& interval, Scale scale, int most);
 
 /// At most `most` (at least 2) round numbers of the interval, in rising order: multiples of 1, 2 or
 /// 5 times a power of 10; on a logarithmic axis powers of 10, with 2 and 5 times them where there
 /// is room, and linear ones where it is shorter than that.
 std::vector<Tick> ticks(const Interval& interval, Scale scale, int most);
+
+/// The space that the text of a tick needs, in shares of the axis: of each, and of each character.
+struct TextRoom {
+  double each;
+  double character;
+};
+
+/// Both ends of the interval, unless the axis has whole numbers and an end is none, and the ticks() between
+/// them whose texts have room.
+std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
+                                  const TextRoom& room);
 
 /// The texts of given places, with as many digits as tell them apart.
 std::vector<Tick> ticks_at(std::span<const double> values);

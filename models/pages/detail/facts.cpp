@@ -1,9 +1,5 @@
 #include "models/pages/detail/facts.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
 #include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
@@ -38,17 +34,6 @@ std::string facts_html(const std::string& caption, const Facts& facts) {
 std::string at_step_text(const std::optional<AtStep>& value) {
   if (!value) return "-";
   return str_cat(number_text(value->value), " (step ", value->step, ")");
-}
-
-std::string time_text(const std::optional<double>& seconds) {
-  if (!seconds || !std::isfinite(*seconds)) return "-";
-  constexpr double kMost = 1e12;
-  const auto all = static_cast<std::int64_t>(std::min(std::max(*seconds, 0.0), kMost));
-  const auto two = [](std::int64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
-  const std::int64_t hours = all / 3600, minutes = all / 60 % 60;
-  const std::string start =
-      hours > 0 ? std::to_string(hours) + ':' + two(minutes) : std::to_string(minutes);
-  return start + ':' + two(all % 60);
 }
 
 }  // namespace tessera::pages

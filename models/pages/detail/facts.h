@@ -20,7 +20,4 @@ std::string facts_html(const std::string& caption, const Facts& facts);
 /// "0.4321 (step 120)", or "-".
 std::string at_step_text(const std::optional<AtStep>& value);
 
-/// "1:05:09", "0:21", or "-".
-std::string time_text(const std::optional<double>& seconds);
-
 }  // namespace tessera::pages

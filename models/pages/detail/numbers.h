@@ -1,6 +1,7 @@
 // Numbers as they stand on pages, whatever the program's locale.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -33,6 +34,21 @@ inline std::string number_text(double value) {
   constexpr double kMostWhole = 1e15;
   if (!(std::abs(value) < kMostWhole) || value != std::trunc(value)) return str_cat(value);
   return str_cat(static_cast<std::int64_t>(value));
+}
+
+/// "0.7 s", "12 s", "3 min 20 s", "1 h 5 min", or "-" if it is not finite.
+inline std::string duration_text(double seconds) {
+  constexpr double kMost = 1e12;
+  if (!std::isfinite(seconds)) return "-";
+  seconds = std::min(std::max(0.0, seconds), kMost);
+  if (seconds < 9.95) return significant(seconds, 2) + " s";
+  const std::int64_t all = std::llround(seconds);
+  const auto both = [](std::int64_t n, const char* unit, std::int64_t rest, const char* smaller) {
+    const std::string more = rest > 0 ? str_cat(" ", rest, smaller) : "";
+    return n > 0 ? str_cat(n, unit, more) : more.substr(1);
+  };
+  if (all < 3600) return both(all / 60, " min", all % 60, " s");
+  return both(all / 3600, " h", all / 60 % 60, " min");
 }
 
 }  // namespace tessera::pages

@@ -22,10 +22,10 @@ std::optional<double> loss_of(const LoggedStep& step) {
 
 /// The value over the steps that have it.
 Series series_of(const NamedRun& run, const std::string& name, const Value& value, Mark mark) {
-  Series series = {.name = name, .points = {}, .mark = mark};
+  Series series = {.name = name, .mark = mark};
   for (const LoggedStep& step : run.steps) {
     if (const std::optional<double> y = value(step)) {
-      series.points.push_back({static_cast<double>(step.step), *y});
+      series.points.push_back({.x = static_cast<double>(step.step), .y = *y, .epoch = step.epoch});
     }
   }
   return series;
@@ -50,11 +50,25 @@ void add(std::vector<Chart>& charts, const std::string& title, const Axis& x, co
          std::vector<Series> series) {
   const auto is_empty = [](const Series& each) { return each.points.empty(); };
   if (std::all_of(series.begin(), series.end(), is_empty)) return;
-  charts.push_back({.title = title, .x = x, .y = y, .series = std::move(series)});
+  charts.push_back({.title = title,
+                    .x = x,
+                    .y = y,
+                    .series = std::move(series),
+                    .width = 360,  // chart.css
+                    .height = 240});
 }
 
-Axis count_of_steps() {
-  return {.label = "step", .whole = true};
+/// From the first step of all runs to the last: the same for all charts.
+Axis steps_of(std::span<const NamedRun> runs) {
+  Axis axis = {.label = "step", .whole = true};
+  for (const NamedRun& run : runs) {
+    if (run.steps.empty()) continue;
+    const auto first = static_cast<double>(run.steps.front().step);
+    const auto last = static_cast<double>(run.steps.back().step);
+    axis.low = std::min(axis.low.value_or(first), first);
+    axis.high = std::max(axis.high.value_or(last), last);
+  }
+  return axis;
 }
 
 Axis share() {
@@ -74,18 +88,18 @@ std::vector<Series> of_all(std::span<const NamedRun> runs, const Value& value, M
 }
 
 void add_rate_and_norm(std::vector<Chart>& charts, std::span<const NamedRun> runs) {
-  add(charts, "Learning rate", count_of_steps(), {.label = "learning rate"},
+  add(charts, "Learning rate", steps_of(runs), {.label = "learning rate"},
       of_all(runs, value_of(&LoggedStep::learning_rate), Mark::kLine));
   auto norms = of_all(runs, value_of(&LoggedStep::gradient_norm), Mark::kLine);
   const Axis norm = axis_for("norm", norms);
-  add(charts, "Norm of the gradient, before clipping", count_of_steps(), norm, std::move(norms));
+  add(charts, "Norm of the gradient, before clipping", steps_of(runs), norm, std::move(norms));
   std::vector<Series> speed;
   for (const NamedRun& run : runs) {
     speed.push_back({.name = run.name});
     speed.back().points = speeds(run.steps);
   }
-  add(charts, "Speed, with the time of evaluations", count_of_steps(),
-      {.label = "tokens a second", .low = 0}, std::move(speed));
+  add(charts, "Speed, with the time of evaluations", steps_of(runs),
+      {.label = "tokens per second", .low = 0}, std::move(speed));
 }
 
 std::vector<Chart> charts_of_one(const NamedRun& run) {
@@ -99,8 +113,8 @@ std::vector<Chart> charts_of_one(const NamedRun& run) {
   };
   auto losses = both(loss_of, value_of(&LoggedStep::held_out_loss));
   const Axis loss = axis_for("loss", losses);
-  add(charts, "Loss", count_of_steps(), loss, std::move(losses));
-  add(charts, "Accuracy", count_of_steps(), share(),
+  add(charts, "Loss", steps_of(std::span(&run, 1)), loss, std::move(losses));
+  add(charts, "Accuracy", steps_of(std::span(&run, 1)), share(),
       both(value_of(&LoggedStep::accuracy), value_of(&LoggedStep::held_out_accuracy)));
   add_rate_and_norm(charts, std::span(&run, 1));
   return charts;
@@ -120,13 +134,14 @@ std::vector<Chart> charts_of_many(std::span<const NamedRun> runs) {
     const std::vector<double> times = elapsed(runs[i].steps);
     for (std::size_t j = 0; j < times.size(); ++j) over_time[i].points[j].x = times[j];
   }
-  add(charts, "Loss in training", count_of_steps(), loss, std::move(losses));
-  add(charts, "Loss of held-out examples", count_of_steps(), held_out_loss, std::move(held_out));
-  add(charts, "Accuracy in training", count_of_steps(), share(),
+  add(charts, "Loss in training", steps_of(runs), loss, std::move(losses));
+  add(charts, "Loss of held-out examples", steps_of(runs), held_out_loss, std::move(held_out));
+  add(charts, "Accuracy in training", steps_of(runs), share(),
       of_all(runs, value_of(&LoggedStep::accuracy), Mark::kLine));
-  add(charts, "Accuracy of held-out examples", count_of_steps(), share(),
+  add(charts, "Accuracy of held-out examples", steps_of(runs), share(),
       of_all(runs, value_of(&LoggedStep::held_out_accuracy), Mark::kLineAndDots));
-  add(charts, "Loss in training over time", {.label = "seconds"}, loss, std::move(over_time));
+  add(charts, "Loss in training over time", {.label = "time", .low = 0, .is_time = true}, loss,
+      std::move(over_time));
   add_rate_and_norm(charts, runs);
   return charts;
 }
@@ -148,7 +163,8 @@ std::vector<ChartPoint> speeds(std::span<const LoggedStep> steps) {
     tokens += steps[i].tokens.value_or(0);
     const double seconds = times[i] - begin;
     if (seconds <= 0 || seconds < least || tokens == 0) continue;
-    points.push_back({static_cast<double>(steps[i].step), tokens / seconds});
+    points.push_back(
+        {.x = static_cast<double>(steps[i].step), .y = tokens / seconds, .epoch = steps[i].epoch});
     begin = times[i];
     tokens = 0;
   }

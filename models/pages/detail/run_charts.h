@@ -14,7 +14,7 @@ namespace tessera::pages {
 /// and the loss over time.
 std::vector<Chart> run_charts(std::span<const NamedRun> runs);
 
-/// The tokens a second of a run, each over a stretch of at least a hundredth of its time.
+/// The tokens per second of a run, each over a stretch of at least a hundredth of its time.
 std::vector<ChartPoint> speeds(std::span<const LoggedStep> steps);
 
 }  // namespace tessera::pages

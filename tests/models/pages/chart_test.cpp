@@ -1,6 +1,7 @@
 // Charts and their axes: round numbers, values that no axis has, hostile names.
 #include "models/pages/detail/axis_ticks.h"
 
+#include "models/pages/detail/numbers.h"
 #include "tests/support/test.h"
 
 namespace tessera::pages {
@@ -44,6 +45,36 @@ TEST(ChartTest, TicksAreRoundNumbers) {
   }
 }
 
+TEST(ChartTest, AxesHaveNumbersAtBothEnds) {
+  const Axis steps = {.label = "step", .whole = true};
+  const Axis time = {.label = "time", .is_time = true};
+  const Axis norm = {.label = "norm", .scale = Scale::kLog10};
+  struct Case {
+    Interval interval;
+    Axis axis;
+    const char* want;
+  };
+  for (const Case& c :
+       std::vector<Case>{{{1, 24}, steps, "1 10 20 24"},
+                         {{1, 12000}, steps, "1 5000 12000"},
+                         {{1, 101}, steps, "1 50 101"},
+                         {{4.75, 5.25}, steps, "5"},
+                         {{0, 0.7}, time, "0 s 0.2 s 0.4 s 0.7 s"},
+                         {{0, 200}, time, "0 s 1 min 2 min 3 min 20 s"},
+                         {{0, 12600}, time, "0 s 1 h 2 h 3 h 30 min"},
+                         {rounded({0.003, 80}, Scale::kLog10, 5), norm, "0.002 0.1 1 10 100"}}) {
+    EXPECT_EQ(texts(ticks_with_ends(c.interval, c.axis, 5, {0.03, 0.03})), c.want);
+  }
+}
+
+TEST(ChartTest, DurationsHaveUnits) {
+  const std::vector<std::pair<double, const char*>> cases = {
+      {0, "0 s"},    {0.7, "0.7 s"},      {9.94, "9.9 s"}, {12.3, "12 s"},      {59.6, "1 min"},
+      {60, "1 min"}, {200, "3 min 20 s"}, {3600, "1 h"},   {3900, "1 h 5 min"}, {-1, "0 s"},
+      {kNan, "-"},   {kInfinity, "-"},    {9.96, "10 s"},  {360000, "100 h"}};
+  for (const auto& [seconds, want] : cases) EXPECT_EQ(duration_text(seconds), want) << seconds;
+}
+
 TEST(ChartTest, AxesHaveALength) {
   const std::vector<std::vector<double>> cases = {
       {},         {kNan}, {kInfinity, -kInfinity}, {0},      {5},
@@ -85,10 +116,10 @@ std::size_t count(const std::string& text, const std::string& what) {
 }
 
 TEST(ChartTest, EveryPointSaysItsNumbers) {
-  const std::string html = chart_html(chart_of({{1, 2.5}, {2, 1.25}, {1234567, 0.123456}}));
+  const std::string html =
+      chart_html(chart_of({{1, 2.5}, {.x = 2, .y = 1.25, .epoch = 7}, {1234567, 0.123456}}));
   for (const char* const said :
-       {"<title>training: step 1, loss 2.5</title>", "<title>training: step 2, loss 1.25</title>",
-        "<title>training: step 1234567, loss 0.123456</title>",
+       {"\tstep 1\t2.5\n", "\tstep 2, epoch 7\t1.25\n", "\tstep 1234567\t0.123456\">",
         "from 2.5 at 1 to 0.123456 at 1234567; smallest 0.123456 at 1234567, largest 2.5 at 1."}) {
     EXPECT_TRUE(test::contains(html, said));
   }
@@ -121,10 +152,10 @@ TEST(ChartTest, ValuesThatNoAxisHasAreCrosses) {
                                          {{{1, 1e-320}, {2, 0}}, 0, 1}}) {
     const std::string html = chart_html(chart_of(c.points));
     EXPECT_EQ(count(html, "class=\"cross\""), c.crosses) << html;
-    const std::size_t line = html.find("class=\"line\" d=\"");
+    const std::size_t line = html.find("class=\"line\" d=\"", html.find("<desc>"));
     const std::string path = html.substr(line, html.find("/>", line) - line);
     EXPECT_EQ(count(path, "M"), c.moves) << html;
-    EXPECT_EQ(count(html, "<title>"), c.points.size()) << html;
+    EXPECT_EQ(count(html, "\tstep "), c.points.size()) << html;
     for (const char* const bad : {"=\"nan", "=\"-nan", "=\"inf", "Mnan", "Lnan", " nan L"}) {
       EXPECT_FALSE(test::contains(html, bad));
     }
@@ -161,21 +192,32 @@ TEST(ChartTest, ThinnedSeriesKeepTheirExtremes) {
   EXPECT_EQ(thinned(points, points.size()).size(), points.size());
 }
 
-TEST(ChartTest, AGuideAsksForNoRoom) {
-  Chart chart = chart_of({{1, 1}, {2, 2}});
-  const std::string without = chart_html(chart);
-  chart.series.push_back({.name = "roof", .points = {{1, 100}, {2, 100}}, .mark = Mark::kGuide});
-  const std::string with = chart_html(chart);
-  EXPECT_EQ(count(with, ">2.0</text>"), count(without, ">2.0</text>"));
-  EXPECT_TRUE(test::contains(with, "class=\"guide\""));
+// The legend has a line for each group.
+TEST(ChartTest, AGroupHasAColourAndAMemberADashPattern) {
+  Chart chart = chart_of({});
+  chart.series.clear();
+  for (const char* const group : {"lr=1", "lr=2"}) {
+    for (const char* const seed : {"seed=0", "seed=1"}) {
+      chart.series.push_back({.name = std::string(group) + "," + seed,
+                              .points = {{1, 1}, {2, 2.5}},
+                              .group = group,
+                              .member = seed});
+    }
+  }
+  const std::string html = chart_html(chart);
+  for (const char* const classes : {"s0 d0", "s0 d1", "s1 d0", "s1 d1"}) {
+    EXPECT_EQ(count(html, str_cat("<span class=\"", classes, "\">")), 1U) << html;
+    EXPECT_EQ(count(html, str_cat("<g class=\"", classes, "\">")), 1U) << html;
+  }
+  EXPECT_EQ(count(html, "<li>"), 2U);
+  EXPECT_TRUE(test::contains(html, "<li><b>lr=2</b><span"));
 }
 
-TEST(ChartTest, AFileHasItsStyleAndWhatIsDrawnOnTop) {
-  const Chart chart = {.title = "a < b", .series = {{.points = {{0, 1, "here"}, {1, 2, ""}}}}};
+TEST(ChartTest, AFileHasItsStyleAndALegend) {
+  Chart chart = {.title = "a < b", .series = {{.points = {{0, 1, "here"}, {1, 2, ""}}}}};
   const std::string html = chart_html(chart);
-  const std::string svg = chart_svg(chart, "<text>top</text>");
+  const std::string svg = chart_svg(chart);
   EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
-  EXPECT_TRUE(svg.ends_with("<text>top</text></svg>\n"));
   EXPECT_NE(svg.find("prefers-color-scheme: dark"), std::string::npos);
   EXPECT_NE(svg.find("a &lt; b"), std::string::npos);
   // The same picture as in the page.
@@ -183,6 +225,10 @@ TEST(ChartTest, AFileHasItsStyleAndWhatIsDrawnOnTop) {
   const std::string picture = html.substr(begin, html.find("</svg></figure>") - begin);
   EXPECT_NE(picture.find("here"), std::string::npos);
   EXPECT_NE(svg.find(picture), std::string::npos);
+  chart.series.front().name = "<one>";
+  EXPECT_FALSE(test::contains(chart_svg(chart), ">&lt;one&gt;</text>"));
+  chart.legend = 100;
+  EXPECT_TRUE(test::contains(chart_svg(chart), ">&lt;one&gt;</text>"));
 }
 
 }  // namespace

@@ -32,13 +32,11 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
   report.classes = {{"Held out", {"<yes>", "no"}, {{3, 1}, {0, 0}}}};
   const std::string html = page_html(training_page(report));
   for (const char* const number :
-       {"training: step 1, loss 2.3125", "training: step 2, loss 1.75",
-        "held out: step 2, loss 2.125", "training: step 1, accuracy 0.25",
-        "held out: step 2, accuracy 0.375", "training: step 2, learning rate 0.0005", "norm 1.25",
-        "training: step 2, tokens a second 128", "<td>2.125</td>", "\"running\":true",
-        "--share:0.750\">3</td>", "<td class=\"none\">0</td>", "<td>75.0 %</td>",
-        "<td>-</td>", "&lt;yes&gt;",
-        "<summary>2 options with their defaults</summary>"}) {
+       {"step 1, epoch 1\t2.3125", "step 2, epoch 1\t1.75", "step 2, epoch 1\t2.125\">",
+        "step 1, epoch 1\t0.25", "step 2, epoch 1\t0.375\">", "step 2, epoch 1\t0.0005",
+        "step 2, epoch 1\t1.25", "step 2, epoch 1\t128", "<td>2.125</td>", "\"running\":true",
+        "--share:0.750\">3</td>", "<td class=\"none\">0</td>", "<td>75.0 %</td>", "<td>-</td>",
+        "&lt;yes&gt;", "<td>1 s</td>", "<summary>2 options with their defaults</summary>"}) {
     EXPECT_TRUE(has(html, number));
   }
   EXPECT_FALSE(test::contains(html, "</table><script>"));
@@ -106,11 +104,11 @@ TEST(ComparisonPageTest, KeepsEachRunsColour) {
       {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
       {"b", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b")}};
   const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "b: step 2, loss 6.5"));
-  EXPECT_TRUE(has(html, "&lt;a&gt;: step 2, loss 3"));
+  EXPECT_TRUE(has(html, "\tstep 2\t6.5\"></span>"));
+  EXPECT_TRUE(has(html, "&lt;a&gt; <span class=\"value\""));
   EXPECT_FALSE(test::contains(html, "<a>"));
   const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
-  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<li class=\"s1 d1\">"));
+  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<span class=\"s1 d1\">"));
   const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
   EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "0.5 (step 1)", "6.5", "5 (step 1)",
                                                "-", "-", "-"}));
