@@ -210,9 +210,11 @@ Rows comparison_rows(std::span<const NamedRun> runs) {
 }
 
 Page comparison_page(std::span<const NamedRun> runs, const Rows& settings) {
+  std::vector<std::string> pages;
+  for (const NamedRun& run : runs) pages.push_back(run.page);
   std::string body = "<main>\n<h1>" + str_cat(runs.size(), runs.size() == 1 ? " run" : " runs") +
                      "</h1>\n" + (settings.empty() ? "" : table_html("Settings", settings)) +
-                     table_html("What the logs say", comparison_rows(runs)) +
+                     table_html("What the logs say", comparison_rows(runs), pages) +
                      "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
                      "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
   for (const Chart& chart : run_charts(runs)) body += chart_html(chart);

@@ -49,6 +49,9 @@ std::optional<std::string> log_in_page(std::string_view html, const std::string&
 struct NamedRun {
   std::string name;
   std::vector<LoggedStep> steps = {};
+  std::string setting = {};  // runs of one have one colour; empty: each run has its own
+  std::string seed = {};     // runs of one have one dash pattern, in several settings
+  std::string page = {};     // address of the run's report; empty: none
 };
 
 /// A row for each run with its steps, losses, accuracy, speed and time.

@@ -224,7 +224,12 @@ class Sweep {
     std::vector<pages::NamedRun> curves;
     for (const SweepResult& result : all) {
       const std::string log = (result.run.folder / kLogFile).string();
-      curves.push_back({result.run.name, pages::read_run_log(text::read_text(log), log)});
+      const bool has_page = std::filesystem::exists(result.run.folder / kReportFile);
+      curves.push_back({.name = result.run.name,
+                        .steps = pages::read_run_log(text::read_text(log), log),
+                        .setting = result.run.setting.empty() ? "all runs" : result.run.setting,
+                        .seed = str_cat("seed=", result.run.seed),
+                        .page = has_page ? result.run.name + '/' + kReportFile : ""});
     }
     pages::write_page(file(kPageFile), pages::comparison_page(curves, rows));
     return rows;

@@ -105,7 +105,7 @@ TEST_F(Sweeps, KilledAndContinuedEndWithTheTableOfAnUnbrokenOne) {
     EXPECT_TRUE(contents(entry.path() / "checkpoint.safetensors") ==
                 contents(folder_ / "cut" / name / "checkpoint.safetensors"))
         << name;
-    EXPECT_TRUE(contains(page, name)) << name;
+    EXPECT_TRUE(contains(page, "<a href=\"" + name + "/report.html\">" + name + "</a>")) << name;
   }
   EXPECT_TRUE(contains(page, "<th scope=\"col\">p_holm</th>"));
 }

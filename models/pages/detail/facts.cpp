@@ -6,8 +6,8 @@
 
 namespace tessera::pages {
 
-std::string table_html(const std::string& caption,
-                       const std::vector<std::vector<std::string>>& rows) {
+std::string table_html(const std::string& caption, const Rows& rows,
+                       const std::vector<std::string>& links) {
   std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"" +
                      escape(caption) + "\"><table><caption>" + escape(caption) + "</caption>\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -16,7 +16,9 @@ std::string table_html(const std::string& caption,
       const bool is_head = i == 0 || j == 0;
       const char* const scope = i == 0 ? " scope=\"col\"" : " scope=\"row\"";
       html += is_head ? str_cat("<th", scope, ">") : std::string("<td>");
-      html += escape(rows[i][j]) + (is_head ? "</th>" : "</td>");
+      const bool is_link = i > 0 && j == 0 && i <= links.size() && !links[i - 1].empty();
+      if (is_link) html += "<a href=\"" + escape(links[i - 1]) + "\">";
+      html += escape(rows[i][j]) + (is_link ? "</a>" : "") + (is_head ? "</th>" : "</td>");
     }
     html += "</tr>\n";
   }

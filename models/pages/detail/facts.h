@@ -11,8 +11,9 @@
 namespace tessera::pages {
 
 /// A table of texts, the first row of which is its header. It may be scrolled where it is too wide.
-std::string table_html(const std::string& caption,
-                       const std::vector<std::vector<std::string>>& rows);
+/// `links` are the addresses of the rows' first cells, without the header's; an empty one is none.
+std::string table_html(const std::string& caption, const Rows& rows,
+                       const std::vector<std::string>& links = {});
 
 /// Two columns: names and values.
 std::string facts_html(const std::string& caption, const Facts& facts);

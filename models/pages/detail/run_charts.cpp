@@ -83,7 +83,11 @@ Axis axis_for(const std::string& label, const std::vector<Series>& series) {
 /// One series for each run.
 std::vector<Series> of_all(std::span<const NamedRun> runs, const Value& value, Mark mark) {
   std::vector<Series> series;
-  for (const NamedRun& run : runs) series.push_back(series_of(run, run.name, value, mark));
+  for (const NamedRun& run : runs) {
+    series.push_back(series_of(run, run.name, value, mark));
+    series.back().group = run.setting;
+    series.back().member = run.seed;
+  }
   return series;
 }
 
@@ -95,8 +99,8 @@ void add_rate_and_norm(std::vector<Chart>& charts, std::span<const NamedRun> run
   add(charts, "Norm of the gradient, before clipping", steps_of(runs), norm, std::move(norms));
   std::vector<Series> speed;
   for (const NamedRun& run : runs) {
-    speed.push_back({.name = run.name});
-    speed.back().points = speeds(run.steps);
+    speed.push_back(
+        {.name = run.name, .points = speeds(run.steps), .group = run.setting, .member = run.seed});
   }
   add(charts, "Speed, with the time of evaluations", steps_of(runs),
       {.label = "tokens per second", .low = 0}, std::move(speed));

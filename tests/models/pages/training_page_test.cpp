@@ -114,5 +114,14 @@ TEST(ComparisonPageTest, KeepsEachRunsColour) {
                                                "-", "-", "-"}));
 }
 
+TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
+  const auto steps = read_run_log("step,loss\n1,4\n", "a");
+  const std::vector<NamedRun> runs = {{.name = "one", .steps = steps, .page = "one/report.html"},
+                                      {.name = "two", .steps = steps}};
+  const std::string html = page_html(comparison_page(runs));
+  EXPECT_TRUE(has(html, "<th scope=\"row\"><a href=\"one/report.html\">one</a></th>"));
+  EXPECT_TRUE(has(html, "<th scope=\"row\">two</th>"));
+}
+
 }  // namespace
 }  // namespace tessera::pages
