@@ -46,8 +46,9 @@ struct ChartPoint {
 /// its labels run along it.
 enum class Mark { kLine, kDots, kLineAndDots, kGuide };
 
-/// Points that are drawn alike, with one entry in the legend. Each series has its own colour, dash pattern and shape of dots, unless it is in a group: then all
-/// series of a group have one colour, and all of a member name one dash pattern.
+/// Points that are drawn alike, with one entry in the legend. Each series has its own colour, dash
+/// pattern and shape of dots, unless it is in a group: then all series of a group have one colour, and
+/// all of a member name one dash pattern.
 struct Series {
   std::string name = {};
   std::vector<ChartPoint> points = {};
