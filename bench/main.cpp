@@ -45,7 +45,7 @@ Columns:
                     multiply-adds on registers, measured half before and half after the calls
   byte/s, of mem    bytes read and written at least, per second, and their share of the bandwidth: that
                     of a triad a = b + 3 c over arrays larger than all caches; above 100% a cache helped
-  GHz               the clock right after the calls: a chain of additions, one per cycle
+  GHz               clock rate right after the calls: a chain of additions, one per cycle
   memory            peak memory of tensors during a call, without inputs and result
   error             largest error against the definition in double, as a share of the bound on rounding
   noisy             the median is more than 10% above the best: other programs use the machine
@@ -127,9 +127,10 @@ int main(int argc, char** argv) {
   command.add("--onednn", options.onednn,
               "measurement of the cases with oneDNN too, if it supports them");
   command.add_output("--json", options.json, "JSON file for all results");
-  command.add("--list", options.list, "print the kinds and the case names, and exit");
+  command.add("--list", options.list,
+              "list of the kinds and the case names instead of measurements");
   command.add("--machine", options.machine,
-              "print the processor, its peaks and its bandwidths, and exit");
+              "table of the processor, its peaks and its bandwidths instead of cases");
   return command.run(argc, argv, [&] {
     register_all();
     // By default the library uses one thread while other programs use the processors: then figures

@@ -11,8 +11,8 @@ const {performance} = require('node:perf_hooks');
 const {parseArgs} = require('node:util');
 
 const USAGE = `usage: node ort.js [--like OURS.json] [--json FILE] [--threads N] [--seconds S] [NAME...]
-  NAME            cases, as linear/M:8/K:768/N:768/gelu:0
-  --like FILE     run whose cases, threads and costs to take; cases that ONNX Runtime lacks are left out
+  NAME            cases, such as linear/M:8/K:768/N:768/gelu:0
+  --like FILE     results of tessera_bench, whose cases are run if ONNX Runtime supports them
   --json FILE     output file; standard output if absent
   --threads N     threads; those of --like if absent, or one per processor
   --seconds S     seconds of measurement per case; 0.4 if absent`;

@@ -144,8 +144,8 @@ def above_zero(kind):
 
 def options():
     parser = argparse.ArgumentParser(description='PyTorch on our cases, as JSON by "torch".')
-    parser.add_argument("names", nargs="*", metavar="NAME", help="cases, as train/L:2/D:128/H:2/F:512/B:8/T:128")
-    parser.add_argument("--like", help="run whose cases, threads and costs to take; cases that are not here are left out")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="cases, such as train/L:2/D:128/H:2/F:512/B:8/T:128")
+    parser.add_argument("--like", help="results of tessera_bench, whose cases are run if they are supported here")
     parser.add_argument("--json", help="output file; standard output if absent")
     parser.add_argument("--threads", type=above_zero(int), help="threads; those of --like if absent, or one per processor")
     parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="seconds of measurement per case; 0.4 if absent")

@@ -109,11 +109,11 @@ void answer(Options& o) {
 int main(int argc, char** argv) {
   using examples::kMany;
   examples::Command command("answer",
-                            "Finds the parts of a text that answer a question: score, bytes and "
-                            "text. An empty text means that there is no answer.");
+                            "Finds the parts of a text that answer a question, and prints score, "
+                            "bytes and text of each. An empty text means that there is no answer.");
   Options o;
-  command.add_argument("FILE", o.file, "the text; standard input if absent");
-  command.add_input("--model", o.model, "the model's folder").required();
+  command.add_argument("FILE", o.file, "text; standard input if absent");
+  command.add_input("--model", o.model, "folder of the model").required();
   examples::add_weights_option(command, o.weights);
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");

@@ -35,9 +35,9 @@ inline void add_attention_options(Command& command, AttentionOptions& options) {
   command.add_output("--attention", options.file,
                      "output file for attention weights: a page, .html, or one map, .svg");
   command.add("--attention-layers", options.layers,
-              "layers in --attention, as in 0,2-5; all if absent");
+              "layers in --attention, such as 0,2-5; all if absent");
   command.add("--attention-heads", options.heads,
-              "heads in --attention, as in 0,2-5; all if absent");
+              "heads in --attention, such as 0,2-5; all if absent");
   command.add("--attention-ablation", options.ablation,
               "change of the result without each head, on the page of --attention; takes a forward "
               "pass per chosen head and text");

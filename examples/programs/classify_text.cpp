@@ -45,7 +45,8 @@ void print(std::ostream& out, std::span<const models::ClassScore> best, const st
 
 int main(int argc, char** argv) {
   examples::Command command(
-      "classify_text", "Classifies lines with a pretrained classifier: label, score and line.");
+      "classify_text",
+      "Classifies lines with a pretrained classifier, and prints label, score and line.");
   examples::ModelOptions options;
   bool pair = false;
   index_t top = 1;

@@ -169,8 +169,8 @@ Command::Command(std::string name, const std::string& description)
   add("--threads", threads_, "threads per process; its share of the machine if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
-             "the time of each step, as a page (.html) or a trace (.json), with a table on "
-             "standard error");
+             "output file for the time of each step: a page, .html, or a trace, .json; a table "
+             "goes to standard error");
 }
 
 Command::~Command() = default;
@@ -190,7 +190,9 @@ Command::Option Command::add_number(const char* flag, T& value, const char* what
 }
 
 Command::Option Command::add(const char* flag, std::string& value, const char* what) {
-  return line_->add(line_->app.add_option(flag, value, what)->check(not_empty()), value);
+  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(not_empty());
+  if (!value.empty()) option->capture_default_str();
+  return line_->add(option, value);
 }
 
 Command::Option Command::add(const char* flag, std::string& value, const char* what,

@@ -50,7 +50,7 @@ void add_options(examples::Command& command, Options& options) {
   command.add("--truncate", options.truncate, "leading columns to keep; all if absent",
               {1, examples::kMany});
   command.add_output("--output", options.output, "output file for the vectors, .npy");
-  command.add("--query", options.query, "query to search the lines for");
+  command.add("--query", options.query, "query to compare the lines with");
   command.add("--query-prompt", options.query_prompt,
               "prefix of the query; the folder's prompt for queries if absent");
   command.add("--top", options.top, "maximum number of lines to print for a query",
@@ -202,7 +202,7 @@ void embed(const Options& options) {
 
 int main(int argc, char** argv) {
   examples::Command command(
-      "embed", "Encodes lines as vectors: for a file, a search or a table of similarities.");
+      "embed", "Encodes lines as vectors, for a file, a search or a table of similarities.");
   Options options;
   add_options(command, options);
   command.splits_work();

@@ -223,13 +223,16 @@ int main(int argc, char** argv) {
   examples::Command command(
       "explain", "Explains a class of a text or a pair, or the similarity of two texts.");
   Options o;
-  command.add_input("--model", o.model, "the model's folder").required();
+  command.add_input("--model", o.model, "folder of the model").required();
   command.add("--text", o.text, "text to explain").required();
-  command.add("--with", o.with, "second text: of a pair, or to compare with by a sentence encoder");
+  command.add("--with", o.with,
+              "second text of a pair, or to compare with if the model is a sentence encoder");
   command.add("--class", o.name_of_class, "class of a classifier; the likeliest one if absent");
   command.add("--points", o.points, "gradient evaluations per text", {2, examples::kMany});
-  command.add("--steps", o.steps, "steps of the model and their shapes, without an explanation");
-  command.add_output("--output", o.output, "HTML page of tokens, heads and layers");
+  command.add("--steps", o.steps,
+              "names and shapes of the model's steps instead of an explanation");
+  command.add_output("--output", o.output,
+                     "output file for a page of tokens, heads and layers, .html");
   return command.run(argc, argv, [&] {
     require(o.output.empty() || pages::is_page(o.output), "--output", "must end in .html, got ",
             printable(o.output));

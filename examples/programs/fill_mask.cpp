@@ -59,12 +59,12 @@ void check_blanks(const std::vector<std::string>& lines, const std::string& mask
 
 int main(int argc, char** argv) {
   examples::Command command("fill_mask",
-                            "Fills the blanks of lines, [MASK] or <mask>, with a masked language "
-                            "model: probability, token, and the line with it.");
+                            "Fills the blanks of lines ([MASK] or <mask>) with a masked language "
+                            "model, and prints probability, token and filled line.");
   examples::ModelOptions options;
   index_t top = 5;
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
-  command.add("--top", top, "maximum number of fillings per blank", {1, examples::kMany});
+  command.add("--top", top, "maximum number of tokens per blank", {1, examples::kMany});
   command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_mask_filler, options);

@@ -375,8 +375,8 @@ int main(int argc, char** argv) {
            "layers to freeze with the embeddings, counted from the input", {0, examples::kMany})
       .kept();
   program
-      .add("--max-length", o.max_length, "tokens per text; 0: the limit of the model",
-           {0, examples::kMany})
+      .add("--max-length", o.max_length,
+           "maximum number of tokens per text; 0: the limit of the model", {0, examples::kMany})
       .kept();
   program
       .add("--temperature", o.temperature, "divisor of the cosine similarities of pairs",

@@ -44,10 +44,10 @@ inline void add_weights_option(Command& command, std::string& weights) {
 
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
   command.add_argument("FILE", options.file, file_is);
-  command.add_input("--model", options.model, "the model's folder").required();
+  command.add_input("--model", options.model, "folder of the model").required();
   add_weights_option(command, options.weights);
   command.add("--max-length", options.max_length,
-              "most tokens per text; the model's limit if absent", {1, kMany});
+              "maximum number of tokens per text; the model's limit if absent", {1, kMany});
   command.add("--batch-size", options.batch_size, "texts per batch", {1, kMany});
   command.add("--plain-text", options.plain_text,
               "special tokens in a text, such as [SEP], read as plain text");

@@ -51,28 +51,28 @@ void Program::add_common_options() {
       {1e-9, 1e9})
       .kept();
   add("--shards", options.shards,
-      "parts of a step, computed in turn to save memory; also the most processes",
+      "parts of a step, computed in turn to save memory; maximum number of processes",
       {1, nn::kMostShards})
       .kept();
   add("--seed", options.seed, "random seed").kept();
 
   add("--epochs", options.epochs, "passes over the examples", {1, kMany});
-  add("--max-steps", options.max_steps, "steps after which this call stops; no limit if absent",
+  add("--max-steps", options.max_steps, "maximum number of steps of this call; no limit if absent",
       {1, kMany});
   add("--checkpoint-layers", options.checkpoint_layers,
       "recomputation of layers in the backward pass: less memory, a third more time");
   add(save_flag_.c_str(), options.save, "folder for the checkpoint; that of --resume if absent");
   const bool saves_models = save_flag_ != "--save";  // else of the model's folder
   add("--overwrite", options.overwrite,
-      saves_models ? "replace the model in --save and the checkpoint in --checkpoint"
-                   : "replace the checkpoint in --save");
+      saves_models ? "replacement of an existing model in --save and checkpoint in --checkpoint"
+                   : "replacement of an existing checkpoint in --save");
   add("--resume", options.resume, "folder of the checkpoint to continue from");
   add_output("--log", options.log, "CSV file for one line of numbers per step", FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
-  add("--seeds", options.seeds, "sweep: a run for each random seed, as 0..4 or 0,3,7");
+  add("--seeds", options.seeds, "random seeds of a sweep, one run each, such as 0..4 or 0,3,7");
   add("--sweep", options.sweep,
-      "sweep: a run for each combination of values, as lr=1e-4,3e-4 width=64,128");
+      "values of a sweep, one run per combination, such as lr=1e-4,3e-4 width=64,128");
   add("--jobs", options.jobs,
       "concurrent runs of a sweep; above 1, one thread per run unless --threads is given",
       {1, 1024});

@@ -15,8 +15,8 @@
 int main(int argc, char** argv) {
   using namespace tessera;
   examples::Command command("rerank",
-                            "Orders lines by how well they answer a query: score, line number and "
-                            "line.");
+                            "Orders lines by how well they answer a query, and prints score, line "
+                            "number and line.");
   examples::ModelOptions options;
   std::string query;
   index_t top = 0;

@@ -48,7 +48,7 @@ void print(std::ostream& out, const std::vector<models::Tag>& tags, std::size_t 
 int main(int argc, char** argv) {
   examples::Command command("tag_tokens",
                             "Finds names and other parts of lines with a pretrained token "
-                            "classifier: line number, label, score, bytes and text.");
+                            "classifier, and prints line number, label, score, bytes and text.");
   examples::ModelOptions options;
   std::string grouping = "simple";
   examples::add_model_options(command, options, "lines of text; standard input if absent");

@@ -132,13 +132,13 @@ void tokenize(const Options& o) {
 
 int main(int argc, char** argv) {
   examples::Command command(
-      "tokenize", "Shows the tokens of each line: number, token, and its bytes in the line.");
+      "tokenize", "Prints the tokens of each line: number, token, and its bytes in the line.");
   Options o;
   command.add_argument("FILE", o.file, "lines of text; standard input if absent");
-  command.add_input("--model", o.model, "the model's folder or its tokenizer.json").required();
+  command.add_input("--model", o.model, "folder of the model, or its tokenizer.json").required();
   command.add("--pair", o.pair, "input lines of text<TAB>text");
   command.add("--max-length", o.max_length,
-              "most tokens per line, with the special ones; no limit if absent",
+              "maximum number of tokens per line, with the special ones; no limit if absent",
               {1, examples::kMany});
   command.add("--no-special", o.no_special, "no special tokens around a text");
   command.add("--plain-text", o.plain_text,

@@ -153,17 +153,20 @@ def read_mask(file, dtype):
 
 def main():
     parser = argparse.ArgumentParser(description="Traces a torch.nn.TransformerEncoder.")
-    for name in ("weights", "input", "trace"):
-        parser.add_argument("--" + name, required=True)
-    parser.add_argument("--heads", type=int, required=True)
-    parser.add_argument("--prefix", default="")
-    parser.add_argument("--activation", default="relu", choices=("relu", "gelu", "gelu_tanh"))
-    parser.add_argument("--norm-first", action="store_true")
-    parser.add_argument("--eps", type=float, default=1e-5)
-    parser.add_argument("--final-eps", type=float)
-    parser.add_argument("--key-padding-mask")
-    parser.add_argument("--attn-mask")
-    parser.add_argument("--causal", action="store_true")
+    add = parser.add_argument  # the options of run_encoder
+    add("--weights", required=True, help="state dict, .safetensors")
+    add("--input", required=True, help="input x, .npy")
+    add("--trace", required=True, help="output file for mean, deviation and values of each step")
+    add("--heads", type=int, required=True, help="attention heads")
+    add("--prefix", default="", help="prefix of the tensors' names, such as 'encoder.'")
+    add("--activation", default="relu", choices=("relu", "gelu", "gelu_tanh"),
+        help="activation of the feed-forward networks; relu if absent")
+    add("--norm-first", action="store_true", help="norms before attention and feed-forward networks")
+    add("--eps", type=float, default=1e-5, help="eps of the norms; 1e-5 if absent")
+    add("--final-eps", type=float, help="eps of the final norm; --eps if absent")
+    add("--key-padding-mask", help="mask (B, T), .npy: True = padding; floats are added")
+    add("--attn-mask", help="mask (T, T) or (B H, T, T), .npy: True = ignore; floats are added")
+    add("--causal", action="store_true", help="causal mask")
     o = parser.parse_args()
 
     x = torch.from_numpy(np.load(o.input))

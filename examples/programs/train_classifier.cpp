@@ -305,9 +305,9 @@ int main(int argc, char** argv) {
   program.add_input("--train", c.train, "training file: lines of label<TAB>text");
   program.add_input("--test", c.test, "test file, evaluated at the end");
   program.add_held_out();
-  program.add("--predict", c.predict, "print the class of each line of standard input");
+  program.add("--predict", c.predict, "classification of the lines of standard input");
   program.add("--probabilities", c.probabilities,
-              "with --predict, print the probability of each class too");
+              "probability of each class in the output of --predict");
   program.add("--pooling", c.pooling, "pooling of the word vectors", poolings).kept();
   program
       .add("--word-dropout", c.word_dropout, "probability of hiding a word during training", {0, 1})
@@ -325,7 +325,7 @@ int main(int argc, char** argv) {
            {0, 10'000'000})
       .kept();
   program
-      .add("--max-words", c.max_words, "words per line; the rest of a line is cut off",
+      .add("--max-words", c.max_words, "maximum number of words per line; the rest is cut off",
            {1, 100'000})
       .kept();
   examples::add_attention_options(program, c.attention);

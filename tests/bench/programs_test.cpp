@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "bench/results/results.h"
+#include "tests/programs/help_form.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 
@@ -17,6 +18,15 @@ class BenchPrograms : public Programs {
         .string();
   }
 };
+
+TEST_F(BenchPrograms, HelpIsNounPhrasesWithDefaultsAndUnits) {
+  for (const char* program :
+       {"tessera_bench", "tessera_bench_compare", "tessera_bench_report", "tessera_scaling"}) {
+    const std::string help = output_of(program, "--help");
+    EXPECT_GE(help_entries(help).size(), 5U) << help;
+    EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
+  }
+}
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
   expect_fails("tessera_bench_compare",

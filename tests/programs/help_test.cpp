@@ -1,0 +1,57 @@
+// What --help prints of each program of examples/ that has options.
+#include "tests/programs/help_form.h"
+
+#include "tests/programs/programs.h"
+#include "tests/support/test.h"
+
+namespace tessera::test {
+namespace {
+
+class Help : public Programs {};
+
+TEST_F(Help, OptionsAreNounPhrasesWithDefaultsAndUnits) {
+  const std::regex command("\\n *(examples::)?(Command command|Program program)\\(");
+  int count = 0;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(fs::path(TESSERA_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() != ".cpp") continue;
+    const std::string program = entry.path().stem();
+    if (!std::regex_search(contents(entry.path()), command)) continue;
+    ++count;
+    const std::string help = output_of(program, "--help");
+    EXPECT_GE(help_entries(help).size(), 3U) << help;
+    EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
+  }
+  EXPECT_GE(count, 18);
+}
+
+TEST_F(Help, TheRuleItself) {
+  const auto faults = [](const std::string& entries) {
+    return help_faults("Does a thing.\nUsage: x [OPTIONS]\n\nOptions:\n" + entries);
+  };
+  const std::vector<std::string> none;
+  EXPECT_EQ(faults("  -h,--help                       this help\n"
+                   "  --model TEXT REQUIRED           folder of the model\n"
+                   "  --top INT [5]                   maximum number\n"
+                   "                                  of lines\n"
+                   "  --task TEXT:{classification,regression} [auto]\n"
+                   "                                  kind of task\n"
+                   "  --threads INT                   threads per process; all if absent\n\n"
+                   "Environment:\n  GHz   the clock.\n"),
+            none);
+  EXPECT_EQ(faults("  -h,     --help                  this help\n"
+                   "          --seconds FLOAT [1]     seconds of measurement\n"),
+            none);
+  const auto fault = [&](const std::string& entry) { return faults("  " + entry + "\n").at(0); };
+  EXPECT_EQ(fault("--top INT [5]  the lines"), "--top INT [5]: begins with 'the'");
+  EXPECT_EQ(fault("--list  print the names"), "--list: begins with 'print'");
+  EXPECT_EQ(fault("--atol FLOAT [0]  numbers may be so far apart"),
+            "--atol FLOAT [0]: says 'so far'");
+  EXPECT_EQ(fault("--json  JSON output."), "--json: ends with a full stop");
+  EXPECT_EQ(fault("--top INT  maximum number of lines"), "--top INT: has no default");
+  EXPECT_EQ(fault("--seconds FLOAT [1]  time of measurement"), "--seconds FLOAT [1]: has no unit");
+  EXPECT_EQ(fault("--bare"), "--bare: has no text");
+}
+
+}  // namespace
+}  // namespace tessera::test
