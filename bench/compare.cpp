@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,7 +39,8 @@ class Folder {
  public:
   Folder() {
     std::string pattern = (fs::temp_directory_path() / "tessera_compare_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) fail_file(pattern, "cannot make this folder");
+    if (mkdtemp(pattern.data()) == nullptr)
+      fail_file(pattern, "cannot make this folder: ", std::generic_category().message(errno));
     path_ = pattern;
   }
   ~Folder() {
@@ -72,7 +75,7 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
   command += " --json " + quoted(json.string()) + " >" + quoted(json.string() + ".txt") + " 2>&1";
   const int status = std::system(command.c_str());
   if (status != 0) {
-    fail_file(side, "must end with 0, got ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
+    fail_file(side, "exit code must be 0, got ", WIFEXITED(status) ? WEXITSTATUS(status) : status,
               "; run this command to see its error: ", command);
   }
   return read_results(json);
@@ -89,9 +92,10 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
 /// two sides, neither names nor a filter, or too few rounds for the number of cases.
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options) {
-  require(sides.size() == 2, "run_rounds", "needs two commands, got ", sides.size());
-  require(!rounds.cases.empty() || !rounds.filter.empty(), "run_rounds",
-          "needs --cases or --filter");
+  require(sides.size() == 2, "tessera_bench_compare", "SIDES must be 2 commands, got ",
+          sides.size());
+  require(!rounds.cases.empty() || !rounds.filter.empty(), "tessera_bench_compare",
+          "--cases or --filter must be given, got neither");
   const Folder folder;
   set_threads(rounds.threads);
   std::vector<Results> found[2];
@@ -105,8 +109,8 @@ Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions&
     }
     const auto cases = static_cast<index_t>(found[0].front().cases.size());
     const index_t least = least_rounds(cases, options);
-    require(rounds.rounds >= least, "run_rounds", "--rounds must be at least ", least, " for ",
-            cases, " cases, got ", rounds.rounds);
+    require(rounds.rounds >= least, "tessera_bench_compare", "--rounds must be at least ", least,
+            " for ", cases, cases == 1 ? " case" : " cases", ", got ", rounds.rounds);
     std::cerr << "\rround " << round + 1 << "/" << rounds.rounds << std::flush;
   }
   std::cerr << '\n';

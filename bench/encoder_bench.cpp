@@ -178,7 +178,7 @@ Work mixed_work(Parameters& p) {
   const index_t batch = p.size("B", {}, 2);
   const std::vector<index_t> tokens = p.sizes("T", 2);
   require(tokens[0] <= tokens[1], "tessera_bench", "'", p.name(),
-          "': T must have the shorter length first, got ", tokens[0], ',', tokens[1]);
+          "': T must begin with the shorter length, got ", tokens[0], ',', tokens[1]);
   const index_t longer = (batch + 1) / 2;
   const double rows = static_cast<double>((batch - longer) * tokens[0] + longer * tokens[1]) *
                       static_cast<double>(s.d_model);

@@ -124,7 +124,8 @@ Work gated_work(Parameters& p) {
   const bool silu = p.flag("silu");
   const Layer s = {p.size("M"), p.size("K"), p.size("N", {}, 2),
                    gelu ? Activation::kGelu : Activation::kSilu, p.dtype()};
-  require(gelu != silu, "tessera_bench", "'", p.name(), "': needs either gelu:1 or silu:1");
+  require(gelu != silu, "tessera_bench", "'", p.name(), "': either gelu or silu must be 1, got ",
+          gelu ? "both" : "neither");
   require(s.n % 2 == 0, "tessera_bench", "'", p.name(), "': N must be even, got ", s.n);
   return {s.cost(s.n / 2), [s] { return gated_case(s); }};
 }

@@ -104,7 +104,7 @@ void run_cases(const Options& options, const bench::EngineFlags& flags) {
   });
   write_files(options, std::move(run));
   if (failures > 0)
-    throw std::runtime_error(str_cat(failures, " case(s) failed and have no times"));
+    throw std::runtime_error(str_cat("all cases must succeed, got ", failures, " failed"));
 }
 
 }  // namespace

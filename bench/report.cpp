@@ -2,10 +2,12 @@
 //
 //   tessera_bench_report ours.json peers.json --json report.json --roofline-svg roofline.svg
 //   tessera_bench_report report.json --readme README.md
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bench/report/report.h"
@@ -23,7 +25,7 @@ struct Outputs {
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail_file(path, "cannot be read");
+  if (!file) fail_file(path, "cannot be read: ", std::generic_category().message(errno));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

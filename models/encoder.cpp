@@ -47,7 +47,8 @@ EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<Encod
 }  // namespace
 
 index_t EncoderOptions::width() const {
-  require(d_model || !layers.empty(), "Encoder", "d_model must be given if there is no layer");
+  require(d_model || !layers.empty(), "Encoder",
+          "d_model must be given if there are no layers, got none");
   const index_t width = d_model.value_or(layers.empty() ? 0 : layers.front().d_model);
   for (const EncoderLayerOptions& layer : layers) {
     require(layer.d_model == width, "Encoder", "all layers must have d_model ", width, ", got ",
@@ -89,7 +90,8 @@ class RotaryTables {
 Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(options.order) {
   for (const index_t number : order) {
     require(0 <= number && number < std::ssize(options.layers), "Encoder",
-            "order must hold numbers of the ", options.layers.size(), " layers, got ", number);
+            "order must have numbers from 0 to ", std::ssize(options.layers) - 1,
+            ", those of the layers, got ", number);
   }
   if (options.d_model) nn::detail::require_size("Encoder", "d_model", *options.d_model);
   if (!options.layers.empty()) options.width();
@@ -108,10 +110,11 @@ Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(
   }
   if (options.final_norm) norm.emplace(norm_options(options), from["norm"]);
   if (!options.relative_position) return;
-  require(!layers.empty(), "Encoder", "relative_position needs at least 1 layer, got none");
+  require(!layers.empty(), "Encoder", "layers must be at least 1 for a relative_position, got 0");
   const index_t heads = options.layers.front().nhead;
   for (const EncoderLayerOptions& layer : options.layers) {
-    require(layer.batch_first, "Encoder", "relative_position needs batch_first, got false");
+    require(layer.batch_first, "Encoder",
+            "batch_first must be true for a relative_position, got false");
     require(layer.nhead == heads, "Encoder",
             "layers that share a relative_position must have the same nhead, got ", heads, " and ",
             layer.nhead);

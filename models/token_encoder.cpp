@@ -70,7 +70,7 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
   require(padding >= 0 && padding < options.vocabulary_size, kTokenEncoderOp,
           "padding_id must be from 0 to ", options.vocabulary_size - 1, ", got ", padding);
   require(!options.padding_id || options.positions == Positions::kLearned, kTokenEncoderOp,
-          "padding_id needs learned positions, got positions of a different kind");
+          "positions must be learned if padding_id is given, got a different kind");
   nn::detail::require_count(kTokenEncoderOp, "token_types", options.token_types);
   nn::detail::require_probability(kTokenEncoderOp, "dropout", options.dropout);
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
@@ -117,7 +117,7 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, const n
 
 Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRows& packed) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
-          "types need a table with token_types of at least 1, got token_types 0");
+          "token_types must be at least 1 for types, got 0");
   Tensor positions = tokens.positions;
   if (padding_id && !positions.defined()) {
     positions =

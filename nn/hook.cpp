@@ -162,7 +162,7 @@ HookedTexts::~HookedTexts() {
 
 index_t Step::batch() const {
   if (packed) return packed.batch();
-  require(batch_first, "Step", "texts need a model with batch_first");
+  require(batch_first, "Step", "batch_first must be true to choose texts, got false");
   require(value.rank() == 3, "Step", name, " must have shape (B, T, D), got ", value.shape());
   return value.size(0);
 }

@@ -68,7 +68,7 @@ LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions&
   if constexpr (detail::may_change<M>()) {
     const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
     require(plan.differences.empty(), "load_state_dict",
-            "the state does not fit the module:", plan.differences);
+            "state must fit the module, got:", plan.differences);
     return detail::run_load(module, plan);
   } else {
     return {};

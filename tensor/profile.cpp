@@ -129,8 +129,8 @@ Profile::Profile() {
   {
     const std::lock_guard lock(profile_mutex);
     require(measuring == nullptr, "Profile",
-            "one profile must measure at a time, got a second one; "
-            "stop() the first one");
+            "at most one profile must measure at a time, got a second one; "
+            "call stop() of the first one");
     measuring = this;
     number_ = ++last_profile;
   }

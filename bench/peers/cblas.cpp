@@ -118,7 +118,7 @@ void register_cblas(const std::string& file) {
                          .sgemm = symbol<Gemm<float>>(library, file, "cblas_sgemm"),
                          .dgemm = symbol<Gemm<double>>(library, file, "cblas_dgemm")};
   if (has_wide_sizes(library, file)) {
-    fail_file(file, "must be a CBLAS library with sizes of 32 bits, got 64 bits");
+    fail_file(file, "must be a CBLAS library with 32-bit sizes, got 64-bit sizes");
   }
   set_threads(library, thread_count());
   const auto work = [found](Parameters& parameters) {

@@ -43,7 +43,7 @@ function parse(name, kinds) {
 /** Cases to run: {name, flops, bytes, ...}. */
 function selected(names, ours, kinds) {
   for (const name of names) {
-    if (!parse(name, kinds)) fail(`no case '${name}'; kinds are ${Object.keys(kinds).join(', ')} without masks, in float32`);
+    if (!parse(name, kinds)) fail(`NAME must be a case of ${Object.keys(kinds).join(', ')} without masks, in float32, got '${name}'`);
   }
   const like = ours ? ours.cases.filter((each) => each.by === 'tessera' && !each.failure && parse(each.name, kinds)) : [];
   return [...names.map((name) => ({name})), ...like];
@@ -128,7 +128,7 @@ function library() {
 
 async function main() {
   const {values, positionals} = options();
-  if (positionals.length === 0 && !values.like) fail(`needs names of cases, or --like\n${USAGE}`);
+  if (positionals.length === 0 && !values.like) fail(`NAME or --like must be given, got neither\n${USAGE}`);
   const models = require('./ort_models.js');
   const ours = values.like ? readJson(values.like) : undefined;
   const cases = selected(positionals, ours, models.kinds);

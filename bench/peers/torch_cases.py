@@ -151,10 +151,10 @@ def options():
     parser.add_argument("--seconds", type=above_zero(float), default=0.4, help="seconds of measurement per case; 0.4 if absent")
     found = parser.parse_args()
     if not found.names and not found.like:
-        parser.error("needs names of cases, or --like")
+        parser.error("NAME or --like must be given, got neither")
     for name in found.names:
         if parse(name) is None:
-            parser.error(f"no case '{name}'; kinds are {', '.join(KINDS)} without masks, in float32")
+            parser.error(f"NAME must be a case of {', '.join(KINDS)} without masks, in float32, got '{name}'")
     found.ours = {"machine": {}, "cases": []}
     if found.like:
         try:

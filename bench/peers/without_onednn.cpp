@@ -5,7 +5,9 @@
 namespace tessera::bench {
 
 void register_onednn() {
-  throw std::runtime_error("--onednn needs oneDNN 2, which was not found when this was configured");
+  throw std::runtime_error(
+      "--onednn: oneDNN 2 must be found by CMake, got a build without it; install libdnnl-dev and "
+      "configure again");
 }
 
 }  // namespace tessera::bench

@@ -46,15 +46,16 @@ std::string with_tables(std::string_view markdown, const Results& results,
     markdown.remove_prefix(stop + 1);
     const std::string place = str_cat(file, ":", line);
     if (text.starts_with(kBegin)) {
-      if (!name.empty()) fail_file(place, "the table of line ", opened, " must end first");
+      if (!name.empty())
+        fail_file(place, "the table of line ", opened, " must end first; add '", kEnd, "'");
       const std::size_t close = text.find(kClose);
-      if (close == std::string_view::npos) fail_file(place, "line must have '", kClose, "'");
+      if (close == std::string_view::npos) fail_file(place, "line must end in '", kClose, "'");
       name = text.substr(kBegin.size(), close - kBegin.size());
       opened = line;
       out += text;
       old.clear();
     } else if (text.starts_with(kEnd)) {
-      if (name.empty()) fail_file(place, "a table must begin before this end");
+      if (name.empty()) fail_file(place, "the end of a table must have a beginning, got none");
       const Table table = table_named(name, results, place);
       out += table.empty() ? old : "\n" + to_markdown(table) + "\n";
       out += text;
@@ -64,7 +65,8 @@ std::string with_tables(std::string_view markdown, const Results& results,
     }
   }
   if (!name.empty())
-    fail_file(str_cat(file, ":", opened), "the table '", name, "' must have an end");
+    fail_file(str_cat(file, ":", opened), "the table '", name, "' must have an end; add '", kEnd,
+              "'");
   return out;
 }
 

@@ -82,7 +82,7 @@ Results parse_results(std::string_view text, const std::string& file) {
 }
 
 std::string merged(const std::vector<Results>& files) {
-  require(!files.empty(), "merged", "needs at least 1 file, got 0");
+  require(!files.empty(), "merged", "number of files must be at least 1, got 0");
   std::vector<JsonText> order;
   std::map<std::tuple<std::string, std::string, index_t>, std::pair<double, std::size_t>> seen;
   const Results* first = nullptr;

@@ -104,7 +104,7 @@ Matrix map_of(const Rule& rule) {
     for (index_t j = 0; j < kTokens; ++j) {
       map(i, j) = rule.sees(i, j) ? 1 : 0;
       require(rule.sees(i, j) == (weights(i, j) > 0), "006_masks", rule.name,
-              ": must be the same in the library, but differs for query ", i, " and key ", j);
+              ": the library's mask must be equal, got a difference for query ", i, " and key ", j);
     }
   }
   return map;

@@ -177,7 +177,7 @@ void number_sentences() {
   for (const std::string& sentence : kSentences) {
     const Ids ids = ids_of(sentence);
     require(ids == library->encode(sentence).ids, "tokenizer",
-            "the library's must give the numbers by hand for ", printable(sentence));
+            "numbers must be the same by hand and by the library for ", printable(sentence));
     std::printf("%-25s", sentence.c_str());
     for (const index_t id : ids) std::printf(" %lld", static_cast<long long>(id));
     std::printf("\n");

@@ -238,8 +238,11 @@ void compare(const char* name, const Matrix& hand, const Tensor& variable,
               to_string(to_tensor(hand), {.precision = 4, .suppress = true}).c_str());
   const double to_tape = largest_difference(hand, to_matrix(variable.grad()));
   const double to_differences = largest_difference(hand, by_differences);
-  require(to_tape <= 1e-12, name, "by hand and by the tape differ by ", to_tape);
-  require(to_differences <= 1e-8, name, "by hand and by differences differ by ", to_differences);
+  require(to_tape <= 1e-12, name,
+          "must be the same by hand and by the tape to 1e-12, got a difference of ", to_tape);
+  require(to_differences <= 1e-8, name,
+          "must be the same by hand and by central differences to 1e-8, got a difference of ",
+          to_differences);
   std::printf("the tape agrees to 1e-12, central differences to 1e-8\n\n");
 }
 

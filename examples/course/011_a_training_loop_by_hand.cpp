@@ -260,7 +260,7 @@ void rates_and_clipping(const Points& points) {
   for (const int step : {0, 1, 10, kWarmup, 100, 262, kSteps}) {
     std::printf("step %3d: %.4f\n", step, factor(step));
     require(std::abs(factor(step) - schedule.factor(step)) < 1e-12, "nn::cosine_schedule",
-            "it differs at step ", step);
+            "factor must be the same by hand, got a different one at step ", step);
   }
   Weights g;
   loss_and_gradients(start(), points, g);

@@ -49,8 +49,8 @@ inline double largest_difference(const Matrix& a, const Matrix& b) {
 inline void check_close(const std::string& what, const Matrix& hand, const Matrix& library,
                         double tolerance = 1e-12) {
   const double difference = largest_difference(hand, library);
-  require(difference <= tolerance, what.c_str(), "by hand and by the library differ by ",
-          difference, ", and ", tolerance, " is allowed");
+  require(difference <= tolerance, what.c_str(), "must be the same by hand and by the library to ",
+          tolerance, ", got a difference of ", difference);
   std::printf("%s: by hand and by the library, no number differs by more than %g\n\n", what.c_str(),
               tolerance);
 }

@@ -18,7 +18,7 @@ struct ModelLesson {
     for (int i = 1; i < argc; ++i) {
       const std::filesystem::path folder = argv[i];
       require(std::filesystem::is_directory(folder), "FOLDER",
-              "must be that of a model, or one for pictures, got ", printable(argv[i]));
+              "must be the folder of a model, or a folder for pictures, got ", printable(argv[i]));
       const bool is_model = std::filesystem::exists(folder / "config.json");
       (is_model ? model : pictures) = folder;
       if (is_model) is_small = false;

@@ -34,8 +34,8 @@ struct Options {
 /// One question about the whole text, or a question and its own text on each line.
 /// **Errors**: neither or both; one question for several processes.
 std::vector<models::Question> questions_of(const Options& o) {
-  require(o.pair == o.question.empty(), "answer",
-          "exactly one of --question and --pair must be given, got ", o.pair ? "both" : "neither");
+  require(o.pair == o.question.empty(), "answer", "either --question or --pair must be given, got ",
+          o.pair ? "both" : "neither");
   require(o.pair || examples::processes().size() == 1, "answer",
           "--question must run in one process, got ", examples::processes().size(),
           "; several processes share the lines of --pair");

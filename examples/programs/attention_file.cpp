@@ -65,7 +65,7 @@ std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, i
     const std::size_t comma = rest.find(',');
     const auto [first, last] = range_of(rest.substr(0, comma));
     require(first <= last && last < count, flag, "must be numbers from 0 to ", count - 1,
-            ", as in 0,2-5, got ", printable(text));
+            ", such as 0,2-5, got ", printable(text));
     for (index_t i = first; i <= last; ++i) chosen.insert(i);
     if (comma == std::string_view::npos) return {chosen.begin(), chosen.end()};
     rest.remove_prefix(comma + 1);

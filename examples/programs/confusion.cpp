@@ -28,8 +28,8 @@ void Confusion::count(index_t label, index_t answer) {
 void Confusion::add(const Tensor& labels, const Tensor& scores) {
   const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
   const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
-  require(wanted.size() == answers.size(), "Confusion",
-          "number of answers must be that of labels, ", wanted.size(), ", got ", answers.size());
+  require(wanted.size() == answers.size(), "Confusion", "number of answers must be ", wanted.size(),
+          ", that of labels, got ", answers.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] >= 0) count(wanted[i], answers[i]);
   }

@@ -65,7 +65,7 @@ index_t baseline_token(const text::Tokenizer& tokenizer) {
   for (const auto& id : {special.mask, special.pad, special.unknown}) {
     if (id) return *id;
   }
-  fail("explain", "--model must have a token for masks, padding or unknown words");
+  fail("explain", "--model must have a token for masks, padding or unknown words, got none");
 }
 
 /// The encoding with the baseline's token in the place of each token of a text.
@@ -238,7 +238,8 @@ int main(int argc, char** argv) {
             printable(o.output));
     if (!is_sentence_encoder(o.model)) return explain_class(o);
     require(!o.with.empty() && o.name_of_class.empty(), "explain",
-            "a sentence encoder needs --with and has no --class, got ", printable(o.model));
+            "--with must be given, and --class must not, if --model is a sentence encoder, got ",
+            o.with.empty() ? "no --with" : "--class");
     explain_similarity(o);
   });
 }

@@ -302,9 +302,10 @@ void learn_values(const Call& call) {
 
 void learn_pairs(const Call& call) {
   const Options& o = call.o;
-  require(examples::processes().size() == 1, kFineTune, "--task pairs needs 1 process, got ",
-          examples::processes().size(), "; a pair's negatives are the other pairs of its batch");
-  require(call.program.options.shards == 1, kFineTune, "--task pairs needs --shards 1, got ",
+  require(examples::processes().size() == 1, kFineTune,
+          "--task pairs must run in one process, got ", examples::processes().size(),
+          "; a pair's negatives are the other pairs of its batch");
+  require(call.program.options.shards == 1, kFineTune, "--shards must be 1 for --task pairs, got ",
           call.program.options.shards, "; a pair's negatives are the other pairs of its batch");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
   auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
@@ -327,13 +328,13 @@ void learn_pairs(const Call& call) {
 
 void check_pair(bool pair, const std::string& task) {
   require(!pair || task == "classification" || task == "regression", kFineTune,
-          "--pair needs --task classification or regression, got ", task);
+          "--task must be classification or regression for --pair, got ", task);
 }
 
 void run(const Call& call) {
   const Options& o = call.o;
   require(!o.model.empty() && !o.train.empty() && !o.save.empty(), kFineTune,
-          "needs --model DIR, --train FILE and --save DIR");
+          "--model DIR, --train FILE and --save DIR must all be given");
   if (o.task != "auto") check_pair(o.pair, o.task);
   manual_seed(call.program.options.seed);
   const std::string task = o.task == "auto" ? examples::guessed_task(o.train, o.pair) : o.task;

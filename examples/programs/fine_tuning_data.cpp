@@ -71,8 +71,9 @@ std::string guessed_task(const std::string& file, bool pair) {
   if (all_numbers && std::ranges::any_of(labels, has_fraction)) return "regression";
   constexpr std::size_t kFew = 20;
   if (labels.size() > kFew && labels.size() > lines.size() / 2) {
-    fail_file(file, "labels must be few, got ", labels.size(), " different ones in ", lines.size(),
-              " lines; name the task with --task");
+    fail_file(file, "different labels must be at most half as many as the lines, got ",
+              labels.size(), " labels in ", lines.size(),
+              " lines; give --task if they are classes");
   }
   return "classification";
 }

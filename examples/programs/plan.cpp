@@ -76,7 +76,7 @@ void Plan::check(bool is_trained) const {
        is_trained ? "weights, gradients and moments" : "weights", "; the largest tensor, ",
        largest->name, " of shape ", largest->shape,
        largest->in_layers ? str_cat(" (", program_.options.layers, " times)") : "", ", is set by ",
-       listed(largest->options), ": choose a smaller model");
+       listed(largest->options), "; choose a smaller model");
 }
 
 void check_positions(const Program& program, const char* flag, index_t max_tokens) {

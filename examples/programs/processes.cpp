@@ -35,7 +35,7 @@ Launch* launch = nullptr;
 void silence_standard_output() {
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
-    fail_file("/dev/null", "must take the standard output of ranks above 0, but cannot be opened");
+    fail_file("/dev/null", "cannot be opened, but must take the standard output of ranks above 0");
   }
   close(nowhere);
 }

@@ -96,13 +96,13 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
 /// Takes over the options of a resumed run, and checks them.
 void Program::prepare(bool trains) {
   if (is_sweep()) return;
-  require(!is_given("--jobs"), name().c_str(), "--jobs needs --seeds or --sweep");
+  require(!is_given("--jobs"), name().c_str(), "--jobs must be combined with --seeds or --sweep");
   if (!options.resume.empty()) resume(trains);
   const bool has_file = !options.valid.empty(), has_share = options.valid_share > 0;
   require(!has_file || !has_share, name().c_str(),
-          "--valid and --valid-share must not be given together");
+          "--valid must not be combined with --valid-share");
   require(has_file || has_share || options.patience == 0 || !trains, name().c_str(),
-          "--patience needs held-out lines; give --valid FILE or --valid-share");
+          "--patience must be combined with --valid FILE or --valid-share");
 }
 
 void Program::resume(bool trains) {

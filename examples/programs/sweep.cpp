@@ -32,15 +32,15 @@ runs::SweepOptions Program::sweep_options() {
   const bool is_pretrained = save_flag_ != "--save";
   const std::string folder = is_pretrained ? file("--save") : options.save;
   require(!folder.empty(), name().c_str(),
-          "--save must be given with --seeds or --sweep: a folder for all runs");
-  require(processes().size() == 1, name().c_str(), "a sweep must run in one process, got ",
-          processes().size(), "; start it without mpirun, with --jobs");
+          "--seeds and --sweep must be combined with --save DIR, a folder for all runs");
+  require(processes().size() == 1, name().c_str(), "a sweep must be started in one process, got ",
+          processes().size(), "; start it without mpirun, and give --jobs");
   for (const char* const flag : {"--resume", "--checkpoint", "--log", "--report", "--attention",
                                  "--max-steps", "--predict", "--fill", "--profile"}) {
-    require(!is_given(flag), name().c_str(), flag, " must not be given with --seeds or --sweep");
+    require(!is_given(flag), name().c_str(), flag, " must not be combined with --seeds or --sweep");
   }
   require(!is_given("--seed") || options.seeds.empty(), name().c_str(),
-          "--seed and --seeds must not be given together");
+          "--seed must not be combined with --seeds");
   const std::vector<std::string> of_sweep = {"--seeds", "--sweep", "--jobs",
                                              "--save",  "--seed",  "--overwrite"};
   common_ = given(of_sweep);

@@ -243,16 +243,18 @@ void predict(const models::SequenceClassifier& model, const Names& names,
 /// Throws if the options contradict each other.
 void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || program.resumed, "train_classifier",
-          "needs --train FILE, or --resume DIR of a trained model");
+          "--train FILE, or --resume DIR of a trained model, must be given, got neither");
   require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
-          "--resume needs --train FILE to continue, or --test FILE or --predict to use the model");
+          "--resume must be combined with --train FILE to continue, or with --test FILE or "
+          "--predict to use the model");
   require(program.options.valid.empty() || !c.train.empty(), "train_classifier",
-          "--valid needs --train FILE");
+          "--valid must be combined with --train FILE");
   require(!c.train.empty() || program.options.report.empty(), "train_classifier",
-          "--report needs --train FILE");
+          "--report must be combined with --train FILE");
   require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
-          "--attention needs --test FILE or --train FILE");
-  require(!c.probabilities || c.predict, "train_classifier", "--probabilities needs --predict");
+          "--attention must be combined with --test FILE or --train FILE");
+  require(!c.probabilities || c.predict, "train_classifier",
+          "--probabilities must be combined with --predict");
 }
 
 void run(const examples::Program& program, const ClassifierOptions& c) {

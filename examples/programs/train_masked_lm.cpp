@@ -217,7 +217,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
 }
 
 void run(const examples::Program& program, const MaskedLmOptions& c) {
-  require(!c.text.empty(), "train_masked_lm", "needs --text FILE");
+  require(!c.text.empty(), "train_masked_lm", "--text FILE must be given, got none");
   const Text text = read(c, program.resumed);
   encode_blanks(c.fill, *text.tokenizer, c.length);  // checks --fill before the training
   manual_seed(program.options.seed);

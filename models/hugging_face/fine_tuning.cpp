@@ -80,7 +80,8 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
       groups.push_back(std::move(group));
     }
   }
-  require(!groups.empty(), kFineTuningOp, "at least one parameter must learn, got none");
+  require(!groups.empty(), kFineTuningOp,
+          "at least 1 parameter must require a gradient, got none; freeze less");
   return groups;
 }
 

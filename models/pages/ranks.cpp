@@ -86,7 +86,7 @@ double signed_rank(std::span<const double> differences) {
 }
 
 double median(std::vector<double> values) {
-  require(!values.empty(), "median", "needs at least 1 value, got 0");
+  require(!values.empty(), "median", "values must be at least 1, got 0");
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), half, values.end());
   if (values.size() % 2 == 1) return *half;

@@ -17,14 +17,14 @@ struct Chosen {
   index_t longest = 0;
 
   Chosen(std::span<const Example> all, std::span<const index_t> chosen) {
-    require(!chosen.empty(), "make_batch", "must have at least 1 example, got none");
+    require(!chosen.empty(), "make_batch", "number of examples must be at least 1, got 0");
     for (const index_t i : chosen) {
       require(i >= 0 && i < std::ssize(all), "make_batch",
               "example numbers must be at least 0 and below ", all.size(), ", got ", i);
       const Example& example = all[static_cast<std::size_t>(i)];
       require(example.label.index() == all[static_cast<std::size_t>(chosen[0])].label.index(),
-              "make_batch", "labels must be of one kind, got two in the examples ", chosen[0],
-              " and ", i);
+              "make_batch", "labels must be of one kind, got different kinds in the examples ",
+              chosen[0], " and ", i);
       const auto* labels = std::get_if<Ids>(&example.label);
       require(!labels || labels->size() == example.ids.size(), "make_batch", "example ", i,
               " must have a label for each token, got ", labels ? labels->size() : 0,

@@ -40,7 +40,7 @@ LoadReport load_state(const std::string& file, M& module, const StateDict& state
   if constexpr (detail::may_change<M>()) {
     const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
     if (!plan.differences.empty())
-      fail_file(file, "the tensors do not fit the module:", plan.differences);
+      fail_file(file, "tensors must fit the module, got:", plan.differences);
     return detail::run_load(module, plan);
   } else {
     return {};

@@ -13,11 +13,13 @@
 namespace tessera::nn {
 
 void OneProcess::send(index_t to, index_t, std::span<const std::byte>) {
-  fail("OneProcess", "there is no process ", to, " to send to");
+  fail("OneProcess", "rank must be that of a different process, got ", to,
+       "; this run has only one");
 }
 
 void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
-  fail("OneProcess", "there is no process ", from, " to receive from");
+  fail("OneProcess", "rank must be that of a different process, got ", from,
+       "; this run has only one");
 }
 
 Share share_of(index_t count, index_t rank, index_t size) {

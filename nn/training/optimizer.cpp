@@ -33,7 +33,7 @@ class DistinctParameters {
     const Parameter* const same =
         variables_.emplace(parameter.tensor.grad_slot().get(), &parameter).first->second;
     for (const Parameter* const first : {named, same}) {
-      require(first == &parameter, op, parameter.name, " must appear once, got it first as ",
+      require(first == &parameter, op, parameter.name, " must appear once, got it also as ",
               first->name);
     }
     add_memory(op, parameter);

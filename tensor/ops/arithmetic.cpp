@@ -212,8 +212,9 @@ Tensor power(const Operand& base, const Operand& exponent, DType dtype) {
   if (dtype == kBool) dtype = kInt64;
   const Tensor a = base.to(dtype);
   const Tensor b = exponent.to(dtype);
-  require(is_floating(dtype) || !any(b < 0).item<bool>(), "pow",
-          "exponents must be at least 0 for integers; convert the tensors to a floating dtype");
+  require(
+      is_floating(dtype) || !any(b < 0).item<bool>(), "pow",
+      "exponents must be at least 0 for integer tensors; convert the tensors to a floating dtype");
   const Tensor y = binary("pow", BinaryOp::kPow, a, b);
   return op.finish(y, [&] {
     return [a = op.save(a), b = op.save(b), y = op.wanted(1) ? op.save(y) : Saved()](

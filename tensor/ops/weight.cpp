@@ -207,7 +207,7 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
 
 WeightView Weight::rows(index_t begin, index_t end) const {
   require(0 <= begin && begin <= end && rank() == 2 && end <= size(0), "rows",
-          "rows must be a range of those of weight ", shape(), ", got ", begin, " to ", end);
+          "rows must be a range within weight ", shape(), ", got ", begin, " to ", end);
   WeightView view = *this;
   if (!is_frozen()) view.elements = dense().elements.slice(0, begin, end);
   view.shape[0] = end - begin;

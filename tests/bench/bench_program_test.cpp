@@ -165,7 +165,7 @@ TEST_F(BenchProgram, KeepsTheOtherCasesWhereOneFails) {
       "matmul/M:8/N:8/K:8 attention_unfused/T:10000000/d:1 softmax/rows:3/cols:7 "
       "matmul/M:8/N:8/K:8 --no-peaks --json out.json");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_TRUE(contains(outcome.errors, "1 case(s) failed"));
+  EXPECT_TRUE(contains(outcome.errors, "all cases must succeed, got 1 failed"));
   const Json cases = read_json(path("out.json")).at("cases");
   ASSERT_EQ(cases.size(), 3) << "a name twice is one case";
   EXPECT_GT(cases.item(0).number("best_s"), 0);
@@ -201,7 +201,7 @@ TEST_F(BenchProgram, WhatItRefuses) {
       {"matmul/M:1/N:1/K:1/k:2", "keys of matmul must be B, M, N, K, dtype, got 'k'"},
       {"matmul/M:1/N", "parts after / must be key:value, got 'N'"},
       {"matmul/M:1/N:1/K:1/dtype:half", "dtype must be one of float32, float64"},
-      {"gated/M:1/K:1/N:2", "needs either gelu:1 or silu:1"},
+      {"gated/M:1/K:1/N:2", "either gelu or silu must be 1, got neither"},
       {"encoder/L:1/D:10/H:3/F:8/T:2", "H must divide D = 10, got 3"},
       {"attention/T:4/d:4/dropout:1", "must be at least 0 and below 1, got '1'"},
   });
@@ -219,7 +219,7 @@ TEST_F(BenchProgram, WhatItRefuses) {
                         std::string("must be from 0.001 to 600 seconds, got '") + time + "'"));
   }
   EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --cblas '" TESSERA_WIDE_CBLAS "'",
-                      "must be a CBLAS library with sizes of 32 bits, got 64 bits"));
+                      "must be a CBLAS library with 32-bit sizes, got 64-bit sizes"));
   write("empty.txt", "# nothing\n");
   EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: must name at least 1 benchmark, got 0"));
   EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));

@@ -171,25 +171,27 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {train + "--save full", "full"},
       {train + "--save full --overwrite", "full"},
       {train + "--save old", "old"},
-      {train + "--save old/ --overwrite", "cannot overwrite: it has '"},
+      {train + "--save old/ --overwrite",
+       "must have no file that the new folder does not have, got '"},
       {"--train pairs.tsv --task pairs --save deep --overwrite", "it has '1_Pooling/notes.txt'"},
       {train + "--save file", "file"},
       {train + "--save file/new", "file"},
       {train + "--save new --log new/log.csv",
        "--log must not be inside another output, got new/log.csv"},
       {train + "--save new --checkpoint new", "--checkpoint must not be inside another output"},
-      {train, "needs --model DIR, --train FILE and --save DIR"},
-      {train + "--save new --patience 2", "--patience needs held-out"},
+      {train, "--model DIR, --train FILE and --save DIR must all be given"},
+      {train + "--save new --patience 2", "--patience must be combined with --valid"},
       {train + "--save new --valid classes.tsv --valid-share 0.5",
-       "--valid-share must not be given together"},
+       "--valid must not be combined with --valid-share"},
       {train + "--save new --valid-share 0.01",
        "--valid-share must hold out at least 1 of 14 examples, got 0.01"},
       {train + "--save new --fixed-layers 3",
        "--fixed-layers must be at most 2, the layers of the model, got 3"},
       {train + "--save new --max-length 41", "41"},
-      {"--train pairs.tsv --task pairs --save new --shards 2", "--shards 1"},
+      {"--train pairs.tsv --task pairs --save new --shards 2",
+       "--shards must be 1 for --task pairs"},
       {"--train tags.tsv --task tokens --pair --save new",
-       "--pair needs --task classification or regression"}};
+       "--task must be classification or regression for --pair"}};
   for (const auto& [arguments, words] : cases) {
     EXPECT_TRUE(fails("fine_tune", bert(arguments), words));
     EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch")) << arguments;

@@ -124,7 +124,7 @@ TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
         {"--width 50000000", "(150000000, 50000000)"});
   error("train_reverse", kReverse + "--feed-forward 900000000000", {"--feed-forward"});
   error("train_reverse", kReverse + "--width 512 --feed-forward 900000000",
-        {"--feed-forward 900000000, --width 512 and --layers 1: choose a smaller model",
+        {"--feed-forward 900000000, --width 512 and --layers 1; choose a smaller model",
          "linear1.weight of shape (900000000, 512) (1 times)", "gradients", "GB of memory"});
   error("train_reverse", kReverse + "--layers 1000000000", {"--layers 1000000000", "GB"});
   error("train_reverse", kReverse + "--layers 0 --width 50000000", {"--width"});

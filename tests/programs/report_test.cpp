@@ -144,7 +144,7 @@ TEST_F(Reports, TellOfARunThatFails) {
 TEST_F(Reports, NeedARunThatTrains) {
   output_of("train_classifier", kClassifier + "--save classes");
   EXPECT_TRUE(fails("train_classifier", "--resume classes --test test.tsv --report page.html",
-                    "--report needs --train FILE"));
+                    "--report must be combined with --train FILE"));
 }
 
 TEST_F(Reports, CompareRuns) {

@@ -142,7 +142,7 @@ TEST_F(Sweeps, SayWhatIsWrong) {
   const std::string call = options + "--save sweep ";
   expect_fails(
       "train_classifier",
-      {{options + "--seeds 0..2", "--save must be given with --seeds or --sweep"},
+      {{options + "--seeds 0..2", "--seeds and --sweep must be combined with --save"},
        {call + "--seeds 2..1", "seeds: must be from 1 to 10000 seeds, got '2..1'"},
        {call + "--seeds 1,,2", "seeds: must have the form 0..4 or 0,3,7, got '1,,2'"},
        {call + "--seeds 1,1", "seeds must be at least 1, each given once"},
@@ -153,13 +153,13 @@ TEST_F(Sweeps, SayWhatIsWrong) {
        {call + "--sweep lr=1 lr=2", "names must be at least 1, each given once"},
        {call + "--sweep size=1", "--sweep must name one of layers, width, heads, feed-forward, "},
        {call + "--sweep size=1", "max-words, got 'size'"},
-       {call + "--seeds 0..1 --log a", "--log must not be given with --seeds or --sweep"},
-       {call + "--seeds 0..1 --seed 1", "--seed and --seeds must not be given together"},
-       {call + "--jobs 2", "--jobs needs --seeds or --sweep"}});
+       {call + "--seeds 0..1 --log a", "--log must not be combined with --seeds or --sweep"},
+       {call + "--seeds 0..1 --seed 1", "--seed must not be combined with --seeds"},
+       {call + "--jobs 2", "--jobs must be combined with --seeds or --sweep"}});
   EXPECT_FALSE(fs::exists(folder_ / "sweep"));
   EXPECT_TRUE(fails("train_classifier", call + "--valid none.tsv --seeds 1..2",
                     "sweep: 2 of 2 runs failed, first seed=1: must end without an error, got exit "
-                    "code 2: --valid and --valid-share must not be given together; see "
+                    "code 2: --valid must not be combined with --valid-share; see "
                     "sweep/seed=1/output.txt; start it again to repeat them"));
   output_of("train_classifier", call + "--seeds 1..2");
   EXPECT_TRUE(fails("train_classifier", call + "--clip 2 --seeds 1..2",

@@ -166,17 +166,18 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   ASSERT_EQ(run("train_classifier", "--train train.tsv --resume cut").status, 0);
   EXPECT_TRUE(contents(folder_ / "cut" / "checkpoint.safetensors") ==
               contents(folder_ / "whole" / "checkpoint.safetensors"));
-  expect_fails("train_classifier",
-               {
-                   {arguments + "--valid test.tsv", "must not be given together"},
-                   {kClassifier + "--valid-share 0.01", "must hold out at least 1 of 40 examples"},
-                   {kClassifier + "--patience 2", "--patience needs"},
-               });
+  expect_fails(
+      "train_classifier",
+      {
+          {arguments + "--valid test.tsv", "--valid must not be combined with --valid-share"},
+          {kClassifier + "--valid-share 0.01", "must hold out at least 1 of 40 examples"},
+          {kClassifier + "--patience 2", "--patience must be combined with --valid"},
+      });
   ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
                     "examples must be those of the run"));
   EXPECT_TRUE(fails("train_classifier", "--resume run --valid test.tsv --predict < test.tsv",
-                    "--valid needs --train FILE"));
+                    "--valid must be combined with --train FILE"));
 }
 
 // A class may have only held-out lines, and lines keep their numbers in errors.

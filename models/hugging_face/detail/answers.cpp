@@ -31,7 +31,7 @@ WindowAnswers find_answers(std::span<const float> start, std::span<const float> 
                            const std::vector<bool>& in_context, const AnswerSpanOptions& options) {
   const std::size_t count = in_context.size();
   require(start.size() == count && end.size() == count && count > 0, "find_answers",
-          "start, end and in_context must have one size, at least 1, got ", start.size(), ", ",
+          "start, end and in_context must have the same size, at least 1, got ", start.size(), ", ",
           end.size(), " and ", count);
   require(options.count >= 1, "find_answers", "count must be at least 1, got ", options.count);
   require(options.max_tokens >= 1, "find_answers", "max_tokens must be at least 1, got ",

@@ -24,7 +24,7 @@ index_t positions(const Json& config, std::string_view key, index_t otherwise) {
 index_t positions_after(const Json& config, std::string_view key, index_t rows, index_t before) {
   if (rows <= before) {
     config.at(key).fail("must be greater than ", before,
-                        ", the rows before the first token's, got ", rows);
+                        ", the number of rows before the first token's, got ", rows);
   }
   return rows - before;
 }

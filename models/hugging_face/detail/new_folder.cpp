@@ -161,8 +161,8 @@ void NewFolder::check_that_nothing_is_lost() const {
        at.increment(error)) {
     const fs::path name = at->path().lexically_relative(target_);
     if (is_there(path_ / name)) continue;
-    fail_file(target_.string(), "cannot overwrite: it has ", printable(name.string()),
-              ", which the new folder does not have");
+    fail_file(target_.string(), "must have no file that the new folder does not have, got ",
+              printable(name.string()), "; remove it, or save to a different folder");
   }
   if (error) fail_file(target_.string(), "cannot read: ", error.message());
 }

@@ -72,7 +72,7 @@ void WeightFiles::read_index(const fs::path& path) {
     const auto [at, is_new] = opened.emplace(file, files_.size());
     if (is_new) {
       if (std::ssize(files_) == kMaxFiles)
-        entry.fail("must be one of at most ", kMaxFiles, " files");
+        entry.fail("number of files must be at most ", kMaxFiles, ", got more");
       // Links must work: the hub's own cache is a folder of links.
       files_.emplace_back(path.parent_path() / file);
     }

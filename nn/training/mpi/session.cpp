@@ -35,7 +35,8 @@ bool start_mpi() {
   MPI_Finalized(&has_run);
   if (has_run != 0) {
     throw std::runtime_error(
-        "mpi::Session: MPI cannot be started twice; make one Session, in main");
+        "mpi::Session: MPI must be started once per process, got a second start; make one Session, "
+        "in main");
   }
   if (runs != 0) return false;
   int level = 0;

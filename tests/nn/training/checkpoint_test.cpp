@@ -51,7 +51,7 @@ TEST(LoadModule, ListsEverythingThatDiffersAndChangesNothing) {
   save_safetensors(folder.path() / "m", {{"weight", zeros({3, 5})}, {"scale", zeros({1})}});
   const std::string error = file_error([&] { load_module(folder.path() / "m", target); });
   EXPECT_EQ(error, (folder.path() / "m").string() +
-                       ": the tensors do not fit the module:\n  missing: bias (3,)\n"
+                       ": tensors must fit the module, got:\n  missing: bias (3,)\n"
                        "  weight must have shape (3, 2), got (3, 5)\n"
                        "  unexpected: scale (1,)");
   EXPECT_EQ(target.weight->to_vector<float>(), ones({3, 2}).to_vector<float>());
@@ -133,7 +133,7 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
   load_group(loaded, "model", copy);
   EXPECT_EQ(copy.weight->to_vector<float>(), linear.weight->to_vector<float>());
   EXPECT_TRUE(contains(file_error([&] { load_group(loaded, "mode", copy); }),
-                       "c: mode: the tensors do not fit the module:"));
+                       "c: mode: tensors must fit the module, got:"));
 }
 
 TEST(Checkpoint, KeepsWholeStatesAsGroups) {

@@ -193,8 +193,8 @@ TEST(Communicator, OneProcessIsTheTrivialCase) {
   one.progress();
   one.wait();
   EXPECT_EQ(one.bytes_sent(), 0);
-  EXPECT_TRUE(throws("OneProcess", {"process 1"}, [&] { one.send(1, 0, {}); }));
-  EXPECT_TRUE(throws("OneProcess", {"process 1"}, [&] { one.receive(1, 0, {}); }));
+  EXPECT_TRUE(throws("OneProcess", {"got 1"}, [&] { one.send(1, 0, {}); }));
+  EXPECT_TRUE(throws("OneProcess", {"got 1"}, [&] { one.receive(1, 0, {}); }));
 }
 
 TEST(Communicator, SharesAreOneAfterAnotherAndOfOneLength) {

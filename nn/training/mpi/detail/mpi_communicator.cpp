@@ -216,7 +216,8 @@ void MpiCommunicator::part() {
   const std::vector<std::int64_t> lengths = gather_lengths(kParts);
   for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
     if (lengths[rank] == kParts) continue;
-    throw std::runtime_error(str_cat("rank ", rank, " still waits for this process"));
+    throw std::runtime_error(
+        str_cat("rank ", rank, " must end its session too, but waits for this rank"));
   }
   wait();
   // All processes have come here before any of them ends; some may end while others leave the

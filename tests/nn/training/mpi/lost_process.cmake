@@ -7,7 +7,7 @@ if(HOW STREQUAL "ended")
 elseif(HOW STREQUAL "thrown")
   set(said "rank 1 leaves its session with an exception, which ends all processes")
 elseif(HOW STREQUAL "left")  # who says it first ends all
-  set(said "rank 1 has ended its session, but this|rank 1 cannot end its session: rank [02] still waits")
+  set(said "rank 1 has ended its session, but this|rank 1 cannot end its session: rank [02] must end its session")
 elseif(HOW STREQUAL "left_unanswered")
   set(said "<0: rank 1 has ended its session" "<2: rank 1 has ended its session")
 elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a single process
