@@ -27,8 +27,8 @@ constexpr const char* kAbout =
 
 constexpr const char* kFooter = R"(Examples:
   tessera_bench 'matmul/M:100/N:333/K:77'          sizes of your own
-  tessera_bench matmul softmax                     two kinds' whole lists
-  tessera_bench --filter '^attention/.*d:64'       the names that match
+  tessera_bench matmul softmax                     all cases of two kinds
+  tessera_bench --filter '^attention/.*d:64'       cases whose names match
   tessera_bench --cases my_cases.txt --json a.json one name per line; # begins a comment
   OMP_NUM_THREADS=1 TESSERA_ISA=avx2 tessera_bench --filter '^linear/M:8/'
 
@@ -43,7 +43,7 @@ Columns:
   calls             timed calls: as many as fit into --seconds, at least 5
   FLOP/s, of peak   operations of the definition per second, and their share of the peak: that of
                     multiply-adds on registers, measured half before and half after the calls
-  byte/s, of mem    bytes read and written at least, per second, and their share of the bandwidth: that
+  byte/s, of mem    minimum of bytes read and written per second, and their share of the bandwidth: that
                     of a triad a = b + 3 c over arrays larger than all caches; above 100% a cache helped
   GHz               clock rate right after the calls: a chain of additions, one per cycle
   memory            peak memory of tensors during a call, without inputs and result

@@ -25,9 +25,9 @@ std::string kind_of(const std::string& name) {
 void check_memory(const std::string& name, const Cost& cost) {
   const auto memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  require(cost.bytes <= memory, "tessera_bench", "'", name, "': memory must be at most ",
-          std::floor(memory / 1e9), " GB, the size of this machine's, got ",
-          std::ceil(cost.bytes / 1e9), " GB");
+  require(cost.bytes <= memory, "tessera_bench", "'", name, "': memory must be at most the ",
+          std::floor(memory / 1e9), " GB of this machine, got ", std::ceil(cost.bytes / 1e9),
+          " GB");
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ Program::Program(std::string name, const std::string& description, const Trainin
 
 void Program::add_held_out() {
   add_input("--valid", options.valid, "file of held-out lines, evaluated after each epoch");
-  add("--valid-share", options.valid_share, "fraction of --train to hold out instead", {0, 0.9})
+  add("--valid-share", options.valid_share, "fraction of --train to hold out instead of --valid",
+      {0, 0.9})
       .kept();
   add("--patience", options.patience,
       "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000})

@@ -26,6 +26,7 @@ TEST_F(BenchPrograms, HelpIsNounPhrasesWithDefaultsAndUnits) {
     EXPECT_GE(help_entries(help).size(), 5U) << help;
     EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
   }
+  EXPECT_TRUE(contains(output_of("tessera_scaling", "--help"), "10,100")) << "a text's default";
 }
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {

@@ -109,7 +109,8 @@ TEST(ReadmeTest, TablesBetweenMarkersAreMadeAnew) {
   };
   EXPECT_TRUE(
       has(error_of("\n<!-- table: peers -->\n"), "R.md:2: the table 'peers' must have an end"));
-  EXPECT_TRUE(has(error_of("<!-- end of table -->"), "R.md:1: a table must begin"));
+  EXPECT_TRUE(
+      has(error_of("<!-- end of table -->"), "R.md:1: the end of a table must have a beginning"));
   EXPECT_TRUE(has(error_of("<!-- table: x -->\n<!-- end of table -->"),
                   "R.md:2: table must be one of matmul_ladder"));
 }

@@ -42,9 +42,8 @@ inline std::string fault_of(const HelpEntry& entry) {
       "^(of|an?|the|is|are|to|how|what|where|whether|if|print|show|write|read|replace|use|make)"
       "\\b");
   static const std::regex kIdiom(
-      "\\b(so many|so "
-      "far|shall|alone|beside|whoever|nobody|stands?|wants?|wanted|tells?|knows?|asks?)\\b");
-  static const std::regex kNumber(" (INT|UINT|FLOAT|\\{.*\\})"), kDefault("\\[.*\\]|REQUIRED");
+      "\\b(so (many|far)|shall|alone|beside|whoever|nobody|stands?|wants?|wanted|tells?|asks?)\\b");
+  static const std::regex kNumber(" (INT|UINT|FLOAT)|\\{.*\\}"), kDefault("=|\\[.*\\]|REQUIRED");
   struct Unit {
     std::regex name, text;
   };

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
       .required();
   command.add_input("--sources", sources, "folder of the page's body, style and scripts")
       .required();
-  command.add_output("--output", output, "page to write, .html").required();
+  command.add_output("--output", output, "output file for the page, .html").required();
   return command.run(argc, argv, [&] {
     const nn::Checkpoint run = nn::load_checkpoint(weights);
     check_options(run);
