@@ -21,9 +21,9 @@ struct Refusal {
   std::string_view why;
 };
 constexpr Refusal kRefused[] = {
-    {"deberta", "its attention has terms by relative position that Tessera lacks"},
-    {"deberta-v2", "its attention has terms by relative position that Tessera lacks"},
-    {"neobert", "its projections are packed by head"},
+    {"deberta", "its attention needs relative position terms, which are unsupported"},
+    {"deberta-v2", "its attention needs relative position terms, which are unsupported"},
+    {"neobert", "its projections are packed by head, which is unsupported"},
 };
 
 }  // namespace
@@ -40,7 +40,7 @@ const Family& family_of(const Json& config) {
   }
   for (const Refusal& refused : kRefused) {
     if (refused.name != name) continue;
-    type.fail("must be a supported family, got ", type.described(), ": ", refused.why);
+    type.fail("must be a supported family, got ", type.described(), "; ", refused.why);
   }
   std::string known;
   for (const Family* family : kFamilies) {
