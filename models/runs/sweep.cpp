@@ -50,8 +50,11 @@ class Sweep {
     const std::string cure =
         str_cat("start it again", options_.overwrite ? " without overwriting" : "", " to ");
     if (!failures_.empty()) {
-      ending.error = str_cat(failures_.size(), " of ", runs_.size(), " runs failed, first ",
-                             failures_.front(), "; ", cure, "repeat them");
+      const auto first = std::ranges::find_if(
+          runs_, [&](const SweepRun& each) { return failures_.contains(each.name); });
+      ending.error =
+          str_cat(failures_.size(), " of ", runs_.size(), " runs failed, first ", first->name, ": ",
+                  failures_.at(first->name), "; ", cure, "repeat them");
     }
     if (last.is_stopped() && !ending.is_finished) {
       ending.signal = last.signal;
@@ -145,7 +148,7 @@ class Sweep {
   }
 
   void fail(const SweepRun& run, const std::string& error) {
-    failures_.push_back(run.name + ": " + error);
+    failures_[run.name] = error;
     if (hooks_.failure) hooks_.failure(run, error);
   }
 
@@ -239,8 +242,8 @@ class Sweep {
   const SweepHooks& hooks_;
   std::vector<SweepRun> runs_;
   std::shared_ptr<const RunLock> lock_;
-  std::map<std::string, SweepResult> results_;  // by the run's name
-  std::vector<std::string> failures_;
+  std::map<std::string, SweepResult> results_;   // by the run's name
+  std::map<std::string, std::string> failures_;  // the errors, by the runs' names
 };
 
 }  // namespace
