@@ -18,7 +18,7 @@ class AtomicShared {
     const Lock lock(is_held_);
     return value_;
   }
-  /// The old value is destroyed after the lock is released.
+  /// Replaces the value; the old one is destroyed after the lock is released.
   void store(std::shared_ptr<T> value) {
     const Lock lock(is_held_);
     value_.swap(value);

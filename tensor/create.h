@@ -1,4 +1,4 @@
-// Making tensors: from numbers written in the code, from vectors, and by rule.
+// Makes tensors: from numbers in the code, from vectors, and by rule.
 #pragma once
 
 #include <concepts>
@@ -42,7 +42,8 @@ class Nested {
 /// **Errors**: lists of different lengths at one level.
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 
-/// A copy of `values`, in row-major order. **Errors**: a count other than the shape's.
+/// A copy of `values`, in row-major order. **Errors**: a number of values that differs from the
+/// shape's.
 template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
@@ -66,7 +67,8 @@ Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 /// A tensor of ones. **Shapes**: result `shape`.
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
-/// The same with the shape of x and, by default, its dtype, but contiguous and without gradient.
+/// full, zeros and ones with the shape of x and, by default, the dtype of x; the result is
+/// contiguous and has no gradient.
 /// **Shapes**: any -> the same. **Errors**: an undefined x. **Source**: torch, numpy, by the same
 /// names.
 Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});

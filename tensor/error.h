@@ -52,7 +52,7 @@ template <class Enum>
   fail(op, what, " must be one of its enum's values, got ", static_cast<long long>(value));
 }
 
-/// The same unless `value` is one of the enum's values, which count from 0 to `last`.
+/// As fail_enum, unless `value` is one of the enum's values, which count from 0 to `last`.
 template <class Enum>
 void require_enum(const char* op, const char* what, Enum value, Enum last) {
   if (value < Enum{} || value > last) fail_enum(op, what, value);

@@ -2,7 +2,7 @@
 //
 // Views are differentiable and belong to the core, but the tape is in a layer above. So the core
 // declares what a view needs (Recorder, Gradients), and tensor/autograd defines it. If no tape
-// records, active_recorder is null, and the only cost is that check.
+// records, active_recorder is null, and an op costs only this check.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct GradSlot {
 
 using GradSlots = std::vector<std::shared_ptr<GradSlot>>;
 
-/// The gradients of an op's inputs, by input number, as its backward sees them.
+/// The gradients of an op's inputs, by the index of the input, for the op's backward.
 class Gradients {
  public:
   explicit Gradients(const GradSlots& slots) : slots_(slots) {}
@@ -35,7 +35,7 @@ class Gradients {
   /// Whether input i requires a gradient; other gradients need not be computed.
   bool wanted(std::size_t i) const { return slots_[i] != nullptr; }
 
-  /// Adds `gradient` to that of input i, if wanted.
+  /// Adds `gradient` to the gradient of input i, if wanted.
   ///
   /// `gradient` may have any shape that the input broadcasts to: it is summed over the broadcast
   /// axes here, once for all ops. The first gradient is kept without a copy if no other handle

@@ -10,8 +10,8 @@ struct MachineSpeed {
 };
 
 /// Measures the best of several products of 1024 x 1024 float32 matrices, with packed weights, and
-/// the best of several copies of 64 MiB from memory to memory. Takes 0.1 s with AVX2 or AVX-512, a
-/// second with the baseline kernels, and 140 MiB of memory.
+/// the best of several copies of 64 MiB from memory to memory. Takes 0.1 s with AVX2 or AVX-512, 1
+/// s with the baseline kernels, and 140 MiB of memory.
 /// **Errors**: std::bad_alloc.
 MachineSpeed measure_machine();
 

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-/// While in scope, names the part of a model that is computing: "self_attn", or number `i` of
-/// "layers".
+/// While in scope, names the part of a model that is computing: "self_attn", or the part with index
+/// `i` of "layers".
 class ModulePath {
  public:
   explicit ModulePath(const char* part, index_t i = -1)

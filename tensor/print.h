@@ -27,9 +27,9 @@ struct PrintOptions {
 ///
 /// Each number has the fewest digits that identify it in its dtype, correctly rounded to at most
 /// `precision` digits after the point, and all are padded to one width. All numbers of a tensor get
-/// an exponent if the largest is >= 1e8, or, unless `suppress`, if the smallest one that is not
-/// zero is < 1e-4 or less than a thousandth of the largest. A tensor of shape () prints as a plain
-/// number with all its digits. A default-constructed tensor prints as "undefined".
+/// an exponent if the largest is >= 1e8, or, unless `suppress`, if the smallest number that is not
+/// zero is < 1e-4 or less than 1/1000 of the largest. A tensor of shape () prints as a plain number
+/// with all its digits. A default-constructed tensor prints as "undefined".
 ///
 /// **Shapes**: any. **Errors**: a negative precision, or edge_items below 1.
 /// **Source**: the behaviour of numpy.array2string.

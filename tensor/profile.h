@@ -29,7 +29,7 @@ struct ProfileLog;
 enum class ProfileBy {
   kModule,    // a module: "layers.3.self_attn"
   kOp,        // an op in a module
-  kMergedOp,  // an op in the modules that differ only in their numbers: "layers.*.self_attn"
+  kMergedOp,  // an op in the modules that differ only in their indices: "layers.*.self_attn"
 };
 
 /// Times are in seconds, and those of all threads are summed.
@@ -61,11 +61,11 @@ class Profile {
   /// Ends the measurement; all functions below do so too.
   void stop();
 
-  /// Wall-clock seconds.
+  /// The wall-clock time of the measurement, in seconds.
   double wall();
   /// The fraction of wall() that this thread's steps account for: the sum of their self times.
   double explained();
-  /// In descending order of `self`.
+  /// The rows of the profile, in descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
   /// The speed of 100 % in "% of peak" and "% of bandwidth": measured once, by the first call, with
   /// thread_count() threads.

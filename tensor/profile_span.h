@@ -51,12 +51,13 @@ class Span {
 ProfiledStep current_step();
 
 void add_work(double flops, double bytes) noexcept;
-/// Adds bytes of an op's inputs or outputs. They count as its traffic unless add_work counts it.
+/// Adds bytes of an op's inputs or outputs. The op's traffic is these bytes, unless add_work counts
+/// the traffic.
 void add_arguments(double bytes) noexcept;
 
 }  // namespace detail
 
-/// Names work that is neither an op nor a module: `const ProfileScope scope("tokenize");`. Its name
+/// Names work that is neither an op nor a module: `const ProfileScope scope("tokenize");`. The name
 /// must outlive the profile.
 class ProfileScope {
  public:

@@ -26,8 +26,8 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 /// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), section 3.3.
 PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
-/// A stream of 32-bit words, defined by three numbers: word n is word n % 4 of the Philox block
-/// number n / 4 of (seed, stream). Generators with a different seed or stream give unrelated words.
+/// A stream of 32-bit words, defined by three numbers: word n is word n % 4 of Philox block n / 4
+/// of (seed, stream). Generators with a different seed or stream give unrelated words.
 class Rng {
  public:
   /// The complete state, for checkpoints.
@@ -44,9 +44,9 @@ class Rng {
   std::uint32_t next_u32();
   /// Two words, the first one as the low half.
   std::uint64_t next_u64();
-  /// Block number `index` of the whole stream; does not depend on the generator's position.
+  /// The block with this index in the whole stream; does not depend on the generator's position.
   PhiloxBlock block(std::uint64_t index) const;
-  /// Takes `count` whole blocks, from the next block boundary on; returns the first one's number.
+  /// Takes `count` whole blocks, from the next block boundary on; returns the index of the first.
   std::uint64_t take_blocks(index_t count);
 
   /// The state, to save.
@@ -58,7 +58,7 @@ class Rng {
   State state_;
 };
 
-/// The generator of the calling thread, which the functions below use unless given another. It
+/// The generator of the calling thread, which the functions below use by default. This generator
 /// starts as Rng(0) in every thread, so that a program gives the same numbers each time it runs.
 Rng& default_rng();
 
@@ -70,7 +70,7 @@ void manual_seed(std::uint64_t seed);
 Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
 /// Uniform in [low, high): low + (high - low) u.
-/// **Errors**: not low < high, an infinite width; a dtype that is not floating.
+/// **Errors**: low that is not below high, an infinite width; a dtype that is not floating.
 Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
                Rng& rng = default_rng());
 
@@ -85,8 +85,9 @@ Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng(
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 
-/// int64 numbers, uniform in [low, high). Each has a probability within 2^-64 of its share.
-/// **Errors**: not low < high.
+/// int64 numbers, uniform in [low, high). The probability of each number differs by less than 2^-64
+/// from 1 / (high - low).
+/// **Errors**: low that is not below high.
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng = default_rng());
 
 /// True with probability `keep` (to within 2^-33), independently: the mask of a dropout.

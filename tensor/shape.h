@@ -21,13 +21,13 @@ inline constexpr index_t kMaxRank = 8;
 /// A list of at most kMaxRank sizes, strides or axes, stored in place: making a view does not
 /// allocate. Converts from `{2, 3}`, from a single integer as in `mean(x, -1)`, and from
 /// std::vector.
-/// **Errors**: more than kMaxRank entries throw.
+/// **Errors**: more than kMaxRank entries.
 class Dims {
  public:
   Dims() = default;
   Dims(index_t only) : rank_(1), values_{only} {}
-  /// Flags and fractions are not axes: `mean(x, true)`, which omits the axes before `keepdim`, and
-  /// `softmax(x, 1.9)` do not compile.
+  /// Flags and fractions are not axes: `mean(x, true)` (meant: keepdim) does not compile, nor does
+  /// `softmax(x, 1.9)`.
   template <class T>
   requires std::same_as<T, bool> || std::floating_point<T> Dims(T)
   = delete;
@@ -74,7 +74,8 @@ using Axes = Dims;
 /// Prints `(2, 3)`, `(3,)` or `()`, as Python does.
 std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
-/// The number of elements, 1 for the empty shape.
+/// The number of elements; 1 for the shape (). Here and below, `op` is the name of the function in
+/// errors.
 /// **Errors**: a negative size, or a product (of the non-zero sizes) that overflows index_t.
 index_t element_count(const char* op, const Shape& shape);
 
@@ -82,7 +83,7 @@ index_t element_count(const char* op, const Shape& shape);
 Strides row_major_strides(const Shape& shape);
 
 /// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
-/// **Errors**: sizes that differ and are not 1.
+/// **Errors**: sizes that differ, neither of which is 1.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 /// Whether `shape` broadcasts to `target` without changing the sizes in `target`.
 bool broadcasts_to(const Shape& shape, const Shape& target);

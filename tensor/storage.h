@@ -13,7 +13,8 @@
 
 namespace tessera {
 
-/// Thrown if the system has no memory for a tensor; names the tensor and the bytes that it needs.
+/// Thrown if the system has no memory for a tensor; the message names the tensor and the bytes that
+/// it needs.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string text) : text_(std::move(text)) {}
@@ -23,7 +24,7 @@ class OutOfMemory : public std::bad_alloc {
   std::string text_;
 };
 
-/// The bytes of the machine's memory and swap space: more than these cannot be allocated.
+/// The bytes of the machine's memory and swap space: no more bytes can be allocated.
 index_t machine_memory();
 
 /// A reference-counted handle on one block of memory, aligned to 64 bytes (a cache line, and the
@@ -54,6 +55,7 @@ class Storage {
   std::byte* data() const;
   /// The number of bump_version() calls. **Errors**: no block.
   std::uint64_t version() const;
+  /// Adds 1 to the version: every writer calls it. **Errors**: no block.
   void bump_version() const;
 
   /// Whether this is the only handle on its block, so that a write has no other reader.

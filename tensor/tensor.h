@@ -37,7 +37,7 @@ class Tensor {
   /// The elements, row-major, at the beginning of `storage`, which must be large enough.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
 
-  /// Whether there is a tensor.
+  /// Whether this tensor has storage; false for Tensor().
   bool defined() const { return static_cast<bool>(storage_); }
   /// The size of each axis.
   const Shape& shape() const { return shape_; }
@@ -57,13 +57,13 @@ class Tensor {
 
   /// Whether the elements are in memory in row-major order without gaps.
   bool is_contiguous() const;
-  /// Whether two index tuples can name one element: an axis of size > 1 has stride 0, or it is a
-  /// view by toeplitz.
+  /// Whether two index tuples can refer to the same element: an axis of size > 1 has stride 0, or
+  /// this tensor is a view from toeplitz().
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis; the strides lead to the others. **Errors**: T is not the
-  /// dtype; the tensor requires a gradient and a tape records, because the tape cannot see how the
-  /// elements are used: call detach() if intended.
+  /// dtype; the tensor requires a gradient and a tape records, because the tape cannot record how
+  /// the elements are used; call detach() if intended.
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
@@ -128,7 +128,7 @@ class Tensor {
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
   /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
   /// elements of the matrix share memory, so they cannot be written to.
-  /// **Errors**: a negative size; a last axis that has not rows + columns - 1 elements.
+  /// **Errors**: a negative size; a last axis whose size is not rows + columns - 1.
   Tensor toeplitz(index_t rows, index_t columns) const;
 
   // ---- copies ----
@@ -143,11 +143,13 @@ class Tensor {
 
   // ---- gradients: see tensor/autograd/tape.h ----
 
-  /// Makes this tensor a variable whose gradient a tape's backward computes, or ends this. Handles
-  /// copied from now on are the same variable; after `false`, a new call makes a new variable.
+  /// If `wanted`, makes this tensor a variable: Tape::backward computes its gradient. Otherwise
+  /// makes it a constant. Handles copied after the call refer to the same variable. A call with
+  /// false, then with true, makes a new variable.
   /// **Errors**: a dtype that is not floating; a tensor that a tape's ops computed.
   Tensor& set_requires_grad(bool wanted = true);
-  /// Whether this is such a variable, or was computed from one while a tape recorded.
+  /// Whether this tensor is a variable: set_requires_grad was called, or a tape recorded how the
+  /// tensor was computed from a variable.
   bool requires_grad() const { return slot_ != nullptr; }
   /// The sum of gradients so far, of this tensor's shape; undefined if there is none.
   Tensor grad() const;
@@ -162,7 +164,7 @@ class Tensor {
   // ---- writing: for initialisers, optimisers and loaders ----
   //
   // A tape does not record a write. While a tape records, it is an error to write to a tensor that
-  // it has recorded, or from one that requires a gradient.
+  // the tape has recorded, or to copy from a tensor that requires a gradient.
 
   /// As data(), for writing; bumps the storage's version.
   /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; see above.

@@ -1,4 +1,4 @@
-// The version of Tessera. The build reads its version from here.
+// The version of Tessera. The build reads the version from this file.
 #pragma once
 
 namespace tessera {

@@ -1,4 +1,4 @@
-// Gradient checkpointing: memory for time.
+// Gradient checkpointing: saves memory, takes more time.
 //
 //   Tape tape;
 //   Tensor y = gradient_checkpoint([&](const Tensor& x) { return block(x); }, x);

@@ -52,7 +52,7 @@ class Saved {
 /// composed of are not recorded. Costs one check if no tape is active, and one if no profile is.
 class Recording {
  public:
-  /// `inputs` may be null or undefined; gradients refer to inputs by their position here.
+  /// `inputs` may be null or undefined; gradients refer to inputs by the position in this list.
   Recording(const char* op, std::initializer_list<const Tensor*> inputs);
   Recording(const char* op, std::span<const Tensor> inputs);
   ~Recording() {

@@ -6,9 +6,9 @@
 //   tape.backward(loss);                // w.grad() is 2 x^2 w
 //
 // Ops record if a tape is active on their thread and an input is a variable: a tensor whose
-// set_requires_grad was called, or that was computed from one. Without a tape nothing is recorded:
-// inference is the default, and a view or a result made without a tape is a constant under a later
-// tape.
+// set_requires_grad was called, or that was computed from a variable. Without a tape nothing is
+// recorded: inference is the default, and a view or a result made without a tape is a constant
+// under a later tape.
 #pragma once
 
 #include <cstdint>
@@ -49,11 +49,12 @@ class TapeScope {
 
 }  // namespace detail
 
-/// Records the ops of its thread from construction to destruction. A tape made while another
-/// records takes over until it ends; variables of one tape must not be used under the other. Tapes
-/// and pauses must end in the reverse order of their creation, as scopes do, on the thread that
-/// made them. If a tape ends too early, the tapes made after it can no longer record or run
-/// backward. Several threads may record at once, but must not add gradients to the same leaves.
+/// Records the ops of its thread from construction to destruction. If a tape is created while an
+/// older tape records, the newer one records until it ends. Do not use variables of one tape under
+/// the other. Tapes and pauses must end in the reverse order of their creation, as scopes do, on
+/// the thread that made them. If a tape ends too early, the tapes made after it can no longer
+/// record or run backward. Several threads may record at once, but must not add gradients to the
+/// same leaves.
 class Tape final : private Recorder {
  public:
   Tape();
@@ -62,14 +63,16 @@ class Tape final : private Recorder {
   Tape& operator=(const Tape&) = delete;
 
   /// Adds the gradient of `loss` to grad() of every leaf that it was computed from; leaves are the
-  /// tensors whose set_requires_grad was called. Several calls add up until zero_grad().
+  /// tensors whose set_requires_grad was called. The gradients of several calls are summed until
+  /// zero_grad().
   ///
   /// The recorded entries are used up and freed one by one; the tape then records anew. So there is
   /// no retain_graph and no gradient of a gradient, and grad() of a variable that is not a leaf
   /// stays undefined. `seed` is the gradient of loss itself, with the same shape; 1 if undefined.
   /// `on_complete` is called once for each leaf that a recorded op has as input, as soon as no
-  /// remaining op adds to its gradient; so the leaves of the last layers come first. It is also
-  /// called if the gradient stays undefined, records nothing, and may take the gradient out.
+  /// remaining op adds to the gradient of the leaf; so the leaves of the last layers come first.
+  /// The hook is called even if the gradient stays undefined. Ops in the hook are not recorded. The
+  /// hook may move the gradient out of the slot.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
   /// recorded, or whose recording an earlier backward has used up; a tensor that was written to
   /// after an op had read it for its gradient; an older tape that was destroyed before this one;
@@ -97,8 +100,8 @@ class Tape final : private Recorder {
     Backward backward;
   };
 
-  /// A leaf, and the first op that has the leaf as input: its backward is the last to add to the
-  /// gradient.
+  /// A leaf, and the first op with this leaf as input; the backward of this op is the last to add
+  /// to the leaf's gradient.
   struct FirstUse {
     std::size_t entry;
     std::shared_ptr<GradSlot> leaf;
@@ -117,7 +120,7 @@ class Tape final : private Recorder {
   detail::TapeScope scope_;
 };
 
-/// Nothing is recorded on this thread while one of these is in scope.
+/// While a NoGrad is in scope, nothing is recorded on this thread.
 /// **Source**: torch.no_grad.
 class NoGrad {
  private:

@@ -25,18 +25,19 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// The path, for errors, and the size in bytes.
+  /// The path, for errors.
   const std::string& name() const { return name_; }
+  /// The size in bytes.
   index_t size() const { return size_; }
-  /// Reads `bytes` bytes from `offset` on. **Errors**: the file ends before.
+  /// Reads `bytes` bytes from `offset` on. **Errors**: the file ends before offset + bytes.
   void read(index_t offset, void* to, index_t bytes) const;
   /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is
   /// read when it is first accessed and copied when it is written to, so the file never changes.
   /// Null if the system cannot map them; then use read.
   ///
-  /// If another file takes this one's name, as write_file does, nothing changes here. A write into
-  /// this file itself changes the pages that were not written to here; if a process shortens the
-  /// file, access to the missing part ends the process with SIGBUS.
+  /// If a new file replaces this one under the same name, as write_file does, the memory does not
+  /// change. A write into this file itself changes the pages that this process has not written to;
+  /// if a process shortens the file, access to the missing part ends the process with SIGBUS.
   std::shared_ptr<std::byte> map(index_t offset, index_t bytes) const;
 
  private:
@@ -64,11 +65,11 @@ struct FileRegion {
 /// pointer or an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
 void refuse_stand_in(const InputFile& file);
 
-/// Writes `parts`, one after the other, as the file `path`: first under another name in the same
-/// folder; this file replaces `path` when all is on disk. After any error, or if the process is
-/// killed at any moment, `path` holds either the old contents or the new ones. Files left behind by
-/// a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of active
-/// writers, in this process or another, are kept.
+/// Writes `parts`, one after the other, as the file `path`: first under a different name in the
+/// same folder; this file replaces `path` when all is on disk. After any error, or if the process
+/// is killed at any moment, `path` holds either the old contents or the new ones. Files left behind
+/// by a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of
+/// active writers, in this process or another, are kept.
 /// **Errors**: std::runtime_error with the file's name; `path` is a device or a pipe.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
@@ -81,9 +82,9 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
   write_file(path, {std::as_bytes(std::span(text))});
 }
 
-/// Throws the errors that write_file has before it writes: makes its temporary file and removes it
-/// again. For programs that write after long work. **Errors**: as write_file; also `path` is a
-/// folder.
+/// Throws the errors that write_file would have before it writes: makes the temporary file of
+/// write_file and removes this file again. For programs that write after long work. **Errors**: as
+/// write_file; also `path` is a folder.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace tessera

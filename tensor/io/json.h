@@ -79,6 +79,7 @@ class Json {
 
   /// The value of an object's key; nothing if the key is absent or its value is null.
   std::optional<Json> find(std::string_view key) const;
+  /// Whether `find` gives a value.
   bool has(std::string_view key) const { return find(key).has_value(); }
   /// The value of an object's key. **Errors**: the key is absent or its value is null.
   Json at(std::string_view key) const;
@@ -91,7 +92,7 @@ class Json {
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object. Takes time proportional to it.
+  /// The number of values in a list or an object. Takes time proportional to this number.
   index_t size() const;
 
   class Items;  // for items()
@@ -163,7 +164,7 @@ class Json::Items {
 ///
 /// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
 /// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
-/// Parsing does not recurse, at any depth. The document keeps `text`, so move it in to avoid a
+/// Parsing does not recurse, at any depth. The document keeps `text`, so move `text` in to avoid a
 /// copy.
 /// **Source**: RFC 8259.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});

@@ -24,7 +24,8 @@ namespace tessera {
 /// or fewer bytes than the shape needs. Memory is allocated only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 
-/// The dtype in which a .npy file stores its elements: "int32", which load_npy makes int64.
+/// The dtype in which a .npy file stores its elements: "int32", for example, which load_npy
+/// converts to int64.
 /// **Errors**: as load_npy.
 std::string npy_dtype(const std::filesystem::path& path);
 

@@ -31,23 +31,32 @@ struct Safetensors {
 /// F32, F64 and BOOL keep their dtype; F16 and BF16 become float32; I8 to I64 and U8 to U32 become
 /// int64.
 ///
-/// Elements that have the same form in the file and in memory, F32, F64 and I64 at multiples of
-/// their size, are mapped instead of read: a page of them is read when it is first accessed, and
-/// copied when it is written to, so every tensor can be written to and the file does not change. A
-/// tensor's destruction frees its memory. Tensors of less than 64 KiB are copied, and so are all
-/// that cannot be mapped. While tensors live, the file may be replaced (as save_safetensors does)
-/// or removed. It must not be written into or shortened in place: see InputFile::map. clone() a
-/// tensor that must survive such a change.
-/// **Errors**: std::runtime_error with the file's name and the place or the tensor's name: no such
-/// file; a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
-/// (those of 40,000 tensors; an untrusted file must not take much more memory than it has bytes); a
-/// header that is not exactly such JSON (an unknown key, a key twice, a number that is not a plain
-/// unsigned integer, metadata that is not text); an unsupported dtype; more than 8 axes, a size
-/// above 2^48, sizes that overflow; offsets that do not fit the shape, or that leave gaps, overlap
-/// or do not end with the file. Memory for tensors is allocated only after these checks.
+/// Elements that have the same form in the file and in memory (F32, F64 and I64 at multiples of
+/// their size) are mapped instead of read. Tensors of less than 64 KiB are copied, and so are all
+/// that cannot be mapped.
+///
+/// * Each page of a mapping is read when it is first accessed, and copied when it is written to.
+/// * So every tensor can be written to, and the file does not change. A tensor's destruction frees
+///   its memory.
+/// * While tensors live, the file may be replaced (as save_safetensors does) or removed, but must
+///   not be written into or shortened in place: see InputFile::map. clone() a tensor that must
+///   survive such a change.
+///
+/// **Errors**: std::runtime_error with the file's name and the place or the tensor's name:
+/// * no such file;
+/// * a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values (those
+///   of 40,000 tensors; an untrusted file must not take much more memory than it has bytes);
+/// * a header that is not exactly such JSON: an unknown key, a key twice, a number that is not a
+///   plain unsigned integer, metadata that is not text;
+/// * an unsupported dtype, such as U64 or the F8 types;
+/// * more than 8 axes, a size above 2^48, sizes that overflow;
+/// * offsets that do not fit the shape, or that leave gaps, overlap or do not end with the file.
+///
+/// Memory for tensors is allocated only after these checks.
 Safetensors load_safetensors(const std::filesystem::path& path);
 
-/// A tensor as the file describes it: its stored dtype, such as "F16", and its size there in bytes.
+/// A tensor as the file describes it: the format's name of its dtype, such as "F16", and its size
+/// in the file in bytes.
 struct StoredTensor {
   std::string name;
   std::string dtype;
@@ -68,7 +77,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const;
   /// The stored tensors, in the order of the bytes.
   std::vector<StoredTensor> stored() const;
-  /// The dtype in which a tensor is stored: "int32". **Errors**: there is no such tensor.
+  /// NumPy's name of the dtype in which a tensor is stored: "int32" if StoredTensor::dtype is
+  /// "I32". **Errors**: there is no such tensor.
   std::string dtype(const std::string& name) const;
   /// One tensor, as load_safetensors reads it. **Errors**: also: there is no such tensor.
   Tensor read(const std::string& name) const;
@@ -78,8 +88,9 @@ class SafetensorsFile {
   std::shared_ptr<const Opened> opened_;
 };
 
-/// Writes tensors, and texts as `__metadata__`: the file is replaced as a whole, as by write_file.
-/// "format" becomes "pt" unless `metadata` has that key: some readers expect it.
+/// Writes tensors as F32, F64, I64 and BOOL, and texts as `__metadata__`. The file is replaced as a
+/// whole, as by write_file. "format" becomes "pt" unless `metadata` has that key: some readers
+/// expect it.
 /// **Errors**: an undefined tensor; a name that is empty, too long, "__metadata__" or not UTF-8;
 /// more tensors and texts than load_safetensors accepts; std::runtime_error if the file cannot be
 /// written.

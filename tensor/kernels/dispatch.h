@@ -12,15 +12,15 @@ namespace tessera {
 std::vector<std::string> available_isas();
 
 /// The instruction set in use: the one that the environment variable TESSERA_ISA names, or the last
-/// of available_isas if the variable is unset or empty. Errors (thrown by the first use): a
+/// of available_isas if the variable is unset or empty. **Errors** (thrown by the first use): a
 /// TESSERA_ISA that is not available.
 std::string current_isa();
 
 /// Whether products of int8 use the processor's dot products of bytes (VNNI; on Arm, sdot), which
-/// with VNNI take a third of the time: if the processor has them for the instruction set in use,
-/// unless the environment variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was called.
-/// Results have the same bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set
-/// and is neither empty, 0 nor 1: the first int8 product reports this error too.
+/// with VNNI take 1/3 of the time: if the processor has these instructions for the instruction set
+/// in use, unless the environment variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was
+/// called. Results have the same bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS
+/// is set and is neither empty, 0 nor 1: the first int8 product reports this error too.
 bool dot_products();
 
 /// Allows or forbids these instructions for later products; for tests and comparisons.

@@ -31,8 +31,9 @@ namespace kernels {
 void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, index_t),
                void* context) noexcept;
 
-/// Calls `observe(nanoseconds)` after each parallel region, in the thread that called it, with the
-/// time that its threads have waited for the slowest one, summed; null: no longer.
+/// Calls `observe(nanoseconds)` after each parallel region, in the thread that entered the region.
+/// `nanoseconds` is the sum of the times that the region's threads have waited for the slowest.
+/// Null ends the calls.
 void set_wait_observer(void (*observe)(index_t nanoseconds) noexcept) noexcept;
 
 /// Work below this many elementary operations stays in the calling thread: entering a parallel

@@ -21,7 +21,7 @@ enum class Activation {
   kNone,
   kRelu,      // max(x, 0)
   kGelu,      // x/2 (1 + erf(x / sqrt 2)): PyTorch's default, Hugging Face's "gelu"
-  kGeluTanh,  // its tanh approximation: Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
+  kGeluTanh,  // the tanh approximation of kGelu: Hugging Face's "gelu_new" and "gelu_pytorch_tanh"
   kSilu,      // x / (1 + exp(-x)), also called swish
 };
 

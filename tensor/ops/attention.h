@@ -11,9 +11,9 @@
 
 namespace tessera {
 
-/// The attention weights to return, from the op or from a whole encoder. Numbers may be in any
-/// order; an absent list means all. `AttentionRequest{}` returns all, `{.averaged = true}` the same
-/// as torch.nn.MultiheadAttention.
+/// The attention weights to return, from the op or from a whole encoder. The indices of layers,
+/// heads and queries may be in any order; an absent list means all. `AttentionRequest{}` returns
+/// all, `{.averaged = true}` the same as torch.nn.MultiheadAttention.
 struct AttentionRequest {
   std::optional<std::vector<index_t>> layers = {};  // read by stacks of layers, else ignored
   std::optional<std::vector<index_t>> heads = {};
@@ -35,27 +35,38 @@ struct AttentionResult {
   Tensor weights;  // (..., Tq, Tk) if requested, else undefined
 };
 
-/// `dropout(softmax(Q K^T scale + mask)) V`, fused: the complete (Tq, Tk) matrix is never in memory
-/// unless its weights are requested.
+/// `dropout(softmax(Q K^T scale + mask)) V`, fused: the complete (Tq, Tk) matrix is in memory only
+/// if its weights are requested.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...`
-/// is (B, H), (B) or nothing. The mask is broadcast to (B, H, Tq, Tk). Leading axes, Tq and Tk may
-/// have any strides; the output's memory is ordered (B, Tq, H, dv), so that merging the heads is a
-/// view. Masked keys get weight exactly 0 and their values are never used, even NaN. A query whose
-/// keys are all masked gets zeros. Masked keys at the end do not change the bits of the output. A
-/// score of NaN or +inf that is not masked makes the whole row NaN, output and weights, as in
-/// softmax. The gradients of q, k, v and an additive mask need no (Tq, Tk) matrix either; they are
-/// 0 if all keys of a query, or a key for all queries, are masked. Requested weights have a
-/// gradient too. Whether weight (b, h, i, j) is dropped depends only on these four numbers and the
-/// dropout's key, not on lengths, masks or requests. The value of a dropped weight is not used,
-/// even NaN; in a row that is NaN a dropped weight is NaN too. Requested weights are those after
-/// dropout. Weights of chosen heads and queries are (B, chosen heads, chosen queries, Tk), in the
-/// order chosen; averaged over the heads (B, chosen queries, Tk). The returned weights are the ones
-/// used, so they have the bits of the output for V = I. With packed rows q, k and v hold B
-/// sequences one after the other, and a query sees only the keys of its own sequence. Masks,
-/// requested weights and dropout refer to the padded batch: B sequences of `packed.tokens()`
-/// queries and keys, whose positions are counted from each sequence's first. Weights of absent
-/// tokens are zeros.
+/// is (B, H), (B) or nothing. Leading axes, Tq and Tk may have any strides; the output's memory is
+/// ordered (B, Tq, H, dv), so that merging the heads is a view.
+///
+/// **Masks**: the mask is broadcast to (B, H, Tq, Tk). Masked keys get weight exactly 0, and their
+/// values never change the output, even if the values are NaN. (Values outside a range of lengths
+/// or windows are not read. Any other masked value that is NaN or infinite makes the op compute the
+/// span of queries again without this value, which is slow.) A query whose keys are all masked gets
+/// zeros. Masked keys at the end do not change the bits of the output. A score of NaN or +inf that
+/// is not masked makes the whole row NaN, output and weights, as in softmax.
+///
+/// **Gradients**: those of q, k, v and an additive mask need no (Tq, Tk) matrix either. The
+/// gradient of a query is 0 if all its keys are masked; the gradients of a key and of its value are
+/// 0 if the key is masked for all queries. Requested weights have a gradient too.
+///
+/// **Dropout**: whether weight (b, h, i, j) is dropped depends only on these four indices and the
+/// dropout's key, not on lengths, masks or requests. The value of a dropped weight does not change
+/// the output, even if the value is NaN; in a row that is NaN a dropped weight is NaN too.
+///
+/// **Requested weights** are those after dropout, exactly those that multiply V: if V is the
+/// identity matrix, the output has the same bits. Weights of chosen heads and queries have shape
+/// (B, chosen heads, chosen queries, Tk), in the order chosen; averaged over the heads, (B, chosen
+/// queries, Tk).
+///
+/// **Packed rows**: q, k and v hold B sequences one after the other, and a query sees only the keys
+/// of its own sequence. Masks, requested weights and dropout refer to the padded batch: B sequences
+/// of `packed.tokens()` queries and keys, whose positions are counted from the first of each
+/// sequence. Weights of absent tokens are zeros.
+///
 /// **Errors**: ranks, sizes or dtypes that do not match; a mask that does not broadcast; a length
 /// above the number of keys; a scale that is not finite; a requested head or query out of range; a
 /// request about heads if q has no axis of heads; a dropout probability outside [0, 1].

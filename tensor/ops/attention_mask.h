@@ -31,15 +31,15 @@ class AttentionMask {
   /// Floating, from additive_mask(); undefined if it is not part of the mask.
   const Tensor& bias() const { return bias_; }
 
-  /// All its tensors, in one fixed order; undefined for absent parts. So a backward can save and
-  /// replace the tensors without naming the parts.
+  /// All tensors of the mask, in one fixed order; undefined for absent parts. So a backward can
+  /// save and replace the tensors without naming the parts.
   std::vector<Tensor> tensors() const;
   /// The same mask with its tensors replaced by these, in the order of `tensors`.
   /// **Errors**: a different number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
-  /// Both masks apply: a key is used if both allow it, so the smaller window and the smaller
-  /// lengths apply, and additive masks are added up.
+  /// Both masks apply: a key is used if both masks allow the key, so the smaller window and the
+  /// smaller lengths apply, and additive masks are added up.
   /// **Errors**: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
@@ -62,8 +62,8 @@ class AttentionMask {
 AttentionMask causal_mask();
 
 /// Local attention: query i uses keys |i - j| <= window, both counted from the first; with
-/// causal_mask(), the `window` keys before it and its own. Attention then takes time proportional
-/// to T (2 window + 1), not to T^2. ModernBERT's `local_attention` is 2 window.
+/// causal_mask(), it uses key i and the `window` keys before. Attention then takes time
+/// proportional to T (2 window + 1), not to T^2. ModernBERT's `local_attention` is 2 window.
 /// **Errors**: a negative window.
 /// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 AttentionMask window_mask(index_t window);
@@ -78,8 +78,8 @@ AttentionMask length_mask(const std::vector<index_t>& lengths);
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), bool. **Errors**: a different dtype.
 AttentionMask keep_mask(const Tensor& keep);
 
-/// True for a key that is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. Its 3-D form
-/// (B H, Tq, Tk) becomes the 4-D one by `mask.unflatten(0, {B, H})`.
+/// True for a key that is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. PyTorch's
+/// 3-D mask (B H, Tq, Tk) becomes 4-D by `mask.unflatten(0, {B, H})`.
 AttentionMask ignore_mask(const Tensor& ignore);
 
 /// True for a real token, for all queries: `attention_mask` of Hugging Face, as bool.

@@ -73,7 +73,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol
 /// **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
-/// Whether the shapes are equal and every pair of elements is. **Source**: numpy.array_equal.
+/// Whether the shapes are equal and every pair of elements is equal. **Source**: numpy.array_equal.
 bool array_equal(const Tensor& a, const Tensor& b);
 
 /// `a` where `condition` is true, else `b`; elements that are not selected have no effect, even

@@ -13,9 +13,9 @@ struct Dropout;
 
 /// The dropped elements of a tensor, described by two numbers: the mask itself is never in memory.
 ///
-/// An element is dropped with probability p, rounded to a multiple of 1/65536; whether it is
-/// depends only on the key and on the element's position. Keys come from a generator, one for each
-/// call: `{.p = 0.1, .key = default_rng().next_u64()}`.
+/// An element is dropped with probability p, rounded to a multiple of 1/65536; whether an element
+/// is dropped depends only on the key and on the element's position. Keys come from a generator,
+/// one for each call: `{.p = 0.1, .key = default_rng().next_u64()}`.
 struct DropoutMask {
   double p = 0;
   std::uint64_t key = 0;
@@ -24,7 +24,7 @@ struct DropoutMask {
 /// `x o keep / (1 - p) (+ residual)`, with p rounded as above: x with some elements zeroed and the
 /// others scaled, so that the mean stays the same.
 ///
-/// An element's position is its number in row-major order, so layouts and threads do not change the
+/// An element's position is its index in row-major order, so layouts and threads do not change the
 /// result. A dropped NaN becomes 0. With p = 1 all elements are dropped. The backward draws the
 /// mask again.
 /// **Shapes**: x, residual if it is defined, and the result have the same shape.

@@ -1,9 +1,9 @@
 // Selection of elements by position: lookup in a table, gathering, masks, one-hot vectors,
 // triangles; and the inverse, sums at the positions that ids name.
 //
-// Ids are int64, count from 0 and are never negative: a wrong id is an error that names it. Sums
-// add in the order of the source, for any number of threads; int64 wraps around at 2^64, and the
-// sum of bools is "or".
+// Ids are int64, count from 0 and are never negative: a wrong id is an error that names the id.
+// Sums add in the order of the source, for any number of threads; int64 wraps around at 2^64, and
+// the sum of bools is "or".
 #pragma once
 
 #include "tensor/ops/operand.h"
@@ -65,17 +65,17 @@ Tensor tril(const Tensor& x, index_t diagonal = 0);
 /// **Errors**: as tril.
 Tensor triu(const Tensor& x, index_t diagonal = 0);
 
-/// x, with each element of `source` added to the element that `index` names: for axis 1,
+/// x after adding each element of `source` to the element that `index` selects: for axis 1,
 /// out[i, index[i, j, k], k] += source[i, j, k].
 ///
 /// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis`, and no larger
-/// than `source` on any; the rest of `source` is ignored. The result has x's shape.
+/// than `source` on any axis; the rest of `source` is ignored. The result has x's shape.
 /// **Errors**: source of a different dtype or rank than x; index of a different dtype or rank, or a
 /// larger size; an entry outside [0, size of the axis).
 /// **Source**: torch.scatter_add.
 Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Tensor& source);
 
-/// x, with slice i of `source` along `axis`, times alpha, added to slice ids[i] of x.
+/// x after adding alpha times slice i of `source`, along `axis`, to slice ids[i] of x.
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
 /// **Errors**: source of a different dtype or shape; ids that are not int64 with one axis; an id

@@ -18,18 +18,19 @@ struct LinearEpilogue {
   Tensor residual = {};  // (..., N), added last; undefined for none
 };
 
-/// The affine map of a linear layer: `activation(x W^T + b) + residual`. It has the bits of the
-/// separate ops.
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`. The result has the bits of
+/// the separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
-/// `weight` is a Weight, or rows of one, which is packed until it changes, or a Tensor, which each
-/// call packs anew.
+/// `weight` is a Weight, or rows of a Weight, which stays packed until its elements change; or a
+/// Tensor, which each call packs again.
 /// **Errors**: sizes or dtypes that do not match; an unknown activation.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
-/// `x W^T + b`, then rotary() of its first heads. It has the bits of the separate ops.
+/// `x W^T + b`, then rotary() of the first heads of the result. The result has the bits of the
+/// separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
 /// **Errors**: those of linear() and rotary(); heads with more columns than the weight has rows.
@@ -42,14 +43,14 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 ///
 ///     out = activation(u) g
 ///
-/// in one product, with the bits of linear, activation and mul one after the other. GELU makes it
-/// GeGLU, SiLU SwiGLU, ReLU ReGLU, and no activation the bilinear layer.
+/// in one product, with the bits of linear, activation and mul one after the other. With GELU this
+/// is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, and without an activation the bilinear layer.
 ///
 /// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
 /// The activation is applied to the first half, as in ModernBERT, NeoBERT and LLaMA's SwiGLU (w1,
 /// then w3). If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu), exchange
-/// the halves of weight and bias. `weight` is a Weight::gated, which is packed until it changes, or
-/// a Tensor, which each call packs anew, as in linear().
+/// the halves of weight and bias. `weight` is a Weight::gated, which stays packed until its
+/// elements change; or a Tensor, which each call packs again, as in linear().
 /// **Errors**: an odd number of rows, sizes or dtypes that do not match, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,

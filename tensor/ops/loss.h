@@ -35,11 +35,12 @@ struct CrossEntropyOptions {
 ///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
 ///
 /// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
-/// are ignored, the mean is NaN and the gradients are 0; for a mean of 0, use kSum and divide.
+/// are ignored, the mean is NaN and the gradients are 0; if you want 0 then, use kSum and divide by
+/// max(1, count).
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...). The classes
-/// are the last axis, as in all of this library; PyTorch, which has them second, expects
-/// logits.transpose(1, 2) for (B, T, C).
+/// are the last axis, as in all of this library; PyTorch, where the classes are the second axis,
+/// expects logits.transpose(1, 2) for (B, T, C).
 /// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
 /// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
@@ -55,7 +56,7 @@ struct NllOptions {
 };
 
 /// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
-/// target y. For x = log_softmax(scores) it is the cross_entropy of the scores.
+/// target y. For x = log_softmax(scores) the result is the cross_entropy of the scores.
 ///
 /// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
 /// are ignored, the mean is NaN and the gradients are 0.
@@ -93,7 +94,7 @@ struct KlDivOptions {
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
 
-/// The options of binary_cross_entropy_with_logits().
+/// The options of bce_with_logits().
 struct BceOptions {
   Tensor weight = {};      // of the losses
   Tensor pos_weight = {};  // p, of the positive targets

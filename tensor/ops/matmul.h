@@ -18,9 +18,9 @@ namespace tessera {
 ///
 /// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector is a row
 /// on the left and a column on the right, and its axis disappears from the result. Operands with
-/// any strides are read in place. Integers give exact integers, different dtypes are promoted. Each
-/// element is one chain of fused multiply-adds in the order of k, so it depends only on its row of
-/// a and its column of b.
+/// any strides are read in place. Integers give exact integers, different dtypes are promoted.
+/// **Numerics**: each element is one chain of fused multiply-adds in the order of k, so an element
+/// depends only on its row of a and its column of b.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -35,9 +35,9 @@ Tensor outer(const Tensor& a, const Tensor& b);
 ///
 /// `spec` gives each axis of each operand a letter, operands separated by commas, and after "->"
 /// the axes of the output. Without "->" the output has the labels that occur once, in ASCII order.
-/// A label that an operand has twice takes its diagonal. "..." means the axes without a letter,
-/// aligned at the right; without "->" they come first in the output, and if an explicit output
-/// omits them they are summed. Spaces are ignored.
+/// A label that an operand has twice takes the operand's diagonal. "..." means the axes without a
+/// letter, aligned at the right; without "->" these axes come first in the output, and if an
+/// explicit output omits "...", these axes are summed. Spaces are ignored.
 ///
 /// **Shapes**: axes with the same label have the same size, or 1, which broadcasts. Two operands
 /// become one batched matmul: labels in both and in the output are its batch, labels in both and

@@ -78,7 +78,8 @@ class Operand {
 };
 
 /// The dtype of a result computed from a and b: the promoted dtype of the tensors; a number changes
-/// it as described at Scalar. **Errors**: an undefined tensor. **Source**: torch.result_type.
+/// this dtype as described at Scalar. **Errors**: an undefined tensor. **Source**:
+/// torch.result_type.
 DType promote(const char* op, const Operand& a, const Operand& b);
 
 }  // namespace tessera

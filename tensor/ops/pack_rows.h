@@ -37,23 +37,25 @@ class PackedRows {
   PackedRows() = default;
   /// Sequence b has lengths[b] rows; a padded sequence has `tokens`, by default the longest length.
   ///
-  /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length or one above
-  /// `tokens`, a sum that does not fit int64.
+  /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length, a length
+  /// above `tokens`, a sum that does not fit int64.
   explicit PackedRows(const Tensor& lengths, std::optional<index_t> tokens = {});
   explicit PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
 
   /// Whether rows are packed.
   explicit operator bool() const { return offsets_.defined(); }
-  // If rows are packed: the number of sequences, the padded rows of each, the packed rows of all.
+  /// The number of sequences. Rows must be packed, as for the next two functions.
   index_t batch() const { return offsets_.count() - 1; }
+  /// The number of rows of a padded sequence.
   index_t tokens() const { return tokens_; }
+  /// The number of packed rows of all sequences.
   index_t rows() const { return offsets()[batch()]; }
-  /// The first packed row of each sequence, then the number of all rows: batch() + 1 numbers.
+  /// The first packed row of each sequence, then the number of all rows: batch() + 1 entries.
   const index_t* offsets() const { return offsets_.data<index_t>(); }
 
   /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.
   Tensor pack(const Tensor& x) const;
-  /// unpack_rows of such a batch: (1, N, ...) -> (B, T, ...); y itself if nothing is packed.
+  /// unpack_rows, of a batch of one: (1, N, ...) -> (B, T, ...); y itself if nothing is packed.
   Tensor unpack(const Tensor& y) const;
 
  private:

@@ -49,8 +49,8 @@ struct Rotation {
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 
-/// The columns of a linear layer's output to rotate: the first heads * width, one head after the
-/// other.
+/// The columns of a linear layer's output to rotate: the first heads * width columns, one head
+/// after the other.
 struct RotaryColumns {
   Rotation rotation;
   index_t heads = 0;

@@ -17,7 +17,7 @@ namespace tessera {
 Tensor flip(const Tensor& x, const Axes& axes = {});
 
 /// x shifted by shifts[i] along axes[i]; elements shifted out at one end enter at the other.
-/// Without axes, all elements in row-major order are shifted by one number.
+/// Without axes, all elements in row-major order are shifted by the only shift.
 ///
 /// **Shapes**: that of x. An axis named twice is shifted by the sum.
 /// **Errors**: not one shift per axis, or not one shift without axes; an axis out of range.
@@ -25,8 +25,8 @@ Tensor flip(const Tensor& x, const Axes& axes = {});
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 
 /// x padded with `value`: `pad(x, {left, right, top, bottom})` adds left and right columns to the
-/// last axis, top and bottom rows to the one before it, and so on. A negative number removes rows
-/// or columns.
+/// last axis, top and bottom rows to the axis before, and so on. A negative number removes rows or
+/// columns.
 ///
 /// **Shapes**: each padded axis grows by its two numbers.
 /// **Errors**: an odd number of pads, or more than two for each axis; an axis that would become
@@ -37,7 +37,7 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 /// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
 ///
 /// **Shapes**: sizes times repeats; if there are more repeats than axes, new axes are added in
-/// front. **Errors**: fewer repeats than axes; a negative one.
+/// front. **Errors**: fewer repeats than axes; a negative repeat.
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
@@ -54,8 +54,8 @@ Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 
 /// The parts joined along `axis`.
 ///
-/// **Shapes**: parts of one rank whose sizes agree on every axis except `axis`, whose sizes add up;
-/// a part may be empty along `axis`. The result has the promoted dtype.
+/// **Shapes**: parts of one rank whose sizes agree on every axis except `axis`; the sizes along
+/// `axis` add up, and may be 0. The result has the promoted dtype.
 /// **Errors**: no parts, an undefined part, ranks or other sizes that differ, an axis out of range.
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);

@@ -4,9 +4,12 @@
 // size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
 //
 // The reduced elements are taken in row-major order of their indices, for any strides, and summed
-// in one fixed order: sixteen partial sums and one tree for each block of 65536, then the blocks in
-// the same way. So layout, threads and vector width do not change the bits.
-// **Source**: torch, by the same names.
+// in one fixed order: for each block of 65536 elements 16 partial sums and one tree, then the sums
+// of the blocks in the same way. Each partial sum is itself the sum of sums over 32 elements:
+// tensor/kernels/reduce.h has the exact order. So layout, threads and vector width do not change
+// the bits.
+// **Source**: torch, by the same names, except that std_dev is torch.std. `max(x, axis)` and
+// `min(x, axis)` return only the values: see argmax and argmin for the indices.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -16,18 +19,18 @@ namespace tessera {
 /// The sum; 0 without elements. Integers and bools give int64, which wraps around at 2^64.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The arithmetic mean; NaN without elements. Integers and bools give float32.
+/// The arithmetic mean; NaN without elements. Integers and bools give float32 (an error in torch).
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The largest element; NaN if one is NaN. **Errors**: no elements.
+/// The largest element; NaN if any element is NaN. **Errors**: no elements.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The smallest element; NaN if one is NaN. **Errors**: no elements.
+/// The smallest element; NaN if any element is NaN. **Errors**: no elements.
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The position of the largest element, int64, in the row-major order of the reduced elements;
-/// along one axis this is its index. The first of equal elements; the first NaN comes before any
-/// number. **Errors**: no elements.
+/// along one axis this is the element's index. The first of equal elements; the first NaN comes
+/// before any number. **Errors**: no elements.
 Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The position of the smallest element; otherwise as argmax, so the first NaN comes before any
@@ -50,7 +53,8 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, index_t
 Tensor std_dev(const Tensor& x, const Axes& axes = {}, bool keepdim = false,
                index_t correction = 1);
 
-/// The Euclidean length, sqrt(sum of x^2). Integers and bools give float32.
+/// The Euclidean length, sqrt(sum of x^2), which overflows for lengths from about 1.8e19 in
+/// float32. Integers and bools give float32.
 /// **Source**: torch.linalg.vector_norm.
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 

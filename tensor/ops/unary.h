@@ -56,14 +56,15 @@ Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 /// x sigmoid(x), which is 0 at -inf.
 /// **Source**: Elfwing, Uchibe and Doya, Sigmoid-Weighted Linear Units, arXiv 1702.03118.
 Tensor silu(const Tensor& x);
-/// log(1 + exp(beta x)) / beta, but x if beta x > `threshold`.
+/// log(1 + exp(beta x)) / beta; x if beta x > `threshold`.
 ///
 /// **Errors**: a beta that is not positive and finite; a threshold of NaN.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 
 /// min(max(x, least), most), where either may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
 ///
-/// `most` if least > most. The gradient passes if least <= x <= most, bounds included.
+/// `most` if least > most. The gradient of x is that of the result if least <= x <= most, bounds
+/// included, otherwise 0.
 /// Integers stay int64 between integers, and become float32 otherwise.
 /// **Errors**: no bound; a bound of NaN.
 Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most = {});

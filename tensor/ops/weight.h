@@ -33,8 +33,8 @@ struct MadePanels;
 
 /// Elements that products pack into panels.
 struct PackedOnDemand {
-  /// The panels of the last product. A copy of the cache is empty: otherwise it would keep panels
-  /// in memory whose elements have changed.
+  /// The panels of the last product. A copy of the cache is empty; otherwise it would keep panels
+  /// of elements that have changed.
   struct Cache : AtomicShared<const MadePanels> {
     Cache() = default;
     Cache(const Cache&) {}
@@ -53,13 +53,13 @@ struct PackedOnDemand {
 
 struct WeightView;
 
-/// A matrix (out, in) that products read as panels, a layout for the instruction set in use. It has
-/// one of two forms: elements, from which a product makes panels when it needs them, and again
-/// after the elements have changed; or, frozen, only panels.
+/// A matrix (out, in) that products read as panels, a layout for the instruction set in use. A
+/// weight has one of two forms. With elements: a product makes panels when it needs them, and again
+/// after the elements have changed. Frozen: the weight has only panels.
 ///
-/// A weight with elements converts to their Tensor; `weight->grad()` and `*weight = tensor` reach
-/// that Tensor. A frozen weight has a shape but no elements, and no gradient passes. A copy shares
-/// elements and frozen panels.
+/// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
+/// tensor` reach this Tensor. A frozen weight has a shape but no elements, and no gradient flows
+/// through it. A copy shares elements and frozen panels.
 ///
 /// Several threads may multiply by one weight if no thread changes it meanwhile.
 class Weight {
@@ -75,10 +75,10 @@ class Weight {
 
   Weight(const Weight&) = default;
   /// Makes a weight for linear() a copy of `other`. A weight for gated_linear() or for readers of
-  /// rows keeps its use: it takes the elements or panels of `other`, and elements instead of panels
-  /// that its readers cannot use.
+  /// rows keeps its use: it takes the elements or panels of `other`; if its readers cannot use
+  /// these panels, it takes the elements that the panels hold.
   Weight& operator=(const Weight& other);
-  /// Replaces elements or panels by `elements`, for the same readers.
+  /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 
@@ -103,8 +103,9 @@ class Weight {
   operator const Tensor&() const { return **this; }
 
   /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
-  /// begins at row `begin` (a panel has 4 to 32 rows). Otherwise the product reads the elements; a
-  /// frozen weight makes them, or new panels in int8, for each product. The weight must outlive
+  /// begins at row `begin` (a panel has 4 to 32 rows). Otherwise the product reads the elements. A
+  /// frozen weight has no elements: for each product it computes them or, with kInt8, new panels.
+  /// The weight must outlive
   /// the view. **Errors**: rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
@@ -112,14 +113,15 @@ class Weight {
 
   /// Whether readers of rows use the weight too.
   bool is_table() const { return use_ == Use::kTable; }
-  /// Takes the elements or panels of `other`, for the same products.
+  /// Takes the elements or panels of `other`, which must be for the same kind of product.
   void take_form(const Weight& other) { form_ = other.form_; }
   /// Whether there are only panels.
   bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
-  /// Whether no gradient passes: the weight is frozen, or products read rounded elements.
+  /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
+  /// elements.
   bool is_frozen_or_rounded() const;
-  /// Whether both are one weight: they have the same elements or the same frozen panels, for the
-  /// same products.
+  /// Whether both are one weight: they have the same elements or, for the same kind of product, the
+  /// same frozen panels.
   bool is_same(const Weight& other) const;
 
   /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
@@ -130,8 +132,8 @@ class Weight {
   /// Rules: a float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8
   /// would round the weight. Only the last rule applies to a table.
   void check_freezable(const std::string& name, WeightFormat format) const;
-  /// A frozen weight with elements again, as its format rounded them; any other weight with exact
-  /// panels.
+  /// For a frozen weight: a weight with elements, as rounded by the frozen format. For any other
+  /// weight: the same weight with exact panels.
   Weight thawed() const;
   /// A weight that keeps its elements, with panels in `format`.
   Weight in_format(WeightFormat format) const;
@@ -156,8 +158,9 @@ class Weight {
   std::variant<Dense, Frozen> form_;
 };
 
-/// The second factor of a product, by which linear() multiplies: a tensor, which it packs anew, or
-/// a weight, or rows of a weight. linear(x, weight) makes it, only for that call.
+/// The second factor of a product, by which linear() multiplies: a tensor, which is packed for each
+/// call, or a weight, or rows of a weight. A call linear(x, weight) creates the view and uses it
+/// only during the call.
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;
