@@ -12,10 +12,10 @@
 namespace tessera::nn {
 
 /// `dropout(softmax(Q K^T / sqrt(d) + mask)) V` on heads that are already split; fused, also with
-/// dropout too.
+/// dropout.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
-/// Requested weights are those after dropout, as in PyTorch.
+/// **Requested weights** are those after dropout, as in PyTorch.
 struct ScaledDotProductAttention {
   Dropout dropout{0.0};
 
@@ -54,23 +54,24 @@ struct AttentionInputs {
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
   Tensor residual = {};                          // (B, Tq, D), added to the output in the same pass
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
-  Tensor key_positions = {};  // as `positions` in self-attention, else 0, 1, ... if absent
+  Tensor key_positions = {};  // if absent: `positions` in self-attention, otherwise 0, 1, ...
   PackedRows packed = {};     // inputs are (1, N, D); only with batch_first
 };
 
 /// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
 /// columns of the three projections.
 ///
-/// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D);
-/// without the batch axis too. With batch_first = false the first two axes are exchanged.
-/// Parameters are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v, or
-/// q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
+/// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D). The
+/// batch axis is optional. With batch_first = false the first two axes are exchanged.
+/// **Requested weights** are (B, H, Tq, Tk), or the requested selection; a call without a request
+/// is faster.
+/// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v,
+/// or q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
 /// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They are initialised as in
 /// PyTorch: Xavier uniform projections (in_proj_weight as one matrix), zero biases.
-/// Weights are (B, H, Tq, Tk), or the requested selection; a call without a request is faster.
 /// Without key and value the three projections are one product.
-/// **Errors**: sizes below 1; heads that do not divide embed_dim; inputs or masks that do not
-/// match.
+/// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; inputs or masks
+/// that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
   Weight in_proj_weight;
@@ -81,7 +82,7 @@ struct MultiHeadAttention {
   index_t num_heads;
   bool batch_first;
   std::optional<double> scale;
-  std::optional<Rotary> rotary;  // copies share its table, so modules of one kind can
+  std::optional<Rotary> rotary;  // copies share its table, so several modules can use one table
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options,
                               const Source& from = default_rng());
@@ -111,7 +112,7 @@ struct MultiHeadAttention {
 };
 
 /// The columns of `x` divided into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.
-/// **Errors**: heads that do not divide the last axis; not three axes.
+/// **Errors**: a number of heads that does not divide the last axis; not three axes.
 Tensor split_heads(const Tensor& x, index_t num_heads);
 /// The inverse of split_heads. **Shapes**: (B, H, T, d) -> (B, T, H d).
 /// **Errors**: not four axes.

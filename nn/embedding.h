@@ -20,7 +20,8 @@ struct EmbeddingOptions {
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// The weight starts as N(0, std^2), the padding row as zeros; the padding row gets no gradient.
+/// **Initial values**: the weight starts as N(0, std^2), the padding row as zeros. The padding row
+/// gets no gradient.
 /// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {

@@ -19,11 +19,11 @@ struct FeedForwardOptions {
   std::optional<bool> input_bias = {};  // of linear1; as `bias` if absent
 };
 
-/// `linear2(dropout(activation(linear1(x))))`, the same at every position. If it is gated, linear1
-/// has twice the width: `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
+/// `linear2(dropout(activation(linear1(x))))`, the same at every position. If `gated`, linear1 has
+/// twice the width: `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
 ///
-/// **Shapes**: (..., D) -> (..., D), through width F; gated, linear1.weight is (2F, D), its first
-/// half that of u. **Errors**: widths below 1; an unknown activation.
+/// **Shapes**: (..., D) -> (..., D), through width F. If `gated`, linear1.weight is (2F, D), and
+/// its first half computes u. **Errors**: widths below 1; an unknown activation.
 /// **Source**: Vaswani et al., 2017, section 3.3, with the names of
 /// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq.
 /// 6.
@@ -36,7 +36,7 @@ struct FeedForward {
 
   explicit FeedForward(const FeedForwardOptions& options, const Source& from = default_rng());
 
-  /// The output, with `residual`, if there is one, added in the same pass.
+  /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
 
   template <class Self, class Visitor>

@@ -15,8 +15,8 @@ namespace tessera::nn {
 /// The options of freeze().
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
-  /// Whether the weight with this name stays kExact. By default no weight does; models::freeze
-  /// keeps, for kInt8, all weights outside the layers.
+  /// Whether the weight with this name stays kExact. By default no weight stays kExact;
+  /// models::freeze keeps, for kInt8, all weights outside the layers.
   std::function<bool(const std::string& name)> keep = {};
 };
 
@@ -47,23 +47,23 @@ void thaw(const FoundWeights& found);
 
 }  // namespace detail
 
-/// Replaces the elements of every Weight of the module by panels in a format; names and shapes
-/// stay. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact, and a
-/// product of few rows takes little more than half the time; it rounds weights to three digits, and
-/// sums are float32. kInt8 takes a quarter of the bytes and a third to a half of the time; it
-/// rounds weights and the other factor of each product to 8 bits.
+/// Replaces the elements of every Weight of the module by panels in a format; names and shapes do
+/// not change. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact,
+/// and a product of few rows takes little more than half the time; it rounds weights to three
+/// digits, and sums are float32. kInt8 takes a quarter of the bytes and a third to a half of the
+/// time; it rounds weights and the other factor of each product to 8 bits.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
 /// the instruction set in use: after set_isa(), products throw until freeze is called again.
-/// A matrix whose elements are read too, such as an embedding that is tied to an output, keeps its
-/// elements; only its panels have the format. Biases, norms and embeddings do not change. A
-/// parameter that is assigned later is not frozen. To change the format, freeze again.
+/// A matrix whose elements are also read, such as an embedding that is tied to an output, keeps its
+/// elements; only the panels of the matrix have the format. Biases, norms and embeddings do not
+/// change. A parameter that is assigned later is not frozen. To change the format, freeze again.
 ///
 /// Until thaw(), each use of released elements is an error: training, gradients through the
 /// module, saving, loading, conversion. Weights without elements are no longer variables, and
-/// thaw() does not make them variables again: an optimiser that holds them refuses its next step.
-/// To train one copy and freeze another, freeze clone(module). No other thread may use the module
-/// while it freezes.
+/// thaw() does not make them variables again: an optimiser that holds these weights refuses its
+/// next step. To train one copy and freeze another, freeze clone(module). No other thread may use
+/// the module during this call.
 /// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
 /// with an odd number of rows; with kInt8, inf or NaN in a weight or table to round. After an error
 /// the module is unchanged.

@@ -6,8 +6,8 @@
 //   });
 //   const Tensor y = model.encode(texts);
 //
-// A module names a step at the point where it is computed, `q = hooked("q", q)`, and ModulePath
-// gives the part of the model. models/README.md lists the steps.
+// A module names a step at the point where the step is computed, `q = hooked("q", q)`, and
+// ModulePath gives the part of the model. models/README.md lists the steps.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,8 @@ struct Step {
   std::string_view name;   // "layers.5.self_attn.heads"
   Tensor value;            // with history if a tape records
   PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
-  // The indices of the batch's texts in a call on texts (in a QuestionAnswerer, of its windows);
-  // else empty.
+  // If the model was called with texts: for each text of the batch, its index in that call (in a
+  // QuestionAnswerer, the index of its window). Otherwise empty.
   std::span<const index_t> texts = {};
   bool batch_first = true;  // else the steps of a layer are (T, B, D)
 
@@ -45,7 +45,8 @@ struct Step {
   /// The vectors of text i of the batch, (T, D); if rows are packed, only of real tokens.
   /// **Errors**: as batch; no such text.
   Tensor text(index_t i) const;
-  /// `value` with the vector of one token of text i replaced by `vector` (D), with both histories.
+  /// `value` with the vector of one token of text i replaced by `vector` (D). Gradients flow to
+  /// both `value` and `vector`.
   /// **Errors**: as text; no such token; a vector of a different shape.
   Tensor with_token(index_t i, index_t token, const Tensor& vector) const;
   /// `value` with 0 in the columns of one of `heads` heads, which share the last axis equally.
@@ -70,11 +71,11 @@ concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
 ///
 /// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches
 /// the outputs of layers, "layers.**" everything in them. The function takes a Step and returns
-/// nothing, or a tensor that replaces the step: with its shape and dtype and its own history, so
-/// that gradients flow through it. An undefined tensor keeps the step. Several hooks are called
-/// from the oldest to the newest, and each gets the result of the previous ones. While a hook runs,
-/// all hooks are paused except those that it makes, so it may run a model itself. A pattern that
-/// matches no step is not an error: see calls().
+/// nothing, or a tensor that replaces the step. This tensor must have the shape and dtype of the
+/// step. The tensor has its own history, so gradients flow through it. An undefined tensor keeps
+/// the step. Several hooks are called from the oldest to the newest, and each gets the result of
+/// the previous ones. While a hook runs, all hooks are paused except those that it makes, so the
+/// hook may run a model itself. A pattern that matches no step is not an error: see calls().
 ///
 /// While a hook exists, fused steps are computed one by one, with the same bits; layers do not use
 /// gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a step costs

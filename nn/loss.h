@@ -53,7 +53,7 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletOptions& options = {});
 
-/// The options of contrastive_loss().
+/// The options of contrastive().
 struct ContrastiveOptions {
   double temperature = 0.07;
   bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged
@@ -61,12 +61,14 @@ struct ContrastiveOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// InfoNCE: query i should match key i better than all other keys of the batch, by their products.
+/// InfoNCE: query i should match key i better than all other keys of the batch. The match of two
+/// vectors is their product.
 ///
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///
 /// Keys 0 .. B - 1 are each the positive of one query and negatives of the others; keys after these
-/// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12; its gradient may be huge.
+/// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12, and the gradient of this
+/// vector may be huge.
 ///
 /// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, with kNone,
 /// (B).

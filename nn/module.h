@@ -16,11 +16,13 @@
 //   };
 //   static_assert(nn::Module<Linear>);
 //
-// `Self` is the module or const module, so one function serves readers and writers. A member is a
-// Tensor or a Weight (a parameter; an undefined one is absent), a Buffer (a constant), a module, or
-// an optional or a vector of these. Names are PyTorch's, so that state dicts load as they are.
+// `Self` is the module or const module, so one function serves readers and writers. A member is one
+// of: a Tensor or a Weight, which is a parameter, absent if undefined (Weight: a matrix that
+// products pack, tensor/ops/weight.h); a Buffer, which is not a parameter, such as a table of
+// positions; a module; an optional or a vector of these. Functions that change a module do not
+// compile for a const module. Names are PyTorch's, so that state dicts load as they are.
 //
-// Copying a module copies handles: the copy shares the parameters. clone(module) has its own.
+// Copying a module copies handles: the copy shares the parameters. clone(module) has new ones.
 #pragma once
 
 #include <functional>
@@ -53,20 +55,23 @@ void set_training(M& module, bool training) {
     });
   }
 }
+/// Turns training mode on: set_training(module, true).
 template <class M>
 void train(M& module) {
   set_training(module, true);
 }
+/// Turns training mode off: set_training(module, false).
 template <class M>
 void eval(M& module) {
   set_training(module, false);
 }
 
 /// Makes every parameter a variable, whose gradient a tape computes; or, if `wanted` is false, a
-/// constant. The parameters of a new module are constants, unlike PyTorch's: call this function
-/// before training, and then set_requires_grad(model.part, false) for each part that must not
-/// learn. A parameter that becomes a variable again is a new variable: an optimiser made before
-/// does not hold it.
+/// parameter without gradient. The parameters of a new module have no gradient, unlike PyTorch's:
+/// call this function before training, and then set_requires_grad(model.part, false) for each part
+/// that must not learn. A call with false, then with true, makes new variables, so make the
+/// optimiser afterwards.
+/// **Errors**: if `wanted`, a weight packed by freeze().
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
@@ -79,7 +84,7 @@ void set_requires_grad(M& module, bool wanted = true) {
   }
 }
 
-/// Resets the gradients of all parameters.
+/// Makes the gradients of all parameters undefined.
 template <class M>
 void zero_grad(M& module) {
   if constexpr (detail::may_change<M>()) {
@@ -109,12 +114,12 @@ void mark_replaced(const Tensor& variable);
 }  // namespace detail
 
 /// Converts every floating parameter to `dtype`, in new memory and without its gradient, and every
-/// constant. A parameter that already has the dtype does not change.
+/// Buffer. A parameter that already has the dtype does not change.
 ///
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
-/// made, and its next step is an error. A copy shares its variables: to convert one and train the
-/// other, convert clone(module).
-/// **Errors**: a dtype that is not floating.
+/// made, and its next step is an error. Copies share their variables: to convert one copy and train
+/// the other, convert clone(module).
+/// **Errors**: a dtype that is not floating; a weight packed by freeze().
 template <class M>
 void convert(M& module, DType dtype) {
   if constexpr (detail::may_change<M>()) {
@@ -130,9 +135,9 @@ void convert(M& module, DType dtype) {
   }
 }
 
-/// A copy of the module with its own parameters, without gradients: variables, tied weights and
-/// frozen weights are so in the copy too (freeze()'s panels are shared). The copy has the module's
-/// mode, training or not.
+/// A copy of the module with its own parameters. The copy has no gradients yet. A parameter that is
+/// a variable, tied, or packed by freeze() in the module has the same property in the copy (packed
+/// weights share their panels). The copy has the module's mode, training or not.
 /// **Source**: Python's copy.deepcopy of a torch.nn.Module.
 template <class M>
 M clone(const M& module) {

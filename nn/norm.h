@@ -73,7 +73,7 @@ struct RmsNormOptions {
 };
 
 /// A Norm of kind kRmsNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
-/// depends on the dtype: to use its weights, set the eps of its module.
+/// depends on the dtype: to use the weights of an nn.RMSNorm, set the eps of this nn.RMSNorm.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
   explicit RmsNorm(const RmsNormOptions& options, const Source& from = default_rng());

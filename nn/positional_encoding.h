@@ -20,7 +20,7 @@ struct PositionalEncodingOptions {
 /// unless given.
 ///
 /// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a
-/// constant, not a parameter: it is computed, not stored.
+/// Buffer, not a parameter: the table is computed, not stored in files.
 /// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
 /// position of max_tokens or more, a different width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.

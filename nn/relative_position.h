@@ -1,4 +1,4 @@
-// Biases of attention that depend only on the distance of a key from its query.
+// Relative position biases of attention: they depend only on the distance of a key from its query.
 //
 //   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
 //   attend({.query = x, .mask = additive_mask(bias) & length_mask(lengths)})
@@ -23,9 +23,11 @@ struct DistanceBuckets {
 
   /// The bucket of a key at `distance` = key - query.
   ///
-  /// The first m = n / 2 of the n buckets of a direction hold one distance each, and the others
-  /// grow: m + trunc(log(distance / m) / log(max_distance / m) (n - m)), at most n - 1, in float32.
-  /// **Source**: Raffel et al., "T5", 2020, section 2.1, and its code; MPNet has the same.
+  /// The first m = n / 2 of the n buckets of a direction hold one distance each. The other buckets
+  /// hold wider and wider ranges, and the bucket is m + trunc(log(distance / m) / log(max_distance
+  /// / m) (n - m)), at most n - 1, in float32.
+  /// **Source**: Raffel et al., "T5", 2020, section 2.1, and the code of T5; MPNet has the same
+  /// buckets.
   index_t of(index_t distance) const;
 };
 
@@ -60,12 +62,15 @@ struct RelativePositionBias {
 /// slopes for the next lower power of two, then every second slope of the next higher one.
 ///
 /// **Shapes**: (heads). **Errors**: fewer than one head.
-/// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and its code.
+/// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and the code of
+/// ALiBi.
 Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
 
-/// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. It has no parameters.
+/// `bias[h, i, j] = -slope_h |j - i|`: attention falls with the distance. The module has no
+/// parameters.
 ///
-/// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask it equals the paper's.
+/// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask the bias equals the
+/// paper's.
 /// **Errors**: a negative number of queries or keys; OutOfMemory before anything is computed.
 /// **Source**: as alibi_slopes.
 struct Alibi {

@@ -35,9 +35,9 @@ struct Rotary {
   Rotary(const RotaryOptions& options, index_t head_width);
 
   /// The rotation of heads of a dtype at these positions, which are int64 and broadcast to (...,
-  /// T); 0, 1, ... if undefined.
+  /// T). Undefined positions mean 0, 1, ...
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
-  /// The same for the first `heads` heads of a linear layer's output.
+  /// The rotation of the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
   /// Rotates heads that are already computed.
   ///

@@ -16,12 +16,12 @@
 
 namespace tessera::nn {
 
-/// Makes the initial value of a parameter: a tensor of this shape, drawn from `rng` if it is
+/// Makes the initial value of a parameter: a tensor of this shape, drawn from `rng` if the value is
 /// random.
 using Start = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
-/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's start for the weight and bias of a linear layer
-/// (kaiming_uniform with a = sqrt(5)).
+/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's initial value for the weight and bias of a linear
+/// layer (kaiming_uniform with a = sqrt(5)).
 /// **Source**: torch.nn.Linear.reset_parameters.
 Start linear_uniform(index_t fan_in);
 
@@ -44,13 +44,13 @@ Start constant(double value);
 /// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
 /// which prefixes all names with "out_proj.".
 ///
-/// A source made from a generator calls the start. A source of existing tensors returns these, so a
-/// model that is loaded draws no random numbers and takes no memory for them. A module whose
-/// constructor takes no Source is loaded by load_state_dict.
+/// A source made from a generator calls `start`. A source of existing tensors returns these
+/// tensors, so a model that is loaded draws no random numbers and takes no memory for initial
+/// values. A module whose constructor takes no Source is loaded by load_state_dict.
 /// **Source**: candle's VarBuilder.
 class Source {
  public:
-  /// Returns the parameter with this full name. **Errors**: any. Source checks the dtype and the
+  /// Returns the parameter with this full name; may throw anything. Source checks the dtype and the
   /// shape of the result.
   using Find =
       std::function<Tensor(const std::string& name, const Shape& shape, const Start& start)>;

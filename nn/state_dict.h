@@ -60,7 +60,7 @@ StateDict state_dict(const M& module) {
 
 /// Copies `state` into the module's parameters, converting dtypes.
 ///
-/// With a prefix only names that begin with it are used; the others are left over.
+/// With a prefix only names that begin with the prefix are used; the others are left over.
 /// **Errors**: a different shape; missing or unexpected names or, if not `strict`, no matching
 /// name. The error lists all differences and a prefix that would help; then nothing is changed.
 template <class M>

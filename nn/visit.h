@@ -16,9 +16,9 @@
 
 namespace tessera::nn {
 
-/// A constant that a module names in `visit`, such as a table of positions. It is not a parameter,
-/// has no gradient and is not saved in files. `convert` gives it the module's dtype, which is
-/// float32 at first, for any dtype of the constant.
+/// A constant that a module names in `visit`, such as a table of positions. A Buffer is not a
+/// parameter, has no gradient and is not saved in files. `convert` gives the constant the module's
+/// dtype, which is float32 at first, for any dtype of the constant.
 ///
 /// Values are always rounded from the constant as it was given, so that conversion to another dtype
 /// and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
@@ -93,8 +93,8 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer in a module (or other member)
-/// and its parts, including itself, in the order in which they are named.
+/// Calls `f(name, part)` for the member itself and for each module, Tensor, Weight and Buffer in
+/// the member and its parts, in the order in which `visit` names them.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;
@@ -153,7 +153,7 @@ void for_each_parameter(M& module, const F& f) {
   });
 }
 
-/// Calls `f(name, buffer)` for each constant.
+/// Calls `f(name, buffer)` for each Buffer.
 template <class M, class F>
 void for_each_buffer(M& module, const F& f) {
   walk(module, "", [&](const std::string& name, auto& part) {

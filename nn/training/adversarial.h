@@ -18,7 +18,8 @@ namespace tessera::nn {
 /// `count` and `correct` of L(0).
 ///
 /// For the loss function of a trainer: `loss` is called twice. The gradient of L(0) / 2 is already
-/// in grad() of the parameters when this returns; the caller's backward adds that of L(r) / 2.
+/// in grad() of the parameters when this function returns; the caller's backward adds that of L(r)
+/// / 2.
 /// **Shapes**: r and the input `shape`, (B, ...). **Errors**: a size that is not finite and above
 /// 0; a shape without axes; a loss that does not depend on r.
 /// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section

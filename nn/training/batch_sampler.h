@@ -2,7 +2,7 @@
 //
 //   BatchSampler sampler(lengths, {.batch_size = 32, .seed = 1});
 //   while (sampler.epoch() < 10) {
-//     for (index_t i : sampler.next()) ...   // the numbers of a batch's examples
+//     for (index_t i : sampler.next()) ...   // the indices of a batch's examples
 //   }
 #pragma once
 
@@ -40,12 +40,13 @@ class BatchSampler {
 
   /// The number of batches in an epoch; the last may be smaller.
   index_t batches_per_epoch() const { return batches_; }
-  /// The next batch: numbers of examples, valid until the next call. The last batch of an epoch is
+  /// The next batch: indices of examples, valid until the next call. The last batch of an epoch is
   /// followed by the first of the next epoch.
   std::span<const index_t> next();
 
-  /// The epoch of the next batch, from 0 on, and the number of its batches so far.
+  /// The epoch of the next batch, from 0 on.
   index_t epoch() const { return static_cast<index_t>(state_.stream); }
+  /// The number of batches of this epoch so far.
   index_t position() const { return static_cast<index_t>(state_.position); }
 
   /// The complete state for checkpoints: the seed, the epoch as stream, and the position.

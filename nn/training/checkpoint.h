@@ -12,9 +12,9 @@
 //   nn::load_group(run, "model", model);
 //   optimizer.load_state(run.group("optimizer"));
 //
-// A file is one .safetensors file: its tensors are the checkpoint's tensors, its values the texts
-// of the file's `__metadata__`. So one rename replaces the file, and a process that is killed at
-// any moment leaves either the old checkpoint or the new one.
+// A file is one .safetensors file: its tensors are the checkpoint's tensors, and its `__metadata__`
+// has the checkpoint's values as texts. So one rename replaces the file, and a process that is
+// killed at any moment leaves either the old checkpoint or the new one.
 #pragma once
 
 #include <concepts>
@@ -71,8 +71,8 @@ LoadReport load_module(const std::filesystem::path& path, M& module,
 
 /// Named tensors, texts and numbers: the state of an optimiser or a schedule, or of a whole run,
 /// with the states of its parts as groups. Numbers are restored exactly. **Errors**: a name that
-/// does not exist or has a different type. For a checkpoint from a file it is a std::runtime_error
-/// that begins with `file`.
+/// does not exist or has a different type. For a checkpoint from a file the error is a
+/// std::runtime_error that begins with `file`.
 struct Checkpoint {
   StateDict tensors = {};
   std::map<std::string, std::string> values = {};
@@ -88,7 +88,7 @@ struct Checkpoint {
 
   /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// A whole number. **Errors**: one that T cannot hold.
+  /// A whole number. **Errors**: a number that T cannot hold.
   template <std::integral T = index_t>
   T integer(const std::string& name) const {
     if (has(name) && text(name).starts_with('-')) {
@@ -100,6 +100,7 @@ struct Checkpoint {
     }
     fail_value(name, "a whole number within range");
   }
+  /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
   /// A whole number >= 0; otherwise an error of `op`.
   index_t count(const char* op, const std::string& name) const;
@@ -113,10 +114,11 @@ struct Checkpoint {
   /// The contents of a group: all entries whose names begin with "group.", under the rest of their
   /// names.
   Checkpoint group(const std::string& name) const;
+  /// The state of a generator that was added as a group. **Errors**: no such group.
   Rng::State rng(const std::string& group) const;
 
-  /// Throws: for a checkpoint from a file a std::runtime_error that begins with its name, else a
-  /// std::invalid_argument that begins with `op`.
+  /// Throws: for a checkpoint from a file a std::runtime_error that begins with the file's name,
+  /// else a std::invalid_argument that begins with `op`.
   template <class... Parts>
   [[noreturn]] void refuse(const char* op, const Parts&... parts) const {
     if (!file.empty()) fail_file(file, parts...);
@@ -140,7 +142,8 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// Copies the tensors of a group into the module's parameters; returns the missing names and those
-/// left over. The group is named without its final dot, a `.prefix` within it with its dot.
+/// left over. `group` is a name without its final dot; a `.prefix` within the group must have its
+/// dot.
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///

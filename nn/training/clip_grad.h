@@ -14,9 +14,10 @@ struct ClipOptions {
   bool error_if_nonfinite = false;
 };
 
-/// Multiplies all gradients by `scale`, and then by max_norm / (norm + 1e-6) if this is below 1.
-/// Returns the norm in between: the root of the sum of the squares of all elements, summed in
-/// double and in a fixed order. Allocates no memory after the first call.
+/// Multiplies all gradients by `scale`, and then by max_norm / (norm + 1e-6) if this factor is
+/// below 1. Returns the norm after `scale` and before the second factor: the root of the sum of the
+/// squares of all elements, summed in double and in a fixed order. Allocates no memory after the
+/// first call.
 ///
 /// Parameters without a gradient are skipped. As in PyTorch, a norm of inf makes gradients 0 (those
 /// that are inf become NaN) and a norm of NaN makes all of them NaN, unless `error_if_nonfinite`.

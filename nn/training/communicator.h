@@ -26,7 +26,7 @@ struct ProcessLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A group of processes, numbered by rank. Only one thread may call its functions.
+/// A group of processes, each with a rank. Only one thread may call the functions of a group.
 ///
 /// Messages are bytes. Messages with the same tag between two processes arrive in the order in
 /// which they were sent. **Errors**: ProcessLost, thrown by every wait for a process that has
@@ -35,11 +35,12 @@ class Communicator {
  public:
   virtual ~Communicator() = default;
 
-  /// This process, from 0 to size() - 1.
+  /// The rank of this process, from 0 to size() - 1.
   virtual index_t rank() const = 0;
+  /// The number of processes.
   virtual index_t size() const = 0;
 
-  /// Begins to send `bytes` to process `to`. They must not change until `wait` has returned.
+  /// Begins to send `bytes` to process `to`. The bytes must not change until `wait` has returned.
   /// Tags are from 0 to kMostTags - 1.
   virtual void send(index_t to, index_t tag, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of exactly this length, which is complete after `wait`.
@@ -94,8 +95,8 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// The results of `make` on all processes, by rank.
 ///
-/// **Errors**: if `make` throws in any process, std::runtime_error in all of them, with the text of
-/// the first after "rank 2: ". A single process throws the original exception.
+/// **Errors**: if `make` throws in any process, std::runtime_error in all processes, with the text
+/// of the first error after "rank 2: ". A single process throws the original exception.
 std::vector<std::string> all_gather_results(Communicator& processes,
                                             const std::function<std::string()>& make);
 

@@ -23,14 +23,15 @@ class EarlyStopping {
  public:
   EarlyStopping(Parameters parameters, const EarlyStoppingOptions& options = {});
 
-  /// Adds the score of an evaluation of the current parameters; returns whether it is the best so
-  /// far.
+  /// Adds the score of an evaluation of the current parameters; returns whether this score is the
+  /// best so far.
   bool add(double score, index_t step);
 
   /// Whether `patience` evaluations in a row have been no better than the best.
   bool is_over() const { return options_.patience > 0 && in_vain_ >= options_.patience; }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_step_; }
+  /// The score of the best evaluation; -inf if there was none.
   double best_score() const { return best_score_; }
 
   /// The best weights by the parameters' names, with their score and step; empty at first.

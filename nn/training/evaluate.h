@@ -17,12 +17,12 @@
 namespace tessera::nn {
 
 /// Examples of any kind, for training or evaluation: the length of each, so that examples of
-/// similar length are batched together, and the function from numbers of examples to the sum of
+/// similar length are batched together, and the function from indices of examples to the sum of
 /// their losses.
 struct Examples {
   std::vector<index_t> lengths;
   std::function<LossSum(std::span<const index_t> chosen)> loss;
-  std::uint64_t digest = 0;  // of all their contents, to recognise them; 0: unknown
+  std::uint64_t digest = 0;  // of the contents of all examples, to recognise them; 0: unknown
 };
 
 /// The rows of two tensors as examples of one length; `loss` gets the chosen rows of both.

@@ -8,7 +8,7 @@ namespace tessera::nn {
 
 /// The result of the loss function for some examples: the SUM of their targets' losses, not the
 /// mean, and the number of targets. The trainer divides the sum of a whole batch by the number of
-/// its targets (shards.h explains why).
+/// the batch's targets (shards.h explains why).
 struct LossSum {
   Tensor loss;         // a scalar; not read if count is 0
   double count = 0;    // of targets, or the sum of their weights
@@ -47,7 +47,7 @@ struct LossTotals {
   void add(const LossTotals& other);
 };
 
-/// The numbers of a LossSum; zeros if it has no targets. **Errors**: a count that is negative or
+/// The numbers of a LossSum; zeros if there are no targets. **Errors**: a count that is negative or
 /// not finite.
 LossTotals totals_of(const LossSum& sum);
 

@@ -53,10 +53,11 @@ class LrScheduler {
   /// The rate of the first group now.
   double lr() const { return optimizer_->groups().front().lr; }
 
-  /// The number `step`. The state does not contain the schedule: a run can continue with a longer
-  /// one.
+  /// The state: the value `step`. The state does not contain the schedule: a run can continue with
+  /// a longer schedule.
   Checkpoint state() const;
-  /// Sets the step and the rates of the optimiser. **Errors**: a state of something else.
+  /// Sets the step and the rates of the optimiser. **Errors**: a state that is not from a
+  /// scheduler.
   void load_state(const Checkpoint& state);
 
  private:

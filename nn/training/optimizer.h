@@ -1,5 +1,11 @@
 // The common form of all optimisers: parameters in groups, the tensors kept for each, states, and a
 // rule that updates weights. The rules SGD, Adam and AdamW are in optim.h.
+//
+//   nn::set_requires_grad(model);
+//   nn::AdamW optimizer(model, {.lr = 1e-3});
+//   tape.backward(loss);
+//   optimizer.step();
+//   optimizer.zero_grad();
 #pragma once
 
 #include <array>
@@ -13,13 +19,13 @@
 
 namespace tessera::nn {
 
-/// Adjacent elements of one parameter that has a gradient, in one step.
+/// Some adjacent elements of a parameter, with all data that one step needs.
 struct Stretch {
   DType dtype;
   index_t count;
   void* weights;
   const void* gradient;
-  std::array<void*, 2> kept;  // of the rule's tensors, in the order of Rule::kept
+  std::array<void*, 2> kept;  // elements of the rule's tensors, in the order of Rule::kept
   index_t steps;              // earlier steps of this parameter
   double lr, weight_decay;    // of the parameter's group
 
@@ -39,7 +45,11 @@ struct Stretch {
 };
 
 /// The numbers that are allowed for an option.
-enum class Range { kAtLeast0, kBelow1, kFinite };
+enum class Range {
+  kAtLeast0,  // finite and >= 0
+  kBelow1,    // in [0, 1)
+  kFinite,    // any finite number
+};
 
 /// An option with its name in errors.
 struct NamedNumber {
@@ -48,7 +58,7 @@ struct NamedNumber {
   Range range;
 };
 
-/// The error of the first number that is outside its range; empty if there is none.
+/// The error of the first number that is outside its range; empty if all are valid.
 std::string wrong_number(std::initializer_list<NamedNumber> numbers);
 
 /// One algorithm and its options, plain numbers. To add an optimiser, write one such struct, with a
@@ -61,13 +71,14 @@ struct Rule {
   /// The names of the tensors that the rule keeps for each parameter, at most two. They have the
   /// parameter's shape, and are zeros at first.
   virtual std::vector<const char*> kept() const = 0;
-  /// The error in the options; empty if there is none.
+  /// The error in the options; empty if the options are valid.
   virtual std::string wrong() const = 0;
   /// The options by their names in states; without lr and weight_decay, which belong to groups.
   virtual Checkpoint options() const = 0;
-  /// The rule with the options of a state; `wrong` must still check them.
+  /// A rule with the options of `state`. The options are not checked: call `wrong` of the result.
   virtual std::unique_ptr<Rule> with(const Checkpoint& state) const = 0;
-  /// Values that distinguish a state from those of rules that keep tensors of the same names.
+  /// Values that distinguish the states of this rule from those of other rules that keep tensors of
+  /// the same names: Adam and AdamW both keep exp_avg.
   virtual Checkpoint mark() const { return {}; }
   /// Updates weights. Several threads call it at once, for stretches that do not overlap. An
   /// element's new value must depend only on that element, so that threads do not change the bits.
@@ -98,15 +109,16 @@ class Optimizer {
   /// their memory, so that packed weights are packed again. Allocates no memory after the first
   /// call.
   /// **Errors**, each naming the parameter: a tape may read the parameter again, because it has
-  /// recorded ops and not run backward; the parameter was converted after the optimiser was made;
-  /// its gradient is not contiguous. After an error nothing is changed.
+  /// recorded ops and not run backward; the parameter was converted or frozen after the optimiser
+  /// was made; the parameter's gradient is not contiguous. After an error nothing is changed.
   void step();
 
-  /// Resets the gradients of all parameters.
+  /// Makes the gradients of all parameters undefined.
   void zero_grad();
 
-  /// Sets the learning rate of all groups, or of one. **Errors**: not a number >= 0.
+  /// Sets the learning rate of all groups. **Errors**: a rate that is not finite or below 0.
   void set_lr(double lr);
+  /// Sets the learning rate of one group. **Errors**: as above; a group that does not exist.
   void set_lr(std::size_t group, double lr);
 
   /// Replaces the parameters, group by group. The optimiser is then in its initial state, without
@@ -162,12 +174,12 @@ class Optimizer {
 
 namespace detail {
 
-/// Throws if its module has replaced the parameter.
+/// Throws if the parameter's module has replaced the parameter, by convert or freeze.
 void require_current(const char* op, const Parameter& parameter);
 
 }  // namespace detail
 
-/// The optimiser of a rule. **Errors**: no parameter; one that requires no gradient, is not
+/// The optimiser of a rule. **Errors**: no parameter; a parameter that requires no gradient, is not
 /// contiguous, or appears twice; options out of range.
 template <class MyRule>
 class OptimizerOf final : public Optimizer {

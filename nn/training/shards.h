@@ -20,13 +20,14 @@
 
 namespace tessera::nn {
 
-/// left += right, for losses and for gradients. If one gradient is undefined, the sum is the other
-/// one, with its own bits. The sum of two tensors is written into the memory of the left one.
+/// left += right, for losses and for gradients. If one gradient is undefined, the sum has the bits
+/// of the other. The sum of two tensors is written into the memory of the left one.
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
 /// A node of the tree: the shards from index 2^level to (index + 1) 2^level, as far as they exist.
-/// It is the sum of its left and its right half, or its left half if the right half has no shards.
+/// The sum of a node is that of its left and its right half, or only of the left half if the right
+/// half has no shards.
 struct ShardNode {
   index_t level, index;
 
@@ -77,12 +78,12 @@ std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards
 inline constexpr index_t kMostShards = index_t{1} << 20;
 inline constexpr index_t kMostSteps = index_t{1} << 42;  // a stream for each shard of each step
 
-/// The random numbers of a shard at a step: its own stream, in any process.
+/// The random numbers of a shard at a step: the same stream in any process.
 Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);
 /// The random numbers of a batch of an evaluation, the same in each evaluation.
 Rng evaluation_rng(std::uint64_t seed, index_t batch);
 
-/// While in scope, default_rng() is this generator; afterwards it has its previous state.
+/// While in scope, default_rng() has the state of `rng`; afterwards it has its previous state.
 class RngScope {
  public:
   explicit RngScope(const Rng& rng) : before_(default_rng().state()) {

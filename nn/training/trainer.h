@@ -5,7 +5,7 @@
 //   nn::Trainer trainer(model, optimizer, {lengths, loss}, {.epochs = 10, .warmup = 0.1});
 //   trainer.run();
 //
-// `loss` is a function from numbers of examples to the SUM of their losses (loss_sum.h). Options,
+// `loss` is a function from indices of examples to the SUM of their losses (loss_sum.h). Options,
 // examples and seed determine a run to the last bit: a run may be stopped after any step and
 // resumed, and its shards may be computed in any grouping.
 #pragma once
@@ -51,14 +51,14 @@ struct TrainerOptions {
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: none is kept
 
-  // On held-out examples, with the averages as weights if they are kept:
+  // Evaluation on the held-out examples, with the averaged weights if `average` > 0:
   index_t evaluate_every = 0;  // steps between evaluations, one more at the end; 0: one per epoch
   index_t patience = 0;        // evaluations without improvement before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
 
-  // The processes that share each step's shards; at most `shards`. Their number does not change the
-  // bits. They must outlive the trainer. nullptr: only this process.
+  // The processes that share each step's shards, at most `shards`; must outlive the trainer. The
+  // number of processes does not change the bits. nullptr: only this process.
   Communicator* processes = nullptr;
 };
 
@@ -69,7 +69,7 @@ struct StepReport {
   LossTotals totals;
   double gradient_norm;  // of the mean loss, before clipping
   double lr;             // of the first group
-  index_t length;        // of the batch's examples together
+  index_t length;        // the sum of the lengths of the batch's examples
 };
 
 /// The results of one evaluation.
@@ -86,8 +86,8 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // if one was at its end
 };
 
-/// Called in this order, each when it is due: `evaluation` and `epoch` report results that are
-/// already saved.
+/// Called in this order, each if due. `save` comes before `evaluation` and `epoch`, so the results
+/// that these two report are already saved.
 struct TrainerHooks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
@@ -102,14 +102,14 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// Both must outlive the trainer, and meanwhile only the trainer may call the optimiser's step().
 ///
 /// A step draws a batch, computes each shard under its own tape, sums losses and gradients by one
-/// tree, divides them by the number of the batch's targets, clips, and updates. While a loss is
+/// tree, divides the sums by the number of the batch's targets, clips, and updates. While a loss is
 /// computed, the thread's default generator depends only on the seed, the step and the shard;
-/// afterwards it has its previous state.
+/// afterwards the generator has its previous state.
 ///
 /// With `options.processes` several processes share the work. Each has its own trainer, with the
 /// same weights, examples, optimiser and options; all call their trainer's functions in the same
-/// order, and get the same results. From then on the optimiser's parameters are views of the chunks
-/// that this process owns: the optimiser keeps state only for these chunks.
+/// order, and get the same results. From construction on, the optimiser's parameters are views of
+/// the chunks that this process owns: the optimiser keeps state only for these chunks.
 /// **Errors**: an optimiser of different parameters; options out of range; more processes than
 /// shards; processes that disagree on the optimiser; patience or evaluations without held-out
 /// examples; as BatchSampler.
@@ -129,10 +129,10 @@ class Trainer {
   /// functions. A step that fails changes nothing, and the next run begins with that step; after a
   /// failed evaluation the next run begins with the evaluation.
   ///
-  /// With several processes also: processes that disagree about options, examples, weights or
-  /// arithmetic, before anything is trained; ProcessLost, with the step, if a process has ended. A
-  /// loss function's error is thrown in all processes. A hook's error stays in its process, which
-  /// must then end, so that the others do not wait for it.
+  /// With several processes there are two more errors: processes with different options, examples,
+  /// weights or arithmetic (thrown before training starts); and ProcessLost, with the step, if a
+  /// process has ended. A loss function's error is thrown in all processes. A hook's error stays in
+  /// its process, which must then end, so that the others do not wait for it.
   RunEnd run(const TrainerHooks& hooks = {});
 
   /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
@@ -140,14 +140,18 @@ class Trainer {
   /// the same step.
   void stop() { stop_ = true; }
 
-  /// The current step and the total, the steps of an epoch, and the number of the epoch, from 0.
+  /// The number of steps so far.
   index_t step() const { return scheduler_.steps(); }
+  /// The number of steps of the whole run.
   index_t total_steps() const { return total_steps_; }
+  /// The number of steps of an epoch.
   index_t steps_per_epoch() const { return sampler_.batches_per_epoch(); }
+  /// The index of the current epoch, from 0 on.
   index_t epoch() const { return sampler_.epoch(); }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_.best_step(); }
-  /// The last evaluation of this trainer, which the state that `TrainerHooks::save` saves includes.
+  /// The last evaluation of this trainer. The state saved in `TrainerHooks::save` already includes
+  /// this evaluation.
   const std::optional<EvaluationReport>& last_evaluation() const { return last_evaluation_; }
   /// Whether an evaluation follows this step.
   bool evaluates_after(index_t step) const;
@@ -156,13 +160,15 @@ class Trainer {
   std::uint64_t digest() const { return train_.digest ^ held_out_.digest * 3; }
 
   /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
-  /// and trainer, and, if they are kept, average and best. The tensors share memory with these.
-  /// Several processes call it together; only rank 0 gets the optimiser's tensors.
+  /// and trainer, and, if they are kept, average and best. The tensors share memory with these
+  /// parts. Several processes call this function together; only rank 0 gets the optimiser's
+  /// tensors.
   Checkpoint state() const;
-  /// The part of the state that load_trained reads. One process may call it without the others.
+  /// The part of the state that load_trained reads. One process may call this function without the
+  /// others.
   Checkpoint weights() const;
-  /// Continues from such a state; other groups in it are ignored. Epochs, steps, schedule and
-  /// patience may differ from before.
+  /// Continues from a state that state() returned; other groups in this state are ignored. Epochs,
+  /// steps, schedule and patience may differ from before.
   /// **Errors**: a state that does not match, or of a run with a different seed, batch size, number
   /// of shards or number of examples; then nothing is changed.
   void load_state(const Checkpoint& state);

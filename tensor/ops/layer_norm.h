@@ -19,7 +19,8 @@ namespace tessera {
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 
-/// The same over the last axes, as many as weight has, or else bias; otherwise over the last axis.
+/// The same over the last axes, as many as weight has, or bias if weight is undefined; over the
+/// last axis if both are undefined.
 /// **Shapes**: x -> the same.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);

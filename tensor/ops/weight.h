@@ -120,7 +120,7 @@ class Weight {
   /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
   /// elements.
   bool is_frozen_or_rounded() const;
-  /// Whether both are one weight: they have the same elements or, for the same kind of product, the
+  /// Whether both are one weight: for the same kind of product, they have the same elements or the
   /// same frozen panels.
   bool is_same(const Weight& other) const;
 

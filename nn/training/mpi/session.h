@@ -13,8 +13,8 @@
 //     }
 //   }
 //
-// Link tessera::mpi, and start the program with `mpirun -n 8 ./program`. Started as `./program` it
-// is one process, and MPI is not initialised.
+// Link tessera::mpi, and start the program with `mpirun -n 8 ./program`. If the program is started
+// as `./program`, there is one process, and MPI is not initialised.
 #pragma once
 
 #include <memory>
@@ -25,18 +25,19 @@ namespace tessera::mpi {
 
 class MpiCommunicator;
 
-/// Starts MPI if a launcher has started several processes (nn::launched_processes), and ends it.
+/// Starts MPI if a launcher has started several processes (nn::launched_processes), and ends MPI in
+/// the destructor.
 ///
-/// Make one in main. If MPI runs already, because the program or another Session has started it,
-/// that MPI is used and left running. Only the thread that made the session may call its functions
-/// (MPI_THREAD_FUNNELED).
+/// Make one session in main. If MPI runs already, because the program or another Session has
+/// started it, that MPI is used and left running. Only the thread that made the session may call
+/// its functions (MPI_THREAD_FUNNELED).
 ///
 /// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process is
 /// delayed by up to 5 seconds, so that they can still report which process was lost.
 class Session {
  public:
-  /// **Errors**: std::runtime_error if MPI does not see the started processes, because it is not
-  /// the launcher's MPI, or if it was ended before.
+  /// **Errors**: std::runtime_error if MPI does not see the started processes, because this MPI is
+  /// not the launcher's, or if MPI was ended before.
   Session();
 
   /// Waits for the others and ends MPI. If an exception unwinds the stack, the others may wait for
@@ -50,9 +51,9 @@ class Session {
   /// All processes that were started together: those of MPI_COMM_WORLD.
   nn::Communicator& processes() { return *processes_; }
 
-  /// The threads for this process: OMP_NUM_THREADS if it is set; otherwise the cores of its host
-  /// that it may run on, each divided by the number of processes that may run on it too; at least
-  /// 1.
+  /// The threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over the cores
+  /// that this process may run on, of 1 / (the number of processes that may run on the core),
+  /// rounded down; at least 1.
   int threads() const { return threads_; }
 
   /// Ends all processes at once; `code` becomes the exit status of the launcher.
