@@ -7,8 +7,9 @@
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
-// The classifiers of pretrained models are these two with a head, for: texts; pairs (does the
-// second text follow the first); tokens; the two ends of an answer; replaced tokens.
+// The classifiers of pretrained models are SequenceClassifier and TokenClassifier with a head, for:
+// texts; pairs (does the second text follow the first); tokens; the two ends of an answer; replaced
+// tokens.
 #pragma once
 
 #include <optional>
@@ -29,8 +30,9 @@ struct HeadOptions {
 
 /// The part between an encoder and a classifier in pretrained models: `norm(activation(dense(x)))`.
 ///
-/// **Shapes**: (..., D) -> (..., D). Parameters: dense.weight (D, D), dense.bias (D), norm.weight
-/// and norm.bias (D), if the options have them.
+/// **Shapes**: (..., D) -> (..., D).
+/// **Parameters**: dense.weight (D, D), dense.bias (D), norm.weight and norm.bias (D), if the
+/// options have them.
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
@@ -63,11 +65,13 @@ struct SequenceClassifierOptions {
 
 /// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
 ///
-/// With Pooling::kCls and a head of tanh, BERT's pooler, it is BertForSequenceClassification, and
-/// with two classes it predicts whether the second text of a pair follows the first.
+/// With Pooling::kCls and a head of tanh, BERT's pooler, this model is
+/// BertForSequenceClassification, and with two classes it predicts whether the second text of a
+/// pair follows the first.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, C). Parameters are TokenEncoder's, those of Head as head,
-/// and classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; no classes.
+/// **Shapes**: Tokens of (B, T) -> (B, C).
+/// **Parameters** are TokenEncoder's, those of Head as head, and classifier.weight (C, D),
+/// classifier.bias (C). **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all.
 struct SequenceClassifier {
@@ -105,11 +109,13 @@ struct TokenClassifierOptions {
 
 /// `classifier(dropout(head(encode(tokens))))`: a score for each class of each token.
 ///
-/// With two classes it answers questions: the scores mark the first and the last token of an
-/// answer. With one class and a head it is ELECTRA's discriminator, which finds replaced tokens.
+/// With two classes this model answers questions: the scores mark the first and the last token of
+/// an answer. With one class and a head this model is ELECTRA's discriminator, which finds replaced
+/// tokens.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding. Parameters are TokenEncoder's,
-/// those of Head as head, and classifier.weight (C, D), classifier.bias (C).
+/// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
+/// **Parameters** are TokenEncoder's, those of Head as head, and classifier.weight (C, D),
+/// classifier.bias (C).
 /// **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.

@@ -15,7 +15,7 @@ struct EncoderOptions {
   bool final_norm = false;              // of the last layer's kind; pre-norm stacks need one
   std::optional<index_t> d_model = {};  // needed only if there is no layer
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of all layers
-  std::vector<index_t> order = {};  // numbers of layers, which may repeat; if empty, each once
+  std::vector<index_t> order = {};  // indices of layers, which may repeat; if empty, each once
 
   /// The width of the inputs and outputs. **Errors**: layers of several widths; no layer and no
   /// d_model.
@@ -29,7 +29,7 @@ std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, 
 nn::NormOptions norm_options(const EncoderOptions& options);
 
 /// The output of an encoder and its attention weights: one tensor per layer, in the order of the
-/// request. If the stack has an `order`, the request chooses positions in it.
+/// request. If the stack has an `order`, the request chooses positions in this `order`.
 struct EncoderTrace {
   Tensor output;
   std::vector<Tensor> weights;
@@ -38,17 +38,22 @@ struct EncoderTrace {
 /// `norm(layer_n(... layer_1(x)))`, or the layers in the sequence given by `order`: ALBERT applies
 /// one layer twelve times.
 ///
-/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
-/// D). Parameters have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
+/// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false (T, B,
+/// D).
+///
+/// **Parameters** have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
 /// Each layer draws its own initial weights; torch.nn.TransformerEncoder makes all layers copies of
 /// one. Layers with equal rotary options share one table of angles, and with `relative_position`
-/// all share one bias, relative_attention_bias.weight, as in T5 and MPNet. With a mask of lengths,
-/// positions after a length are not computed: the layers process the real tokens of one sequence
-/// after the other, and the output and requested weights are 0 at padding. Dropout then draws by a
-/// token's position among the real tokens; all other results are the same. With batch_first =
-/// false, or if another mask hides padding, padding is computed, and no real position sees it.
+/// all layers share one bias, relative_attention_bias.weight, as in T5 and MPNet.
+///
+/// **Masks**: with a mask of lengths, positions after a length are not computed: the layers process
+/// the real tokens of one sequence after the other, and the output and requested weights are 0 at
+/// padding. Dropout then draws by a token's position among the real tokens; all other results are
+/// the same. With batch_first = false, or if a mask of a different kind hides padding, padding is
+/// computed, and no real position sees the padding.
+///
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a
-/// shared bias for layers with different numbers of heads; a number in `order` without a layer.
+/// shared bias for layers with different numbers of heads; an index in `order` without a layer.
 /// **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
 struct Encoder {
   std::vector<EncoderLayer> layers;
@@ -78,8 +83,9 @@ struct Encoder {
 
  private:
   EncoderInputs with_bias(const EncoderInputs& inputs) const;
-  /// The number of applied layers, and the layer at a position of the order.
+  /// The number of applied layers.
   index_t depth() const;
+  /// The layer at a position of the order.
   const EncoderLayer& layer_at(index_t step) const;
   EncoderTrace compute(const EncoderInputs& inputs, const AttentionRequest* request) const;
 };

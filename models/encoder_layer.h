@@ -70,7 +70,7 @@ struct EncoderLayerOptions {
   bool batch_first = true;  // (B, T, D) rather than (T, B, D)
   bool norm_first = false;
   bool bias = true;
-  bool gradient_checkpoint = false;  // memory for time, see EncoderLayer
+  bool gradient_checkpoint = false;  // saves memory, takes more time: see EncoderLayer
   NormDetails norm = {};
   AttentionDetails attention = {};
   FeedForwardDetails feed_forward = {};
@@ -98,20 +98,22 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on the outputs of
-/// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and biases by
-/// distance are added to the mask.
+/// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and relative
+/// position biases are added to the mask.
 ///
 /// With `gradient_checkpoint` a tape keeps only the layer's input, instead of the dozen tensors
-/// that its backward reads, and backward computes the layer again: a third more time, for memory
-/// that grows by one tensor per layer. The bits stay the same, also with dropout. It applies to
-/// calls that return no weights; see tensor/autograd/gradient_checkpoint.h.
+/// that its backward reads, and backward computes the layer again. Training takes about 1/3 more
+/// time, and the memory grows by only one tensor per layer. The bits stay the same, also with
+/// dropout. The option applies to calls that return no weights; see
+/// tensor/autograd/gradient_checkpoint.h.
 ///
-/// **Shapes**: (B, T, D) -> (B, T, D); without the batch axis too. With batch_first = false (T, B,
-/// D). Parameters have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
-/// ...; a gated linear1.weight is (2F, D), and a learned bias by distance
+/// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false (T, B,
+/// D).
+/// **Parameters** have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
+/// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
-/// **Errors**: sizes below 1; heads that do not divide d_model; an unknown activation, kind or
-/// placement; inputs or masks that do not match.
+/// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
+/// activation, kind or placement; inputs or masks that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {

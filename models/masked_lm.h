@@ -1,4 +1,4 @@
-// A masked language model: it predicts the tokens at hidden positions.
+// A masked language model, which predicts the tokens at hidden positions.
 //
 //   const text::MaskedTokens hidden = text::mask_tokens(batch.ids, special, vocabulary_size, rng);
 //   const Tensor places = text::places_of(hidden.labels);
@@ -25,22 +25,22 @@ struct MaskedLmOptions {
 ///
 ///     h = LayerNorm(gelu(dense(encode(tokens)))),    scores = h E^T + bias
 ///
-/// E is the embedding of the tokens itself, so the gradients of both uses add up in one parameter
-/// with one name. If embeddings are narrower than the encoder's vectors, as in ALBERT, dense maps
-/// to their width.
+/// The matrix E is the embedding of the tokens itself, so the gradients of both uses add up in one
+/// parameter with one name. If embeddings are narrower than the encoder's vectors, as in ALBERT,
+/// dense maps to the width W of the embeddings.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, numbers of
+/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, indices of
 /// tokens of the flattened batch, b T + t: (n, V), which omits the product with the whole
-/// vocabulary for all other tokens. Parameters are TokenEncoder's, and
-/// cls.predictions.transform.dense.weight (E, D), .bias (E),
-/// cls.predictions.transform.LayerNorm.weight, .bias (E), cls.predictions.bias (V), as in BERT,
-/// where E is the embeddings' width; BERT's cls.predictions.decoder.weight is
-/// embeddings.word_embeddings.weight, unless they are not tied.
+/// vocabulary for all other tokens.
+/// **Parameters** are TokenEncoder's, and cls.predictions.transform.dense.weight (W, D), .bias (W),
+/// cls.predictions.transform.LayerNorm.weight, .bias (W), cls.predictions.bias (V), as in BERT.
+/// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is
+/// false.
 /// **Errors**: as TokenEncoder; a place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLm {
-  /// dense, its activation, a norm of the last layer's kind.
+  /// dense, an activation, and a norm of the last layer's kind.
   struct Transform {
     nn::Linear dense;
     nn::Norm norm;
@@ -58,7 +58,7 @@ struct MaskedLm {
   TokenEncoder encode;
   Transform transform;
   Tensor bias;     // undefined without bias
-  Weight decoder;  // (V, E); undefined if the embedding is used instead
+  Weight decoder;  // (V, W); undefined if the embedding is used instead
 
   explicit MaskedLm(const MaskedLmOptions& options, const nn::Source& from = default_rng());
 

@@ -32,9 +32,9 @@ struct Pooling {
   static const Pooling kWeightedMean;    // the mean, weighted by t + 1 for the token at position t
   static const Pooling kLast;            // the last real token's vector
 
-  /// The poolings above, and one of them by its name in sentence-transformers. **Errors**: an
-  /// unknown name.
+  /// The poolings above.
   static std::span<const Pooling> all();
+  /// The pooling with this name of sentence-transformers. **Errors**: an unknown name.
   static const Pooling& named(std::string_view name);
 };
 

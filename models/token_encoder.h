@@ -1,4 +1,10 @@
-// Converts token numbers to one vector per token: the common part of all models of text.
+// Converts token ids to one vector per token: the common part of all models of text.
+//
+//   models::TokenEncoder encode({
+//       .vocabulary_size = 9000,
+//       .encoder = {.layers = models::repeat_layer({.d_model = 128, .nhead = 4}, 2)},
+//   });
+//   const Tensor y = encode({ids, lengths});      // (B, T), (B) -> (B, T, 128)
 #pragma once
 
 #include <optional>
@@ -15,7 +21,7 @@ namespace tessera::models {
 enum class Positions {
   kSinusoidal,  // computed: Vaswani et al., 2017, section 3.5
   kLearned,     // parameters: BERT's
-  kNone,        // not in the embedding: layers have rotary positions or biases by distance
+  kNone,        // not in the embedding: rotary positions or relative position biases in layers
 };
 
 /// The options of TokenEncoder.
@@ -31,24 +37,31 @@ struct TokenEncoderOptions {
   bool embedding_norm = false;  // before that dropout, of the last layer's kind
 };
 
-/// `encoder(dropout(embedding[ids] + type_embedding[types] + positions))`. With sinusoidal
-/// positions the embedding starts as N(0, 1 / D), and lookups multiply it by sqrt(D). So it has the
-/// magnitude of the sines and, tied to an output layer, gives scores of variance 1. All other
-/// tables start as N(0, 0.02^2), and so does the embedding without sinusoidal positions. With
-/// `embedding_norm` the sum is normalised before the dropout. With an `embedding_width` tables and
-/// norm have that width, and a linear layer after the dropout maps it to the encoder's.
+/// The vectors of tokens, by an embedding and an encoder:
+///
+///     x = s (embedding[ids] + type_embedding[types]) + positions
+///     y = encoder(projection(dropout(norm(x))))
+///
+/// The factor s is sqrt(W) with sinusoidal positions, otherwise 1; W is the width of the tables,
+/// `embedding_width` or D. With sinusoidal positions the embedding starts as N(0, 1 / W). So s
+/// embedding[ids] has the magnitude of the sines, and an embedding tied to an output layer gives
+/// scores of variance 1. All other tables start as N(0, 0.02^2), and so does the embedding without
+/// sinusoidal positions. The norm is computed only with `embedding_norm`, and the projection, a
+/// linear layer from W to D, only with `embedding_width`.
 ///
 /// With a `padding_id` p and learned positions, the default positions depend on ids: p for each
-/// token p, and p + 1, p + 2, ... for the other tokens. So the table has p + 1 + max_tokens rows.
+/// token p, and p + 1, p + 2, ... for the other tokens. So the table has P = p + 1 + max_tokens
+/// rows, otherwise P = max_tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
-/// Parameters: embeddings.word_embeddings.weight (V, D), embeddings.token_type_embeddings.weight
-/// (types, D), embeddings.position_embeddings.weight (P, D), embeddings.LayerNorm.weight and .bias
-/// (D) as in BERT, embeddings.projection.weight (D, width) and .bias (D),
-/// encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
+/// B sequences of T tokens, N real tokens in all, model width D, V ids in the vocabulary.
+/// **Parameters**: embeddings.word_embeddings.weight (V, W),
+/// embeddings.token_type_embeddings.weight (token_types, W), embeddings.position_embeddings.weight
+/// (P, W), embeddings.LayerNorm.weight and .bias (W) as in BERT, embeddings.projection.weight (D,
+/// W) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
 /// **Errors**: sizes below 1; Tokens of different shapes or dtypes; ids, types and positions
 /// outside their tables; more tokens than max_tokens if positions are not given; types without a
-/// table of types; an encoder with batch_first = false; a padding_id outside [0, V), or one without
+/// table of types; an encoder with batch_first = false; a padding_id outside [0, V), or without
 /// learned positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.

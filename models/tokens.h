@@ -9,10 +9,10 @@
 
 namespace tessera::models {
 
-/// Sequences of tokens, by their numbers in a vocabulary. Only `ids` is required.
+/// Sequences of tokens, by their ids in a vocabulary. Only `ids` is required.
 ///
-/// Positions after a length are padding: real tokens do not see padding, so it does not change
-/// their results; models do not compute it and set the output to zeros there.
+/// Positions after a length are padding: real tokens do not see padding, so padding does not change
+/// the results of real tokens; models do not compute padding, and set the output there to zeros.
 struct Tokens {
   Tensor ids = {};        // (B, T) int64
   Tensor lengths = {};    // (B) int64, from 1 to T; absent: T

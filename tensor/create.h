@@ -88,8 +88,8 @@ concept Number = std::is_arithmetic_v<T>;
 
 }  // namespace detail
 
-/// start, start + step, ... below stop (above it for a negative step); by default int64 if all three
-/// are integers, else float32.
+/// start, start + step, ... below stop (above stop for a negative step); by default int64 if all
+/// three are integers, else float32.
 /// **Shapes**: (max(ceil((stop - start) / step), 0)). **Errors**: a step of 0; numbers that are not
 /// finite; more than 1e15 values.
 /// **Source**: torch.arange.

@@ -3,9 +3,9 @@
 //   nn::AdamW optimizer(models::fine_tuning_groups(model, {.lr = 1e-4, .layer_decay = 0.9}));
 //   nn::Trainer trainer(model, optimizer, examples);
 //
-// The lower a layer, the more general its features, and the less it should change: its rate is a
-// fixed fraction of that of the layer above it. New parts, the head, may learn faster than all
-// layers.
+// The lower a layer, the more general its features, and the less the layer should change: the rate
+// of a layer is a fixed fraction of the rate of the layer above. New parts, the head, may learn
+// faster than all layers.
 #pragma once
 
 #include <optional>

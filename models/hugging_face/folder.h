@@ -37,8 +37,8 @@ struct Rename {
 /// The name after the first rename that matches it.
 std::string renamed(const std::string& name, const std::vector<Rename>& renames);
 
-/// A folder with a config.json and weights of a supported family. Opening it reads the config and
-/// the list of tensors; their elements are read on request.
+/// A folder with a config.json and weights of a supported family. The constructor reads the config
+/// and the list of tensors; the elements of tensors are read on request.
 ///
 /// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
 /// the rule and the value.
@@ -59,21 +59,22 @@ class ModelFolder {
   bool has(const std::string& name) const;
   /// The shape of our parameter `name`, if the files have it.
   std::optional<Shape> shape(const std::string& name) const;
-  /// Our parameter `name`, in float32. **Errors**: it does not exist, or has a different shape.
+  /// Our parameter `name`, in float32. **Errors**: the parameter does not exist, or has a different
+  /// shape.
   Tensor weight(const std::string& name, const Shape& shape) const;
-  /// The first tensor of the files in our parameter `name`, and its file, for errors.
+  /// The first tensor of the files in our parameter `name`, and the tensor's file, for errors.
   /// **Errors**: it does not exist.
   std::string place(const std::string& name) const;
   /// A source of the files' tensors, by our names after `renames`. The folder must live until the
   /// model is made. The model shares the tensors; large ones are mapped, not read. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
   nn::Source source(const std::vector<Rename>& renames = {}) const;
-  /// Throws if the files have a layer, or a part of one, that `model` lacks, because every output
-  /// would be wrong. The names in `model` are those before `renames`.
+  /// Throws if the files have a layer, or a part of a layer, that `model` lacks, because every
+  /// output would be wrong. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
   /// The names that the tensors of our parameter `name` can have in files of the family, in these
-  /// files or not; the most likely first, which is used to save it. Empty: no model of the family
-  /// has the parameter.
+  /// files or not. The most likely name is first, and save_folder uses it. Empty: no model of the
+  /// family has the parameter.
   std::vector<TensorNames> names_of(const std::string& name) const;
 
  private:

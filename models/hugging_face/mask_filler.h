@@ -44,8 +44,8 @@ struct MaskFiller {
   /// The text of a blank: "[MASK]", "<mask>". **Errors**: no mask token.
   std::string mask() const;
 
-  /// The blanks of each text, in its order. **Errors**: as Tokenizer::encode; a text without a
-  /// blank, or with one beyond the model's maximum length.
+  /// The blanks of each text, in text order. **Errors**: as Tokenizer::encode; a text without a
+  /// blank, or with a blank beyond the model's maximum length.
   std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

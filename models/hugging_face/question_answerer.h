@@ -46,9 +46,9 @@ struct QuestionAnswerer {
   TextReader reader;
   TokenClassifier model;
 
-  /// The answers to each question, the best first. A long context is read in windows; each gives
-  /// its best spans of tokens, widened to whole words. There are fewer answers than options.count
-  /// if a context has fewer, and none if it has no token.
+  /// The answers to each question, the best first. A long context is read in windows; each window
+  /// gives its best spans of tokens, widened to whole words. There are fewer answers than
+  /// options.count if a context has fewer, and no answers if a context has no token.
   /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;

@@ -21,11 +21,11 @@ namespace tessera::models {
 
 /// The options of save_folder().
 struct SaveOptions {
-  bool overwrite = false;  // replace `to`, if it contains only files that the new folder has
-  bool rehearse = false;   // write all next to `to` and remove it again, to find errors early
+  bool overwrite = false;  // replace `to`, if `to` contains only files that the new folder has
+  bool rehearse = false;   // write a new folder next to `to`, and remove it, to find errors early
 };
 
-/// Writes the model as the folder `to`: first next to it under a different name, which becomes `to`
+/// Writes the model as the folder `to`: first as a folder next to `to`, which is renamed to `to`
 /// when all is on disk. The same model gives the same bytes. `to` may be `from`.
 ///
 /// The folder has transformers' model of the task: ...ForSequenceClassification,

@@ -29,9 +29,8 @@ struct SentenceSettings {
   Similarity similarity = Similarity::kCosine;
 };
 
-/// A text prepared for the tokenizer of sentences: without the white space at its ends, as by
-/// Python's str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned
-/// unchanged.
+/// A text prepared for the tokenizer of sentences: without white space at the ends, as by Python's
+/// str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned unchanged.
 std::string cleaned(std::string_view text, bool lower_case);
 
 /// The options of SentenceEncoder.
@@ -62,10 +61,10 @@ struct SentenceEncoder {
   /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as TokenEncoder and the pooling.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
-  /// The embeddings of texts: of the prompt and the text, without the white space at the ends, cut
-  /// to reader.max_length tokens. If no prompt is given, the folder's default is used, if it has
-  /// one. The first call packs the weights, which are then in memory twice; after freeze() they are
-  /// there once.
+  /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
+  /// result is removed, and the result is cut to reader.max_length tokens. If no prompt is given,
+  /// the folder's default prompt is used, if there is one. The first call packs the weights, and
+  /// then keeps both forms in memory; after freeze(), memory holds only one.
   ///
   /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are
   /// zeros before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
@@ -73,10 +72,11 @@ struct SentenceEncoder {
   /// that names the weight, or NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
-  /// The same with the folder's prompt for a question ("query") or for searched texts ("document",
-  /// "passage" or "corpus"), if it has one and `options` has no prompt.
+  /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
+  /// `options` has no prompt.
   Tensor encode_queries(const std::vector<std::string>& texts,
                         const SentenceOptions& options = {}) const;
+  /// As encode_queries, for texts to be searched: the prompt is "document", "passage" or "corpus".
   Tensor encode_documents(const std::vector<std::string>& texts,
                           const SentenceOptions& options = {}) const;
 
@@ -94,11 +94,12 @@ struct SentenceEncoder {
   }
 };
 
-/// nn::freeze for all weights that `encode` uses, only for inference, as freeze in task.h.
+/// Freezes all weights that `encode` uses, with nn::freeze. The encoder is then only for inference:
+/// see freeze in task.h.
 void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
 
-/// Reads a folder with modules.json, or the folder of only an encoder, which gets mean pooling.
-/// `pooling`, if given, replaces the folder's.
+/// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the
+/// pooling is the mean. `pooling`, if given, replaces the folder's pooling.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value;
 /// an unknown module; a pooling for static embeddings.
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,

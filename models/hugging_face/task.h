@@ -21,7 +21,7 @@
 
 namespace tessera::models {
 
-/// The name of text `number` in errors, such as "lines.txt: line 4".
+/// The name of the text with index `number` in errors, such as "lines.txt: line 4".
 using TextName = std::function<std::string(index_t number)>;
 
 /// A model's output is NaN or infinite, although its weights are not.
@@ -65,21 +65,22 @@ struct TextReader {
 
   /// Divides the encodings into batches, the longest first and similar lengths together, so that
   /// there is little padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the
-  /// indices of its encodings.
+  /// indices of the batch's encodings.
   ///
   /// Several threads call `body` at once, each with its own batch. Inside `body` every op runs in
   /// the calling thread, and no tape records. So `body` must write only to results of its chosen
   /// encodings. The bits of the model's output for an encoding do not depend on its batch.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
-  /// for which `body` throws. If that is NotFinite and a weight in the folder is not finite, a
-  /// std::runtime_error that names the weight is thrown instead.
+  /// for which `body` throws. If this exception is NotFinite and a weight in the folder is not
+  /// finite, a std::runtime_error that names the weight is thrown instead.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
 
-  /// Calls `use(text, row)` for each encoding, with its index and its row of `model(tokens)`,
-  /// flattened. **Errors**: as for_each_batch; NotFinite: an output that is not finite.
+  /// Calls `use(text, row)` for each encoding: `text` is the encoding's index, and `row` the
+  /// encoding's row of `model(tokens)`, flattened. **Errors**: as for_each_batch; NotFinite: an
+  /// output that is not finite.
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
@@ -90,8 +91,8 @@ struct TextReader {
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table);
 
-/// The tokenizer in a model's folder. Its limit is `max_length` or, if that is 0, the tokenizer's,
-/// but never more than the model's.
+/// The tokenizer in a model's folder. The limit of the reader is `max_length` or, if `max_length`
+/// is 0, the tokenizer's limit, but never more than the model's.
 TextReader load_reader(const ModelFolder& folder, index_t max_length = 0);
 
 /// The result of the loaders of tasks: a reader of texts and a model.
@@ -101,14 +102,14 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
-/// `options`; if the format is kInt8 and `keep` is empty, with a `keep` that accepts all weights
-/// outside the layers, such as a head's or a pooler's.
+/// A copy of `options`. If the format is kInt8 and `keep` is empty, the copy has a `keep` that
+/// accepts all weights outside the layers, such as a head's or a pooler's.
 nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
 
-/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller, only for
-/// inference. Weights are packed one by one, each is held once, and the file's pages are released;
-/// tables of embeddings stay mapped. With kExact results keep their bits; with kInt8 and without
-/// `keep`, only weights of layers are rounded.
+/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller. The task is
+/// then only for inference. Weights are packed one by one, each weight is in memory once, and the
+/// file's pages are released; tables of embeddings stay mapped. With kExact results keep their
+/// bits; with kInt8 and without `keep`, only weights of layers are rounded.
 template <TaskModel Task>
 void freeze(Task& task, const nn::FreezeOptions& options = {}) {
   nn::freeze(task.model, with_kept_heads(options));

@@ -47,12 +47,12 @@ struct TextClassifier {
   Scoring scoring;                // of the output: softmax, sigmoid or none
   bool is_cross_encoder = false;  // stored in folders as by sentence-transformers
 
-  /// All classes of each text, the highest score first; of equal scores the lower number first. A
-  /// text has the same bits by itself and in a batch.
+  /// All classes of each text, the highest score first; of equal scores, the class with the lower
+  /// index first. A text has the same bits by itself and in a batch.
   /// **Errors**: as Tokenizer::encode.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
-  /// The same for pairs, as a premise and a hypothesis.
+  /// All classes of each pair of texts, such as a premise and a hypothesis.
   std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
@@ -79,8 +79,9 @@ std::vector<RankedText> best_first(const Tensor& scores);
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, in training mode. The dense layer
-/// before it, such as BERT's pooler, is the folder's if it has one. The scoring selects the
-/// targets: one of several classes, any number of them (kSigmoid), or numbers (kNone).
+/// before the classifier, such as BERT's pooler, is the folder's if the folder has this layer. The
+/// scoring selects the targets: one of several classes, any number of them (kSigmoid), or numbers
+/// (kNone).
 /// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal ones.
 TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,

@@ -8,24 +8,26 @@
 
 namespace tessera::inspect {
 
-/// `|W_O v_j|`: how long the vector is that token j offers to the others, in each head.
+/// `|W_O v_j|`: the length of the vector that token j offers to the other tokens, in each head.
 ///
 /// `out_proj` may be frozen. **Shapes**: values (B, T, H d) as the step `self_attn.v`, out_proj
-/// (D, H d) -> (B, H, T). **Errors**: shapes that do not fit; heads that do not divide the width.
+/// (D, H d) -> (B, H, T). **Errors**: shapes that do not match; a number of heads that does not
+/// divide the width.
 Tensor value_lengths(const Tensor& values, const Weight& out_proj, index_t heads);
 
-/// `|weights[i, j] W_O v_j|`: how long the vector is that token j sends to token i, in each head.
+/// `|weights[i, j] W_O v_j|`: the length of the vector that token j sends to token i, in each head.
 ///
 /// A large weight on a short vector, as heads put on [CLS], moves nothing.
 /// **Shapes**: weights (B, H, T, T) as the step `self_attn.weights`, others as value_lengths ->
-/// (B, H, T, T). **Errors**: shapes that do not fit.
+/// (B, H, T, T). **Errors**: shapes that do not match.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
 Tensor value_weighted(const Tensor& weights, const Tensor& values, const Weight& out_proj);
 
-/// How much of each input token reaches each output token, if residual connections pass half:
+/// The share of each input token in each output token, if residual connections pass half:
 /// the product of (mean of the heads + I) / 2 over the layers, from the first.
 ///
-/// **Shapes**: one (B, H, T, T) per layer -> (B, T, T); rows add up to 1 if those of the weights do.
+/// **Shapes**: one (B, H, T, T) per layer -> (B, T, T); rows sum to 1 if the rows of the weights
+/// do.
 /// **Errors**: no layer; shapes that differ.
 /// **Source**: Abnar and Zuidema, "Quantifying Attention Flow in Transformers", 2020.
 Tensor attention_rollout(const std::vector<Tensor>& weights);

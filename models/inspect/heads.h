@@ -1,4 +1,10 @@
-// Which part of a model made a score: its change without a head, or with a vector of another text.
+// The contribution of a model's parts to a score: the change of the score without a head, or with a
+// vector of a different text.
+//
+//   const inspect::Score score = [&] { return model(tokens).select(0, 0).select(0, 2); };
+//   const Tensor falls = inspect::head_ablation(score);                   // (layers, heads)
+//
+// record.h defines Score.
 #pragma once
 
 #include <optional>
@@ -9,32 +15,35 @@
 
 namespace tessera::inspect {
 
-/// Which layers and heads are measured; an absent list means all.
+/// The layers and heads to measure; an absent list means all.
 struct HeadChoice {
   std::optional<std::vector<index_t>> layers = {};
   std::optional<std::vector<index_t>> heads = {};
 };
 
-/// How much the score falls without each head that is chosen: score - score with the head's columns of
-/// `self_attn.heads` at 0.
+/// The fall of the score without each chosen head: `score - score(head = 0)`, where a head is its
+/// columns of the step `self_attn.heads`.
 ///
 /// For a set of texts, `score` can be minus their mean loss, in any number of batches.
-/// **Shapes**: (chosen layers, chosen heads). **Errors**: as count_heads; a number that the model does not
-/// have.
+/// **Shapes**: (chosen layers, chosen heads). **Errors**: as count_heads; a layer or head that the
+/// model does not have; a score with several elements.
 /// **Source**: Michel et al., "Are Sixteen Heads Really Better than One?", 2019, section 3.
 Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 
-/// The same to first order, by one backward pass: `sum of h * d score / d h` over the columns h of
-/// each head. It equals d score / d m at m = 1 if the head is scaled by m.
+/// head_ablation to first order, for all heads, by one backward pass: `sum of h * d score / d h`
+/// over the columns h of each head. This sum equals d score / d m at m = 1 if the head is scaled by
+/// m. It is 0 for heads on which the score does not depend.
 ///
-/// Adds to gradients as saliency.
-/// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that does not depend on a head.
-/// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over texts.
+/// Like saliency, adds to the gradients of parameters that require one.
+/// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or
+/// several elements.
+/// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over
+/// texts.
 Tensor head_gradients(const Score& score);
 
-/// Scores after one token's vector is replaced by that of another text.
+/// Scores after the vector of one token is replaced by that of a different text.
 struct Patching {
-  Tensor scores;    // (layers, T): `to` with the vector of layer l at token t from `from`
+  Tensor scores;    // (layers, T): the score `to` with the vector of `from` at layer l, token t
   double from = 0;  // the scores without replacement
   double to = 0;
 };
@@ -42,9 +51,11 @@ struct Patching {
 /// Runs `to` once for each layer and token. A score near `from` means that this vector holds the
 /// difference between the texts.
 ///
-/// `part` chooses the step "layers.N" + part: ".self_attn", ".feed_forward"; "" is the layer's output.
-/// **Errors**: different numbers of tokens; more than one text; no such step; a part that does not
-/// begin with a dot.
+/// `part` chooses the step "layers.N" + part: ".self_attn", ".feed_forward"; "" is the layer's
+/// output.
+/// **Errors**: different numbers of tokens; more than one text; no such step, a step that is
+/// computed more than once, or a step whose shape is not (1, T, D); a part that does not begin with
+/// a dot.
 /// **Source**: Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation
 /// Analysis", 2020; Meng et al., "Locating and Editing Factual Associations in GPT", 2022.
 Patching activation_patching(const Score& from, const Score& to, const std::string& part = "");

@@ -1,4 +1,4 @@
-// What a model computes on its way, as values to look at.
+// Records the intermediate results of a model.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ using Run = std::function<void()>;
 /// `[&] { return model(tokens).select(0, 0).select(0, 2); }`, the logit of class 2 of text 0.
 using Score = std::function<Tensor()>;
 
-/// The number without its history. **Errors**: more than one element.
+/// The value of a score, computed without recording. **Errors**: more than one element.
 double value_of(const Score& score);
 
 /// The steps of `run` whose names match a pattern, in their order, without history. Packed rows are
-/// padded again: (B, T, D). A run of several batches gives a step once per batch.
+/// padded again: (B, T, D). A run of several batches gives each step once per batch.
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
 
 /// The layers of a model and the heads of each.
@@ -33,8 +33,8 @@ struct HeadCounts {
 /// **Errors**, in the name of `op`: no attention; layers with different numbers of heads.
 HeadCounts count_heads(const char* op, const Run& run);
 
-/// The value of a score after one pass of backward through it. **Errors**, in the name of `op`: more
-/// than one element; a score without history.
+/// The value of a score after one pass of backward through it. **Errors**, in the name of `op`:
+/// more than one element; a score without history.
 double backward(const char* op, const Score& score);
 
 }  // namespace tessera::inspect

@@ -1,5 +1,5 @@
-// Attention to look at: all layers and heads of some texts on one page; one map as a picture or as
-// text for a terminal.
+// Shows attention: all layers and heads of some texts on one page; one map as a picture or as text
+// for a terminal.
 //
 //   const auto trace = encoder.with_weights({.ids = ids});            // ids (1, T)
 //   pages::AttentionText text = {.tokens = {"[CLS]", "the", "cat", "[SEP]"}};
@@ -31,37 +31,42 @@ struct AttentionView {
   std::string title = {};
   std::string note = {};  // a line under the title
   std::vector<AttentionText> texts = {};
-  std::vector<index_t> layers = {};  // the layers' numbers in the model; empty: 0, 1, ...
+  std::vector<index_t> layers = {};  // the layers' indices in the model; empty: 0, 1, ...
   std::vector<index_t> heads = {};   // the same for the heads
   std::string ablation = {};         // the measure of AttentionText::ablation, in words
   index_t left_out = 0;              // texts that are not on the page
 };
 
-/// The most bytes of weights with which a page stays below 10 MB.
+/// The largest number of bytes of weights with which a page stays below 10 MB.
 inline constexpr index_t kAttentionBytes = 9'800'000;
 
-/// The bytes that the weights of `maps` layers and heads of T tokens take on a page at the least:
-/// 4 T^2 each.
+/// The smallest number of bytes that the weights of `maps` maps of T tokens (one map per layer and
+/// head) take on a page: 4 T^2 for each map.
 index_t attention_bytes(index_t tokens, index_t maps);
 
-/// A page with a small map of each layer and head and of their means, one of them large with its
-/// tokens, and lines, numbers and tables of what the chosen token looks at, for one text or for two next
-/// to each other. It ranks heads by patterns and by pairs of tokens, and its address keeps what is
-/// chosen. It works by pointer and by keyboard, and for screen readers. With `lengths` it also shows the
-/// weights times them, and the product of all layers (rollout); with `ablation` the change at each head.
-/// It opens on the head with the largest absolute change, else on the one in which tokens give the most
-/// weight to one distant token: neither special, as [CLS], nor a neighbour (weights times lengths if there
-/// are any).
+/// A page with a small map of each layer and head and of their means. One map is large, with its
+/// tokens, and with lines, numbers and tables of the weights of the chosen token, for one text or
+/// for two texts in two columns.
 ///
-/// Numerics: the page holds the float32 of each weight where all of them take at most
-/// kAttentionBytes, 16/3 bytes a weight. Otherwise it holds their upper 18 significant bits, rounded,
-/// in 4 bytes a weight: relative error at most 2^-18, 4e-6, of weights from 1e-38 to 1.9999. The page says which. Means are taken
-/// over the numbers that the page holds.
+/// The page ranks heads by patterns and by pairs of tokens, and the page's address stores the
+/// selection. The page works by pointer, by keyboard and for screen readers. With `lengths` the
+/// page also shows the weights times the lengths, and the product of all layers (rollout); with
+/// `ablation`, the change without each head.
 ///
-/// **Errors**: no text, a text without tokens or without weights; weights that are not floating, not
-/// (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation that is not
-/// (layers, H), or with layers that have different numbers of heads; texts, or numbers of layers and
-/// heads, that do not fit each other.
+/// At first the page shows the head with the largest absolute change. Without `ablation` it shows
+/// the head in which tokens give the most weight (with `lengths`, the most weight times length) to
+/// one distant token, which is neither a special token, such as [CLS], nor a neighbour.
+///
+/// **Numerics**: the page holds the float32 of each weight, in 16/3 bytes per weight, if all
+/// weights take at most kAttentionBytes. Otherwise the page holds the upper 18 significant bits of
+/// each weight, rounded, in 4 bytes per weight: the relative error is at most 2^-18, 4e-6, for
+/// weights from 1e-38 to 1.9999. The page states which form it holds. Means are computed from the
+/// numbers that the page holds.
+///
+/// **Errors**: no text, a text without tokens or without weights; weights that are not floating,
+/// not (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation
+/// that is not (layers, H), or with layers that have different numbers of heads; texts whose
+/// numbers of layers or heads differ from each other, or from `layers` and `heads`.
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to
@@ -70,12 +75,12 @@ Page attention_page(const AttentionView& view);
 /// description, the token that each token attends to most.
 ///
 /// **Shapes**: weights (T, T), row i for the attention of token i; T tokens.
-/// **Errors**: other shapes; not floating.
+/// **Errors**: different shapes; a dtype that is not floating.
 std::string attention_svg(const Tensor& weights, std::span<const std::string> tokens,
                           const std::string& title);
 
 /// A map for a terminal: one row per token, in percent, with a shade next to each number. Long
-/// tokens are cut. **Shapes, Errors**: as attention_svg().
+/// tokens are cut. **Shapes**, **Errors**: as attention_svg().
 std::string attention_text(const Tensor& weights, std::span<const std::string> tokens);
 
 }  // namespace tessera::pages

@@ -7,8 +7,8 @@
 //   chart.series = {{.name = "training", .points = {{1, 2.3}, {2, 1.9}}}};
 //   body += pages::chart_html(chart);
 //
-// The page's styles (assets/chart.css) colour them, light and dark and on paper; its script
-// (assets/chart.js) shows the values at the pointer.
+// The page's styles (assets/chart.css) colour the charts, for light and dark screens and for paper; its
+// script (assets/chart.js) shows the values at the pointer.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,10 @@ enum class Scale { kLinear, kLog10 };
 struct Axis {
   std::string label = {};
   Scale scale = Scale::kLinear;
-  std::optional<double> low = {};   // else the smallest value
-  std::optional<double> high = {};  // else the largest
-  std::vector<double> ticks = {};   // places of numbers; else both ends and round ones
-  bool whole = false;               // of the round ones, only whole numbers: a step, an epoch
+  std::optional<double> low = {};   // if absent, the smallest value
+  std::optional<double> high = {};  // if absent, the largest value
+  std::vector<double> ticks = {};   // positions of numbers; if empty, both ends and round numbers
+  bool whole = false;               // round numbers are whole: a step, an epoch
   bool is_time = false;             // seconds, written as durations: "3 min 20 s"
 };
 
@@ -42,8 +42,8 @@ struct ChartPoint {
   index_t epoch = 0;       // that x is in, for the readout; 0: unknown
 };
 
-/// How a series is drawn. A guide is a thin grey line, such as a roofline, without dots;
-/// its labels run along it.
+/// The style of a series. A guide is a thin grey line, such as a roofline, without dots; its labels
+/// run along it.
 enum class Mark { kLine, kDots, kLineAndDots, kGuide };
 
 /// Points that are drawn alike, with one entry in the legend. Each series has its own colour, dash
@@ -60,27 +60,27 @@ struct Series {
 /// A chart of one or several series over common axes.
 struct Chart {
   std::string title = {};
-  std::string description = {};  // for those who do not see it; smallest and largest values follow
+  std::string description = {};  // for screen readers; the smallest and largest values are appended
   Axis x = {};
   Axis y = {};
   std::vector<Series> series = {};
-  double width = 560;  // in units of which the numbers on the axes are 12 high
+  double width = 560;  // in units; the numbers on the axes are 12 units high
   double height = 300;
   double legend = 0;  // width of a legend at the right of chart_svg; 0: none
 };
 
-/// The chart as an HTML figure: caption, legend, and SVG. The script shows in the legend the values at
-/// the pointer, a finger, or the arrow keys, and before that the last ones. Values that are not finite, or
-/// not positive on a logarithmic axis, break the line; a cross at the upper edge marks each. Series are
-/// thinned.
+/// The chart as an HTML figure: caption, legend, and SVG. The legend shows the values at the pointer, at
+/// a finger, or at the position of the arrow keys; before that, the last values. Values that are not
+/// finite, or not positive on a logarithmic axis, break the line; a cross at the upper edge marks each.
+/// Series are thinned.
 std::string chart_html(const Chart& chart);
 
-/// The chart's picture as a file of its own, with its style. Labels of points, or a legend, name the
-/// series.
+/// The chart as a standalone SVG file, with its style. Labels of points, or a legend, name the series.
 std::string chart_svg(const Chart& chart);
 
 /// At most `most` of the points, in their order: the first, the last, and from each stretch between
-/// the smallest and the largest y and one that is not finite. All of them if they are not more.
+/// them the smallest and the largest y and a y that is not finite. If there are at most `most`
+/// points, all of them.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most);
 
 }  // namespace tessera::pages

@@ -1,4 +1,4 @@
-// Why a model gave a number, as a page: what tokens, heads and layers add to it.
+// Explains a score of a model on a page: the contributions of tokens, heads and layers.
 //
 //   pages::Explanation page = {.title = "Why?", .texts = {{.tokens = {"[CLS]", "good"}, ...}}};
 //   pages::write_explanation_page("why.html", page);
@@ -17,37 +17,40 @@ namespace tessera::pages {
 struct ExplainedText {
   std::string name = {};                 // the heading: the text as it was written
   std::vector<std::string> tokens = {};  // T
-  Tensor added = {};                     // (T): what each token adds to the score
+  Tensor added = {};                     // (T): the contribution of each token to the score
   double score = 0;
   double baseline = 0;                     // the score of the baseline
   std::optional<double> probability = {};  // of the class, if the score is its logit
   std::optional<double> baseline_probability = {};
   double error = 0;     // sum of `added` - (score - baseline)
-  Tensor heads = {};    // (layers, heads): how much the score falls without a head
-  Tensor patches = {};  // (layers, T): how much it falls with one vector of the baseline
+  Tensor heads = {};    // (layers, heads): the fall of the score without a head
+  Tensor patches = {};  // (layers, T): the fall of the score with one vector of the baseline
 };
 
 /// The contents of an explanation page.
 struct Explanation {
   std::string title;
-  std::string about;     // which model this is
-  std::string score;     // what the numbers are: "logit of POSITIVE"
-  std::string baseline;  // what the baseline is: "[MASK] for each token"
+  std::string about;     // the name of the model
+  std::string score;     // the meaning of the score: "logit of POSITIVE"
+  std::string baseline;  // the meaning of the baseline: "[MASK] for each token"
   std::vector<ExplainedText> texts;
 };
 
-/// A head and how much the score falls without it.
+/// A head, and the fall of the score without this head.
 struct HeadFall {
   index_t layer;
   index_t head;
   double fall;
 };
 
-/// The heads without which the score falls most, at most `count`. **Shapes**: heads (layers, heads).
+/// The heads without which the score falls most; at most `count` heads. **Shapes**: heads (layers,
+/// heads).
 std::vector<HeadFall> first_heads(const Tensor& heads, index_t count = 3);
 
-/// Writes the page, whole or not at all; texts are next to each other where there is room.
-/// **Errors**: no text; a text without tokens; shapes that do not fit them; inf or NaN; as write_page().
+/// Writes the page, completely or not at all. Several texts are in columns if the window is wide
+/// enough.
+/// **Errors**: no text; a text without tokens; shapes that do not match the tokens; inf or NaN; as
+/// write_page().
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation);
 
 }  // namespace tessera::pages

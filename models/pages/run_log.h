@@ -1,10 +1,10 @@
-// The log of a training run: a line of numbers a step, as CSV.
+// The log of a training run: a line of numbers per step, as CSV.
 //
 //   step,epoch,loss,learning_rate,gradient_norm,tokens,seconds,accuracy,held_out_loss,held_out_accuracy
 //   1,1,2.3,0.001,1.7,512,0.113,0.1,,
 //   2,1,2.1,0.002,1.5,498,0.215,0.2,2.2,0.15
 //
-// A cell is empty where there is nothing to tell: most steps are not followed by an evaluation.
+// A cell is empty if there is no value: most steps are not followed by an evaluation.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ namespace tessera::pages {
 /// A step of training, and the evaluation after it if there was one.
 struct LoggedStep {
   index_t step = 0;   // from 1
-  index_t epoch = 0;  // from 1; 0: the log does not tell
+  index_t epoch = 0;  // from 1; 0: not in the log
   double loss = 0;    // mean of the step's targets
   std::optional<double> learning_rate = {};
   std::optional<double> gradient_norm = {};  // before clipping
@@ -36,17 +36,19 @@ inline constexpr std::string_view kRunLogHeader =
     "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds,accuracy,held_out_loss,"
     "held_out_accuracy";
 
-/// A step as a line of a log, with its end of line. Six digits that count; seconds to a thousandth.
+/// A step as a line of a log, with its end of line. Numbers have 6 significant digits, seconds 3
+/// decimals.
 std::string run_log_line(const LoggedStep& step);
 
 /// The steps of a log with this text. Columns are found by their names, in any order: `step` and
-/// `loss` must be there, unknown ones are not read. A last line without an end is that of a run
-/// that is just writing it, or was killed, and is left out.
-/// **Errors**, all of which name `file` and the line: no header; a line with other than the header's
-/// number of cells; a cell that is no number; a step that is not above the one before it.
+/// `loss` are required, unknown columns are ignored. A last line without a line end is ignored: the
+/// run is just writing this line, or was killed.
+/// **Errors**, all of which name `file` and the line: no header; a line whose number of cells
+/// differs from the header's; a cell that is not a number; a step that is not above the previous
+/// step.
 std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file);
 
-/// A number of a run and the step it belongs to.
+/// A value of a run, and the step of this value.
 struct AtStep {
   index_t step;
   double value;
@@ -54,19 +56,19 @@ struct AtStep {
 
 /// The summary of a whole run. Values that are not numbers are not the best.
 struct RunSummary {
-  index_t steps = 0;  // the last one's number
+  index_t steps = 0;  // the last step
   index_t epochs = 0;
   std::optional<AtStep> last_loss, best_loss;
   std::optional<AtStep> last_held_out, best_held_out;
-  std::optional<AtStep> last_accuracy, best_accuracy;  // held out where there is one
+  std::optional<AtStep> last_accuracy, best_accuracy;  // on held-out examples, if there are any
   std::optional<double> seconds;
   std::optional<double> tokens_per_second;
 };
 /// The summary of the steps of a log.
 RunSummary summary_of(std::span<const LoggedStep> steps);
 
-/// The time at each step since the first call's start. A log whose seconds begin again, because the
-/// run was resumed, goes on here.
+/// The time at each step since the start of the first call. If the seconds of the log begin again,
+/// because the run was resumed, the times here continue.
 std::vector<double> elapsed(std::span<const LoggedStep> steps);
 
 }  // namespace tessera::pages

@@ -30,7 +30,7 @@ struct TrainingReport {
   std::string title = "training";  // the program
   std::string state = {};          // "finished", "epoch 2 of 8"
   bool is_running = false;         // the page offers to load itself again
-  std::string log = {};  // CSV, as run_log.h has it: the numbers of the page are its numbers
+  std::string log = {};            // CSV, the format of run_log.h; the page shows these numbers
   std::string run = {};  // identifies the run: the report of a different run is not continued
   Facts options = {};    // those whose values are not the defaults
   Facts defaults = {};   // the others
@@ -42,7 +42,7 @@ struct TrainingReport {
 /// **Errors**: as read_run_log, of "the log".
 Page training_page(const TrainingReport& report);
 
-/// The log in such a page's HTML, if it is one of the same run.
+/// The log in the HTML of a training page, if the page is of the same run.
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
 
 /// A run of a sweep and its log.
@@ -57,8 +57,8 @@ struct NamedRun {
 /// A row for each run with its steps, losses, accuracy, speed and time.
 Rows comparison_rows(std::span<const NamedRun> runs);
 
-/// A page with comparison_rows and the runs' curves, a chart for each quantity; `settings`, rows about
-/// groups of runs, are above these.
+/// A page with `settings`, which are rows about groups of runs, then comparison_rows, and the runs'
+/// curves, a chart for each quantity.
 Page comparison_page(std::span<const NamedRun> runs, const Rows& settings = {});
 
 }  // namespace tessera::pages

@@ -1,5 +1,5 @@
-// A training run and its files: a checkpoint, a log, a page. It continues the run that an earlier
-// call has saved, and Ctrl-C stops it after it has saved.
+// A training run and its files: a checkpoint, a log, a page. A call continues the run that an
+// earlier call has saved. Ctrl-C stops the run after it has saved.
 //
 //   nn::Trainer trainer(model, optimizer, train, {.epochs = 10, .patience = 2}, held_out);
 //   runs::Run run(trainer, runs::in_folder("run"));
@@ -33,15 +33,15 @@ struct RunOptions {
   std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
   std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
   index_t max_steps = 0;              // of this call; 0: no limit
-  bool has_accuracy = true;           // predictions are right or wrong; otherwise they are numbers
+  bool has_accuracy = true;           // predictions are right or wrong; false: they are values
   nn::Checkpoint notes = {};          // added to each checkpoint
   /// Title, identity, options and machine of the page.
   pages::TrainingReport page = {};
 
   /// The hint for continuing, in messages.
   std::string cure = "start it again to continue";
-  /// The caller has locked the folder, on all processes. Then the run begins, or continues
-  /// `resumed`, and ignores files in the folder.
+  /// Whether the caller has locked the folder, on all processes. If so, the run begins, or
+  /// continues `resumed`, and ignores files in the folder.
   bool owns_folder = false;
   std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;
@@ -68,8 +68,8 @@ class ReportFile;
 /// rank 0 writes files.
 ///
 /// The log's lines are written before the checkpoint that they lead to, and a continued run removes
-/// the lines after its checkpoint. So a run that was killed has the same log at its end as one that
-/// was not.
+/// the lines after its checkpoint. So a run that was killed and continued ends with the same log as
+/// a run without interruption.
 class Run {
  public:
   /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must
@@ -81,7 +81,7 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
-  /// evaluation, and when it stops; `hooks` are called after the files are written.
+  /// evaluation, and when the run stops; `hooks` are called after the files are written.
   /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the
   /// error.
   Ending train(const nn::TrainerHooks& hooks = {});
@@ -89,9 +89,11 @@ class Run {
   /// Adds a confusion matrix of the trained model to the page.
   void report(pages::ClassCounts classes);
 
-  /// The steps completed before this call, and the time and length of its batches so far.
+  /// The number of steps completed before this call.
   index_t first_step() const { return first_step_; }
+  /// The time of this call so far.
   double seconds() const;
+  /// The sum of the lengths of all examples of this call so far.
   index_t length() const { return length_; }
 
  private:

@@ -1,4 +1,4 @@
-// Many runs that differ in their options and seeds, and one table of what they end with.
+// Runs a training with different options and seeds, and makes one table of the results.
 //
 //   const runs::SweepEnding end = runs::run_sweep(
 //       {.folder = "sweep", .axes = {{"lr", {"1e-4", "3e-4"}}}, .seeds = {0, 1, 2}},
@@ -29,46 +29,48 @@ namespace tessera::runs {
 /// The options of a sweep.
 struct SweepOptions {
   std::filesystem::path folder;      // of the folders of all runs, and of the sweep's files
-  std::vector<SweepAxis> axes = {};  // the first setting is the one that others are compared with
+  std::vector<SweepAxis> axes = {};  // other settings are compared with the first
   std::vector<std::uint64_t> seeds = {0};
-  /// 0: one run after the other in this process. Else processes side by side, with one thread each:
-  /// children of fork(), whose output is appended to `output.txt` in the run's folder.
+  /// 0: one run after the other in this process. Otherwise the number of processes at a time, with
+  /// one thread each: children of fork(), whose output is appended to `output.txt` in the run's
+  /// folder.
   index_t jobs = 0;
-  std::string program = {};  // the name that children put before their errors, which is left out
-  pages::Facts facts = {};   // the options that all runs have: a sweep continues only with the same
-  bool overwrite = false;    // begin anew
+  std::string program = {};  // the name that children write before their errors; omitted in `error`
+  pages::Facts facts = {};   // the options of all runs: a sweep continues only with the same facts
+  bool overwrite = false;    // start again from nothing
 };
 
 /// Functions that a sweep calls.
 struct SweepHooks {
   std::function<void(const SweepRun&)> begin = {};
-  /// After the result is saved, with the number of runs that have one.
+  /// After the result is saved, with the number of runs that have a result.
   std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
   /// After a run that has failed, with the text of its error.
   std::function<void(const SweepRun&, const std::string& error)> failure = {};
 };
 
-/// How a call of a sweep has ended.
+/// The end of a call of a sweep.
 struct SweepEnding {
   bool is_finished = false;  // all runs have a result
-  int signal = 0;            // that has stopped it; 0: none
-  std::string text = {};     // the table, or how many runs are finished and how to continue
-  std::string error = {};    // how many runs have failed, and the first error; empty: none has
+  int signal = 0;            // the signal that stopped the sweep; 0: none
+  std::string text = {};     // the table, or the number of finished runs and how to continue
+  std::string error = {};    // the number of failed runs, and the first error; empty: none
 
   /// The exit code for main(): 128 + the signal; 2 after a run that has failed; else 0.
   int exit_code() const { return signal > 0 ? 128 + signal : error.empty() ? 0 : 2; }
 };
 
-/// Calls `train` for each run without a result, in the order of plan_runs(). A run that `train` returns
-/// as stopped stops the sweep; the next call continues with that run. If `train` throws, the other runs
-/// follow, and the next call repeats this one. `train` leaves the run's files in run.folder, as
-/// in_folder() names them.
+/// Calls `train` for each run without a result, in the order of plan_runs(). If `train` returns a
+/// run as stopped, the sweep stops, and the next call continues with that run. If `train` throws,
+/// the other runs follow, and the next call repeats the failed run. `train` must write the run's
+/// files in run.folder, under the names of in_folder().
 ///
-/// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, its facts; in the end
-/// also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the curves of all runs. The folder
-/// of a run with a result has an empty file `finished`.
-/// **Errors**: as plan_runs; a folder with a sweep of other facts, or in use. Those of `train` are in the
-/// ending, with `jobs` as the last line of the run's output.
+/// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, the facts of the
+/// sweep; at the end also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the
+/// curves of all runs. The folder of a run with a result has an empty file `finished`.
+/// **Errors**: as plan_runs; a folder that has a sweep with different facts, or is in use. Errors
+/// of `train` are not thrown: SweepEnding::error has the first; with `jobs`, the error is the last
+/// line of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
                       const SweepHooks& hooks = {});

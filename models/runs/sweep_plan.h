@@ -19,11 +19,13 @@ struct SweepAxis {
   std::vector<std::string> values;
 };
 
-/// "lr=1e-4,3e-4". **Errors**: a different form; a name, a value or a seed that is there twice, or
-/// that has other characters than letters, digits and . _ + -, because it becomes the name of a folder.
+/// Reads an axis, such as "lr=1e-4,3e-4". **Errors**: a different form; a name, a value or a seed
+/// that occurs twice, or that has characters other than letters, digits and . _ + -, because it
+/// becomes the name of a folder.
 SweepAxis parse_axis(const std::string& text);
 
-/// "0..4", both included, or "0,3,7". **Errors**: a different form; more than 10,000 seeds.
+/// Reads seeds, such as "0..4", both included, or "0,3,7". **Errors**: a different form; more than
+/// 10,000 seeds.
 std::vector<std::uint64_t> parse_seeds(const std::string& text);
 
 /// One run of a sweep.
@@ -34,14 +36,15 @@ struct SweepRun {
   std::string name = {};              // "lr=1e-4,width=64,seed=0"
   std::filesystem::path folder = {};  // for its files
 
-  /// The value of an axis. **Errors**: no axis has the name; the value is not such a number.
+  /// The value of an axis, as text or as a number. **Errors**: no axis has this name; the value is
+  /// not a number, or not an integer.
   const std::string& text(const std::string& axis) const;
   double number(const std::string& axis) const;
   index_t integer(const std::string& axis) const;
 };
 
-/// All runs, setting by setting; the values of the last axis change first. **Errors**: as parse_axis;
-/// no seed, an axis without values.
+/// All runs, setting by setting; the values of the last axis change first. **Errors**: as
+/// parse_axis; no seed, an axis without values.
 std::vector<SweepRun> plan_runs(const std::filesystem::path& folder,
                                 const std::vector<SweepAxis>& axes,
                                 const std::vector<std::uint64_t>& seeds);

@@ -1,4 +1,4 @@
-// The results of a sweep's runs, and what their seeds say about its settings.
+// The results of a sweep's runs, and the comparison of its settings over several seeds.
 #pragma once
 
 #include <optional>
@@ -11,29 +11,28 @@
 
 namespace tessera::runs {
 
-/// How good a run's weights are.
+/// The result of a run: the quality of the weights.
 struct SweepResult {
   SweepRun run;
-  index_t steps = 0;  // that it took
-  std::optional<index_t> best_step =
-      {};                    // of the weights that were kept, if there were evaluations
-  std::string measure = {};  // a column of the log: "held_out_accuracy"
-  double value = 0;          // of the measure, at that step
+  index_t steps = 0;                      // of the run
+  std::optional<index_t> best_step = {};  // of the kept weights, if there were evaluations
+  std::string measure = {};               // a column of the log: "held_out_accuracy"
+  double value = 0;                       // of the measure, at that step
 };
 
-/// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or loss of
-/// the best evaluation; without evaluations, that of the last batch.
-/// **Errors**: std::runtime_error: no such files; no step.
+/// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or
+/// loss of the best evaluation or, without evaluations, of the last batch.
+/// **Errors**: std::runtime_error: a file is missing; the log has no step.
 SweepResult result_of(const SweepRun& run);
 
 /// A row for each run: its values, its seed, its steps, the best step, and its measure.
 pages::Rows result_rows(std::span<const SweepResult> results);
 
 /// A row for each setting: its values, the number of its runs, mean and standard deviation of the
-/// measure. Settings after the first are compared with it by pairs of runs with the same seed: mean
-/// difference; p, how probable such a difference is by chance, by two-sided signed ranks
-/// (pages::signed_rank); and p corrected for the number of settings (pages::holm). The least p of n
-/// seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125.
+/// measure. Settings after the first are compared with the first by pairs of runs with the same
+/// seed: the mean difference; p, the two-sided p-value of the signed-rank test
+/// (pages::signed_rank); and p corrected for the number of settings (pages::holm). The smallest p
+/// of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125.
 pages::Rows setting_rows(std::span<const SweepResult> results);
 
 }  // namespace tessera::runs

@@ -17,12 +17,12 @@
 
 namespace tessera::runs {
 
-/// Examples whose loss is a function of their batch; shorter ones are padded with `pad`.
+/// Examples whose loss is a function of their batch; shorter examples are padded with `pad`.
 nn::Examples batched(std::vector<text::Example> examples,
                      std::function<nn::LossSum(const text::Batch& batch)> loss, index_t pad = 0);
 
 /// Labelled lines as examples for a classifier such as models::SequenceClassifier, which must
-/// outlive them. The loss is the cross-entropy. **Errors**: as text::labelled_examples.
+/// outlive the examples. The loss is the cross-entropy. **Errors**: as text::labelled_examples.
 template <class M>
 nn::Examples classifier_examples(const M& model, const std::vector<text::LabelledText>& lines,
                                  const std::vector<std::string>& labels,

@@ -22,7 +22,7 @@ inline constexpr index_t kIgnored = -100;
 /// value.
 using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
 
-/// A sequence of token numbers, and its label.
+/// A sequence of token ids, and its label.
 struct Example {
   std::vector<index_t> ids;
   Label label = {};

@@ -13,10 +13,10 @@ namespace tessera::text {
 /// The code points of a text, as UTF-8. **Errors**: bytes that are not UTF-8.
 std::vector<std::string> split_characters(std::string_view text);
 
-/// The code points of a text, by number. Decoding restores the text.
+/// The code points of a text as tokens. Decoding restores the text.
 class CharacterTokenizer final : public Tokenizer {
  public:
-  /// The characters of `texts`, numbered by TokenCounts. **Errors**: as TokenCounts; bytes that are
+  /// The characters of `texts`, with ids by TokenCounts. **Errors**: as TokenCounts; bytes that are
   /// not UTF-8.
   static CharacterTokenizer of(std::span<const std::string> texts,
                                const VocabularyOptions& options = {});

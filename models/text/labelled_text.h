@@ -1,4 +1,4 @@
-// Reads texts with labels from files, and converts labels to numbers.
+// Reads texts with labels from files, and converts labels to indices.
 //
 //   DESC<tab>How did serfdom develop ?         read_labelled_lines: one label per text
 //   yes<tab>A man sleeps.<tab>Someone rests.   read_labelled_pairs: one label per pair of texts
@@ -37,7 +37,7 @@ std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path)
 /// A sentence whose tokens, as divided in the file, have a tag each.
 struct TaggedText {
   std::string text;               // the tokens with a space between them
-  std::vector<Span> words;        // the bytes of each token in it
+  std::vector<Span> words;        // the bytes of each token in `text`
   std::vector<std::string> tags;  // of each token
   index_t line;                   // of the first token; the others follow in the next lines
 };
@@ -46,12 +46,11 @@ struct TaggedText {
 /// **Errors**: a line without a tab, or with two; without the token or the tag.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 
-/// The different labels of `examples`, sorted by their bytes: the position of a label is its
-/// number.
+/// The different labels of `examples`, sorted by their bytes: the position of a label is its index.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
-/// The number of each example's label, or of each of its tags. **Errors**: a label that is not in
+/// The index of each example's label, or of each of its tags. **Errors**: a label that is not in
 /// `labels`; `file` is the name of the examples' file.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
@@ -59,8 +58,8 @@ std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& e
                                                 const std::vector<std::string>& labels,
                                                 const std::string& file);
 
-/// Each example's label read as a number, a value to be predicted. **Errors**: a label that is not
-/// a finite number.
+/// Each example's label read as a number, which is a value to predict. **Errors**: a label that is
+/// not a finite number.
 std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file);
 
@@ -77,13 +76,14 @@ std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const 
 /// The texts of lines, or their pairs, as examples without labels. **Errors**: as above.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
-/// The same with the number of each line's label. **Errors**: also those of label_numbers.
+/// The texts of lines, or their pairs, as examples with the index of each line's label. **Errors**:
+/// as above, and as label_numbers.
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
                                        const TextEncoder& encode, const std::string& file);
 
-/// Converts the labels of words to labels of tokens: a word's first token gets its label, all
-/// others and special tokens kIgnored. `words` are spans of the encoding's first text, in its
+/// Converts the labels of words to labels of tokens: the first token of a word gets the word's
+/// label, all other tokens get kIgnored. `words` are spans of the encoding's first text, in text
 /// order.
 /// **Errors**: std::invalid_argument: not as many labels as words.
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,

@@ -33,13 +33,13 @@ struct MaskedTokens {
 };
 
 /// Chooses tokens at random, and hides most of them. Special tokens, including padding and unknown
-/// words, are never chosen and never replace a token. If there is any other token, at least one is
-/// chosen (unless the probability is 0), so that every batch has a target.
+/// words, are never chosen and never replace a token. If there is any other token, at least one
+/// token is chosen (unless the probability is 0), so that every batch has a target.
 ///
 /// The result depends only on the tokens and the generator's state; the generator advances by one
 /// block per token.
 /// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that a
-/// vocabulary of `vocabulary_size` does not have; no mask token where one is needed; probabilities
+/// vocabulary of `vocabulary_size` does not have; no mask token if one is needed; probabilities
 /// outside [0, 1] or with a sum above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
@@ -48,7 +48,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
 /// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);
 
-/// The numbers of the elements of `labels`, flattened, that are not kIgnored, in order.
+/// The indices of the elements of `labels`, flattened, that are not kIgnored, in order.
 /// **Shapes**: labels (...) int64 -> (n) int64.
 Tensor places_of(const Tensor& labels);
 

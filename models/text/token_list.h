@@ -1,4 +1,4 @@
-// The tokens of a vocabulary, by number.
+// The tokens of a vocabulary, by id.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace tessera::text {
 
-/// Texts by number; an empty text means that the number is free. One string holds them all, because
-/// vocabularies may have a million: 8 bytes per token in addition to its text.
+/// Texts by id; an empty text means that the id is free. One string holds all texts, because
+/// vocabularies may have a million: 8 bytes per token in addition to the text.
 class TokenList {
  public:
   TokenList() = default;
@@ -23,7 +23,7 @@ class TokenList {
 
   /// The number of ids, free ones included.
   index_t size() const { return std::ssize(places_); }
-  /// The token of a number below size(); valid until the list changes.
+  /// The token of an id below size(); valid until the list changes.
   std::string_view operator[](index_t id) const {
     const Place place = places_[static_cast<std::size_t>(id)];
     return std::string_view(bytes_).substr(place.begin, place.size);
@@ -35,7 +35,7 @@ class TokenList {
   /// Reserves memory for this number of tokens and bytes. Growing would take twice the memory.
   void reserve(index_t tokens, index_t bytes);
   void add(std::string_view token) { set(size(), token); }
-  /// Gives a number its token; numbers between the previous last one and this one are free.
+  /// Gives an id its token; ids between the previous last id and this one are free.
   /// **Errors**: more than 4 GB of text.
   void set(index_t id, std::string_view token);
 
@@ -50,7 +50,7 @@ class TokenList {
   std::vector<Place> places_;
 };
 
-/// Tokens by number, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
+/// Tokens by id, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
 class NumberedTokens {
  public:
   /// With memory for `most` tokens.
@@ -58,19 +58,20 @@ class NumberedTokens {
   /// With memory for `more` additional tokens. If tokens are equal, `find` returns the first.
   explicit NumberedTokens(TokenList list, index_t more = 0);
 
-  /// The tokens by number; release() moves them out.
+  /// The tokens by id.
   const TokenList& list() const { return list_; }
+  /// Moves the tokens out.
   TokenList release() { return std::move(list_); }
-  /// The number of a token; nullopt if it has none.
+  /// The id of a token; nullopt if the token has none.
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free number its token. The token's previous number becomes free.
+  /// Gives a free id its token. The token's previous id becomes free.
   void set(index_t id, std::string_view token);
 
  private:
   std::size_t slot(std::string_view token) const;
 
   TokenList list_;
-  std::vector<std::int32_t> slots_;  // numbers; -1: free
+  std::vector<std::int32_t> slots_;  // ids; -1: free
 };
 
 }  // namespace tessera::text

@@ -1,4 +1,4 @@
-// Tokenizers: convert a text to numbers for a model, and back.
+// Tokenizers: convert a text to ids for a model, and back.
 //
 //   const auto words = text::WordTokenizer::of(texts);
 //   text::Encoding e = words.encode("The cat sat.", {.max_length = 4});
@@ -35,14 +35,14 @@ inline std::string_view text_at(std::string_view text, Span bytes) {
                      static_cast<std::size_t>(bytes.end - bytes.begin));
 }
 
-/// A token of a text, and its position there.
+/// A token of a text, and its position in the text.
 struct Piece {
   index_t id;
   Span bytes;
-  index_t word = -1;  // the number of the word that contains it; -1: a word by itself
+  index_t word = -1;  // the index of the word that contains the token; -1: a word by itself
 };
 
-/// The text number of a token that is not from a text.
+/// The value of Encoding::texts for a token that is not from a text.
 inline constexpr index_t kNoText = -1;
 
 /// A text, or a pair of texts, as tokens. All five lists have one entry per token.
@@ -52,7 +52,7 @@ struct Encoding {
   std::vector<Span> offsets;
   std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
   std::vector<index_t> texts;  // 0 or 1, the text of a token; kNoText: from the layout
-  std::vector<index_t> words;  // the number of its word in its text; kNoText: none
+  std::vector<index_t> words;  // the index of the token's word in its text; kNoText: none
 };
 
 /// The positions of the special tokens around a text and around a pair.
@@ -66,8 +66,8 @@ struct Layout {
   std::vector<Part> single;
   std::vector<Part> pair;  // empty: pairs are not supported
 
-  /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. Without a [CLS] or [SEP]
-  /// texts have none; without a [SEP] there are no pairs.
+  /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. If the vocabulary has no
+  /// [CLS] or no [SEP], texts get none. Without [SEP], pairs are not supported.
   /// **Source**: Devlin et al., "BERT", 2018, section 3.
   static Layout bert(const SpecialTokens& special);
 };
@@ -109,28 +109,29 @@ struct TextPair {
   std::string second;
 };
 
-/// Turns texts into token ids and back. Its functions may be called from several threads.
+/// Turns texts into token ids and back. The functions of a tokenizer may be called from several
+/// threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
   /// The tokens of a text, with the layout's special tokens, at most options.max_length.
-  /// **Errors**: bytes that are not UTF-8; no room for the special tokens; a token without a number
-  /// if there is no unknown token.
+  /// **Errors**: bytes that are not UTF-8; no room for the special tokens; a token that is not in
+  /// the vocabulary, if there is no unknown token.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; kFirst or kSecond
-  /// if that text has too few tokens.
+  /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; truncation
+  /// kFirst or kSecond, if the first or second text has too few tokens to remove.
   /// **Source**: the longest-first rule is that of the tokenizers library.
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
-  /// All of a long text, or of a long pair, as windows of at most options.max_length tokens, each
-  /// with the layout's special tokens; neighbours share options.stride tokens. The first one is the
-  /// result of encode. Of a pair, options.truncation selects the text that is divided; if both are
-  /// divided, each window of one is combined with each of the other.
-  /// **Errors**: as encode; a stride that leaves no new tokens for a window.
+  /// All of a long text as windows of at most options.max_length tokens, each with the layout's
+  /// special tokens; neighbours share options.stride tokens. The first window is the result of
+  /// encode. **Errors**: as encode; a stride that leaves no new tokens for a window.
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
+  /// As encode_windows, for a long pair. options.truncation selects the text to divide. If both are
+  /// divided, every window of the first is combined with every window of the second.
   std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
                                             const EncodeOptions& options) const;
 
@@ -141,11 +142,11 @@ class Tokenizer {
   std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
                                    const EncodeOptions& options = {}) const;
 
-  /// The text of `ids`, as far as the tokens preserve it. **Errors**: no such number.
+  /// The text of `ids`, as far as the tokens preserve the text. **Errors**: no such id.
   virtual std::string decode(std::span<const index_t> ids) const = 0;
-  /// The same without special tokens.
+  /// As decode, without special tokens.
   std::string decode_text(std::span<const index_t> ids) const;
-  /// Whether a number is that of a special token, which decode_text omits.
+  /// Whether an id is that of a special token, which decode_text omits.
   virtual bool is_special(index_t id) const { return special().contains(id); }
 
   /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes an equal one.
@@ -153,11 +154,15 @@ class Tokenizer {
   /// Writes to_text, completely or not at all. **Errors**: as write_file.
   void save(const std::filesystem::path& path) const;
 
-  /// Its vocabulary, special tokens, layout and settings, and the number of its ids.
+  /// The vocabulary.
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  /// The ids of the special tokens.
   const SpecialTokens& special() const { return vocabulary_.special(); }
+  /// The positions of the special tokens around texts.
   const Layout& layout() const { return layout_; }
+  /// The settings from the tokenizer's files.
   const TokenizerSettings& settings() const { return settings_; }
+  /// The number of ids.
   index_t size() const { return vocabulary_.size(); }
   /// As Vocabulary::id and Vocabulary::token.
   index_t id(std::string_view token) const { return vocabulary_.id(token); }
@@ -166,17 +171,18 @@ class Tokenizer {
  protected:
   /// With the layout of BERT, as far as the vocabulary has its tokens.
   explicit Tokenizer(Vocabulary vocabulary);
-  /// **Errors**: a layout that omits a text, or names one twice; a token without a number.
+  /// **Errors**: a layout that omits a text, or names a text twice; a token without an id.
   Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings = {});
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
  private:
-  /// The tokens of `text`, which is UTF-8, in its order, without those of the layout.
+  /// The tokens of `text`, in text order, without the layout's special tokens. `text` is valid
+  /// UTF-8.
   virtual std::vector<Piece> split(std::string_view text) const = 0;
-  /// The same, but special tokens written in the text are ordinary text.
+  /// As split, except that special tokens written in the text are ordinary text.
   virtual std::vector<Piece> split_plain(std::string_view text) const { return split(text); }
-  /// Corrects the bytes of the tokens of `text` that remain after the cut.
+  /// Corrects Piece::bytes of the tokens that remain after truncation. `text` is their text.
   virtual void trim(std::string_view /*text*/, std::span<Piece> /*pieces*/) const {}
 
   std::vector<Encoding> encode_texts(std::span<const std::string_view> texts,

@@ -19,7 +19,7 @@ inline bool continues_code_point(std::string_view text, index_t at) {
   return continues_code_point(text[static_cast<std::size_t>(at)]);
 }
 
-/// The code points of a text that is UTF-8.
+/// The number of code points of a text that is UTF-8.
 index_t code_point_count(std::string_view text);
 
 /// The position of the first byte of `text` that does not begin a code point; npos if all is UTF-8.

@@ -1,4 +1,4 @@
-// Vocabularies: the numbers of tokens. A tokenizer divides texts into tokens (tokenizer.h).
+// Vocabularies: the ids of tokens. A tokenizer divides texts into tokens (tokenizer.h).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace tessera::text {
 
-/// The numbers of a vocabulary's special tokens; those that the vocabulary lacks are absent.
+/// The ids of a vocabulary's special tokens; tokens that the vocabulary lacks are absent.
 ///
-/// Two may share a number: some vocabularies have one token for [CLS] and [SEP].
+/// Two special tokens may share an id: some vocabularies have one token for [CLS] and [SEP].
 struct SpecialTokens {
   std::optional<index_t> pad = {};      // pads the rows of shorter texts in a batch
   std::optional<index_t> unknown = {};  // for tokens that are not in the vocabulary
@@ -23,15 +23,16 @@ struct SpecialTokens {
   std::optional<index_t> sep = {};      // after a text, and so between two texts
   std::optional<index_t> mask = {};     // for a token that the model must predict
 
-  /// All that exist, each once, ascending.
+  /// All ids that exist, each once, ascending.
   std::vector<index_t> ids() const;
+  /// Whether `id` is that of a special token.
   bool contains(index_t id) const;
 
   bool operator==(const SpecialTokens&) const = default;
 };
 
-/// A list of tokens, whose positions are their numbers, with the special tokens. An empty token
-/// means that its number is free.
+/// A list of tokens, whose positions are their ids, with the special tokens. An empty token means
+/// that the id is free.
 class Vocabulary {
  public:
   /// **Errors**: a token that occurs twice; a special token that is not in the list.
@@ -42,11 +43,11 @@ class Vocabulary {
   /// The ids of the special tokens.
   const SpecialTokens& special() const { return special_; }
 
-  /// The token's number, nullopt if it has none.
+  /// The id of a token; nullopt if the token is not in the vocabulary.
   std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
-  /// The token's number, or that of the unknown token. **Errors**: neither exists.
+  /// The id of a token, or else of the unknown token. **Errors**: neither exists.
   index_t id(std::string_view token) const;
-  /// The token of a number; empty if the number is free. **Errors**: no such number.
+  /// The token of an id; empty if the id is free. **Errors**: no such id.
   std::string_view token(index_t id) const;
 
   bool operator==(const Vocabulary& other) const {
@@ -67,14 +68,14 @@ struct VocabularyOptions {
 
 /// Counts tokens, and makes a vocabulary of the frequent ones.
 ///
-/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the numbers 0 to 3, "[SEP]" has 4 if it is
-/// requested. The others follow by count, the most frequent first; of equally frequent tokens the
-/// one added first comes first.
+/// "[PAD]", "[UNK]", "[CLS]" and "[MASK]" have the ids 0 to 3; "[SEP]" has the id 4 if requested.
+/// The other tokens follow by count, the most frequent first; of equally frequent tokens, the token
+/// that was added first comes first.
 class TokenCounts {
  public:
   /// Counts one occurrence.
   void add(std::string_view token);
-  /// **Errors**: options that are negative or leave no room.
+  /// The vocabulary of the counted tokens. **Errors**: options that are negative or leave no room.
   Vocabulary vocabulary(const VocabularyOptions& options) const;
 
  private:

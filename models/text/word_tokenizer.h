@@ -17,10 +17,10 @@ std::vector<Span> word_spans(std::string_view text);
 /// The words of a text, with A to Z in lower case.
 std::vector<std::string> split_words(std::string_view text);
 
-/// The words of split_words, by number. Decoding puts a space between words.
+/// The words of split_words as tokens. Decoding puts a space between words.
 class WordTokenizer final : public Tokenizer {
  public:
-  /// The words of `texts`, numbered by TokenCounts. **Errors**: as TokenCounts.
+  /// The words of `texts`, with ids by TokenCounts. **Errors**: as TokenCounts.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
   /// **Errors**: std::runtime_error that begins with `file`: text that is not from to_text.

@@ -21,7 +21,8 @@ struct Tick {
   std::string text;
 };
 
-/// Whether a value has a place on such an axis: it is finite, and on a logarithmic one 1e-300 or more.
+/// Whether a value has a place on such an axis: it is finite, and on a logarithmic one 1e-300 or
+/// more.
 bool is_drawable(double value, Scale scale);
 
 /// Where `value` lies between the ends of the axis: 0 is `low`, 1 is `high`.

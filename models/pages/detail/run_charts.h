@@ -10,8 +10,8 @@
 namespace tessera::pages {
 
 /// Loss, accuracy, rate, norm of the gradient and speed over steps, each where the logs tell it. Of
-/// one run a chart holds what was learned and what was held out; of several, one curve for each run,
-/// and the loss over time.
+/// one run a chart holds what was learned and what was held out; of several, one curve for each
+/// run, and the loss over time.
 std::vector<Chart> run_charts(std::span<const NamedRun> runs);
 
 /// The tokens per second of a run, each over a stretch of at least a hundredth of its time.
