@@ -101,11 +101,10 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and relative
 /// position biases are added to the mask.
 ///
-/// With `gradient_checkpoint` a tape keeps only the layer's input, instead of the dozen tensors
-/// that its backward reads, and backward computes the layer again. Training takes about 1/3 more
-/// time, and the memory grows by only one tensor per layer. The bits stay the same, also with
-/// dropout. The option applies to calls that return no weights; see
-/// tensor/autograd/gradient_checkpoint.h.
+/// With `gradient_checkpoint` a tape keeps only the layer's input, instead of all tensors that its
+/// backward reads, and backward computes the layer again. Training takes about 1/3 more time, and
+/// the memory grows by only one tensor per layer. The bits stay the same, also with dropout. The
+/// option applies to calls that return no weights; see tensor/autograd/gradient_checkpoint.h.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false (T, B,
 /// D).

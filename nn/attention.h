@@ -67,7 +67,7 @@ struct AttentionInputs {
 /// is faster.
 /// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v,
 /// or q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
-/// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). They are initialised as in
+/// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). Parameters are initialised as in
 /// PyTorch: Xavier uniform projections (in_proj_weight as one matrix), zero biases.
 /// Without key and value the three projections are one product.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; inputs or masks

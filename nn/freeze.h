@@ -48,10 +48,10 @@ void thaw(const FoundWeights& found);
 }  // namespace detail
 
 /// Replaces the elements of every Weight of the module by panels in a format; names and shapes do
-/// not change. So a weight is in memory once, not twice. kBFloat16 takes half the bytes of kExact,
-/// and a product of few rows takes little more than half the time; it rounds weights to three
-/// digits, and sums are float32. kInt8 takes a quarter of the bytes and a third to a half of the
-/// time; it rounds weights and the other factor of each product to 8 bits.
+/// not change. So a weight is in memory once, not twice. kBFloat16 takes 1/2 of the bytes of
+/// kExact, and a product of few rows takes little more than 1/2 of the time; kBFloat16 rounds
+/// weights to 3 digits, and sums are float32. kInt8 takes 1/4 of the bytes and 1/3 to 1/2 of the
+/// time; kInt8 rounds weights and the other factor of each product to 8 bits.
 ///
 /// With kExact the module computes the same bits as before. Copies share the panels, which are for
 /// the instruction set in use: after set_isa(), products throw until freeze is called again.

@@ -20,8 +20,8 @@ namespace tessera::nn {
 /// parameter, has no gradient and is not saved in files. `convert` gives the constant the module's
 /// dtype, which is float32 at first, for any dtype of the constant.
 ///
-/// Values are always rounded from the constant as it was given, so that conversion to another dtype
-/// and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
+/// Values are always rounded from the constant as it was given, so that conversion to a different
+/// dtype and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
 /// elements.
 /// **Source**: torch.nn.Module.register_buffer(persistent=False).
 class Buffer {

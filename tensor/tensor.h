@@ -27,8 +27,8 @@ struct GradSlot;
 /// dtype.
 class Tensor {
  public:
-  /// An undefined tensor: `defined()` is false. It represents an absent optional part (a bias, a
-  /// mask). Reading, viewing or writing its elements is an error.
+  /// An undefined tensor: `defined()` is false. An undefined tensor represents an absent optional
+  /// part (a bias, a mask). Reading, viewing or writing its elements is an error.
   Tensor() = default;
 
   /// A new C-contiguous tensor with undefined contents.

@@ -38,8 +38,8 @@ struct RankedText {
 };
 
 /// A sequence classifier with its tokenizer and the names of its classes. A cross-encoder is a
-/// classifier that reads a query and a text as a pair. Its score says how well the text answers the
-/// query.
+/// classifier that reads a query and a text as a pair. The score of the pair says how well the text
+/// answers the query.
 struct TextClassifier {
   TextReader reader;
   SequenceClassifier model;

@@ -32,7 +32,7 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 
 /// head_ablation to first order, for all heads, by one backward pass: `sum of h * d score / d h`
 /// over the columns h of each head. This sum equals d score / d m at m = 1 if the head is scaled by
-/// m. It is 0 for heads on which the score does not depend.
+/// m. The gradient is 0 for heads on which the score does not depend.
 ///
 /// Like saliency, adds to the gradients of parameters that require one.
 /// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or

@@ -13,7 +13,7 @@ namespace tessera::runs {
 
 /// A lock on a file, which is created for the lock and removed at the end. The lock ends with the
 /// process, even if the process is killed: the next run reuses the file. On a file system without
-/// locks it has no effect.
+/// locks, RunLock has no effect.
 class RunLock {
  public:
   /// **Errors**: std::runtime_error that names `folder`: another run holds the lock; the file

@@ -77,7 +77,7 @@ std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const 
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
 /// The texts of lines, or their pairs, as examples with the index of each line's label. **Errors**:
-/// as above, and as label_numbers.
+/// as encoded_examples and label_numbers.
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
                                        const TextEncoder& encode, const std::string& file);

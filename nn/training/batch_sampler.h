@@ -51,7 +51,7 @@ class BatchSampler {
 
   /// The complete state for checkpoints: the seed, the epoch as stream, and the position.
   const Rng::State& state() const { return state_; }
-  /// Continues from the state of another sampler; the seed in the options is ignored.
+  /// Continues from the state of a sampler; the seed in the options is ignored.
   /// **Errors**: an invalid position.
   void set_state(const Rng::State& state);
 

@@ -61,15 +61,16 @@ struct NamedNumber {
 /// The error of the first number that is outside its range; empty if all are valid.
 std::string wrong_number(std::initializer_list<NamedNumber> numbers);
 
-/// One algorithm and its options, plain numbers. To add an optimiser, write one such struct, with a
-/// type `Options` that has `lr` and `weight_decay`, and `using Mine = OptimizerOf<MyRule>`.
+/// One algorithm and its options, plain numbers. To add an optimiser, write a struct derived from
+/// Rule, with a type `Options` that has `lr` and `weight_decay`, and `using Mine =
+/// OptimizerOf<MyRule>`.
 struct Rule {
   virtual ~Rule() = default;
 
   /// The name in errors: "AdamW".
   virtual const char* name() const = 0;
-  /// The names of the tensors that the rule keeps for each parameter, at most two. They have the
-  /// parameter's shape, and are zeros at first.
+  /// The names of the tensors that the rule keeps for each parameter, at most two. The tensors have
+  /// the parameter's shape, and are zeros at first.
   virtual std::vector<const char*> kept() const = 0;
   /// The error in the options; empty if the options are valid.
   virtual std::string wrong() const = 0;

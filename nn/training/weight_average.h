@@ -39,7 +39,7 @@ class WeightAverage {
     std::vector<Tensor> before_;
   };
 
-  /// The averages by the parameters' names, and the number `updates`.
+  /// The averages by the parameters' names, and the value `updates`.
   Checkpoint state() const;
   /// **Errors**: a state of different parameters.
   void load_state(const Checkpoint& state);

@@ -29,7 +29,8 @@ void count_elements(const Tensor& x);
 
 }  // namespace detail
 
-/// A tensor that a backward reads again. It is an error if its elements changed since the op ran.
+/// A tensor that a backward reads again. If the tensor's elements changed since the op ran, reading
+/// is an error.
 ///
 /// A closure must keep each tensor that others may also hold as a Saved.
 class Saved {

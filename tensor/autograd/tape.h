@@ -66,13 +66,13 @@ class Tape final : private Recorder {
   /// tensors whose set_requires_grad was called. The gradients of several calls are summed until
   /// zero_grad().
   ///
-  /// The recorded entries are used up and freed one by one; the tape then records anew. So there is
-  /// no retain_graph and no gradient of a gradient, and grad() of a variable that is not a leaf
-  /// stays undefined. `seed` is the gradient of loss itself, with the same shape; 1 if undefined.
-  /// `on_complete` is called once for each leaf that a recorded op has as input, as soon as no
-  /// remaining op adds to the gradient of the leaf; so the leaves of the last layers come first.
-  /// The hook is called even if the gradient stays undefined. Ops in the hook are not recorded. The
-  /// hook may move the gradient out of the slot.
+  /// The recorded entries are used up and freed one by one; the tape then starts a new recording.
+  /// So there is no retain_graph and no gradient of a gradient, and grad() of a variable that is
+  /// not a leaf stays undefined. `seed` is the gradient of loss itself, with the same shape; 1 if
+  /// undefined. `on_complete` is called once for each leaf that a recorded op has as input, as soon
+  /// as no remaining op adds to the gradient of the leaf; so the leaves of the last layers come
+  /// first. The hook is called even if the gradient stays undefined. Ops in the hook are not
+  /// recorded. The hook may move the gradient out of the slot.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
   /// recorded, or whose recording an earlier backward has used up; a tensor that was written to
   /// after an op had read it for its gradient; an older tape that was destroyed before this one;

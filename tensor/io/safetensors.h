@@ -64,8 +64,8 @@ struct StoredTensor {
   index_t bytes;
 };
 
-/// A .safetensors file whose tensors are read when they are needed. Its header is checked as in
-/// load_safetensors. Copies share the open file.
+/// A .safetensors file whose tensors are read when they are needed. The header of the file is
+/// checked as in load_safetensors. Copies share the open file.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);

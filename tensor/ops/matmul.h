@@ -41,8 +41,9 @@ Tensor outer(const Tensor& a, const Tensor& b);
 ///
 /// **Shapes**: axes with the same label have the same size, or 1, which broadcasts. Two operands
 /// become one batched matmul: labels in both and in the output are its batch, labels in both and
-/// not in the output its inner axis. The result is contiguous. Its dtype is that of the product,
-/// where bools count as int64: a sum of bools is the number of true ones, for any spec.
+/// not in the output its inner axis. The result is contiguous. The dtype of the result is that of
+/// the product, where bools count as int64: a sum of bools is the number of true ones, for any
+/// spec.
 /// **Errors**: a number of operands that differs from the spec's, or more than two; characters
 /// other than letters; labels that do not match an operand's axes; sizes that differ; an output
 /// label that is unknown or repeated.

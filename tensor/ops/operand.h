@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// A C++ number. It never changes the dtype of a floating tensor; with an integer or bool tensor it
-/// is promoted by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// A C++ number. A number never changes the dtype of a floating tensor; with an integer or bool
+/// tensor the number is promoted by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
 /// **Errors**: an unsigned number above the greatest int64.
 /// **Source**: torch.result_type.
 class Scalar {

@@ -33,19 +33,19 @@ Tensor cos(const Tensor& x);
 Tensor tanh(const Tensor& x);
 /// 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 Tensor erf(const Tensor& x);
-/// |x|. Its gradient at 0 is 0.
+/// |x|. The gradient at 0 is 0.
 Tensor abs(const Tensor& x);
 /// x x.
 Tensor square(const Tensor& x);
 /// 1 / x.
 Tensor reciprocal(const Tensor& x);
-/// -1, 0 or 1. Its gradient is 0.
+/// -1, 0 or 1. The gradient is 0.
 Tensor sign(const Tensor& x);
-/// The nearest whole number that is not above x. Its gradient is 0.
+/// The nearest whole number that is not above x. The gradient is 0.
 Tensor floor(const Tensor& x);
-/// The nearest whole number that is not below x. Its gradient is 0.
+/// The nearest whole number that is not below x. The gradient is 0.
 Tensor ceil(const Tensor& x);
-/// The nearest whole number; halves become the even one. Its gradient is 0.
+/// The nearest whole number; halves become the even one. The gradient is 0.
 Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
