@@ -28,7 +28,7 @@ struct Options {
   models::AnsweringOptions answering;
   index_t window = 0;
   bool json = false;
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
 };
 
 /// One question about the whole text, or a question and its own text on each line.

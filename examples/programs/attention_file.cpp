@@ -72,7 +72,7 @@ std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, i
   }
 }
 
-AttentionFile::AttentionFile(const AttentionOptions& options, const models::Encoder& encoder,
+AttentionFile::AttentionFile(const AttentionFileOptions& options, const models::Encoder& encoder,
                              std::string about)
     : file_(options.file), about_(std::move(about)), ablation_(options.ablation) {
   require(!file_.empty() || (options.layers.empty() && options.heads.empty()), kFlag,

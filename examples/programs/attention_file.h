@@ -1,7 +1,7 @@
 // --attention FILE of every program that runs an encoder: its attention weights, as a page (.html)
 // or as a picture (.svg).
 //
-//   examples::AttentionOptions attention;
+//   examples::AttentionFileOptions attention;
 //   examples::add_attention_options(command, attention);
 //   ...
 //   const examples::AttentionFile file(attention, encoder, "my model");    // checks the options
@@ -24,14 +24,14 @@
 
 namespace tessera::examples {
 
-struct AttentionOptions {
+struct AttentionFileOptions {
   std::string file;    // .html or .svg; empty: no file
   std::string layers;  // as in "0,2-5"; empty: all
   std::string heads;   // the same
   bool ablation = false;
 };
 
-inline void add_attention_options(Command& command, AttentionOptions& options) {
+inline void add_attention_options(Command& command, AttentionFileOptions& options) {
   command.add_output("--attention", options.file,
                      "output file for attention weights: a page, .html, or one map, .svg");
   command.add("--attention-layers", options.layers,
@@ -88,7 +88,8 @@ class AttentionFile {
   /// `about` is a line on the page about the model. **Errors**: std::invalid_argument: a name that
   /// does not end in .html or .svg; layers or heads that `encoder` does not have; options without a
   /// file; ablation without a page.
-  AttentionFile(const AttentionOptions& options, const models::Encoder& encoder, std::string about);
+  AttentionFile(const AttentionFileOptions& options, const models::Encoder& encoder,
+                std::string about);
 
   explicit operator bool() const { return !file_.empty(); }
   const std::string& name() const { return file_; }

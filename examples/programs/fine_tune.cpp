@@ -53,7 +53,7 @@ struct Options {
   index_t fixed_layers = 0;
   index_t max_length = 0;
   double temperature = 0.05;
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
 };
 
 /// The examples of the files of one call.

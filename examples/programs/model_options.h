@@ -33,7 +33,7 @@ struct ModelOptions {
   index_t batch_size = 32;
   bool plain_text = false;
   bool json = false;
-  AttentionOptions attention;
+  AttentionFileOptions attention;
 };
 
 inline void add_weights_option(Command& command, std::string& weights) {

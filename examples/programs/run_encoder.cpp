@@ -45,7 +45,7 @@ struct Options {
   bool causal = false;
   std::string attention_output;
   std::string trace;
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
 };
 
 /// The shapes of one layer's parameters, by the names after "layers.N.".

@@ -46,7 +46,7 @@ struct ClassifierOptions {
   index_t min_count = 1;
   index_t vocabulary = 0;
   index_t max_words = 256;
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
 };
 
 /// The vocabulary and the labels of a model: the names of its words and classes.

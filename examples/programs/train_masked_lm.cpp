@@ -31,13 +31,13 @@ namespace {
 using namespace tessera;
 using text::Tokenizer;
 
-struct MaskedLmOptions {
+struct TrainMaskedLmOptions {
   std::string text;
   std::string fill;
   std::string tokenizer = "characters";
   index_t length = 32;
   index_t vocabulary = 10000;
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
 };
 
 constexpr double kHeldOut = 0.1;
@@ -76,7 +76,7 @@ struct Text {
   double held_out_entropy;
 };
 
-Text read(const MaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
+Text read(const TrainMaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
   const std::string text = text::read_text(c.text);
   const std::span<const std::string> texts(&text, 1);
   const text::VocabularyOptions limit = {.max_size = c.vocabulary};
@@ -216,7 +216,7 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
   return examples::Training(program, model, std::move(task)).run();
 }
 
-void run(const examples::Program& program, const MaskedLmOptions& c) {
+void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
   require(!c.text.empty(), "train_masked_lm", "--text FILE must be given, got none");
   const Text text = read(c, program.resumed);
   encode_blanks(c.fill, *text.tokenizer, c.length);  // checks --fill before the training
@@ -252,7 +252,7 @@ void run(const examples::Program& program, const MaskedLmOptions& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MaskedLmOptions c;
+  TrainMaskedLmOptions c;
   examples::Program program(
       "train_masked_lm", "Trains a masked language model on a text.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});

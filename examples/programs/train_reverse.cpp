@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
                              .learning_rate = 3e-3});
   program.add("--length", length, "letters per word", {2, 64}).kept();
   program.add("--words", count, "training words", {1, 1'000'000}).kept();
-  examples::AttentionOptions attention;
+  examples::AttentionFileOptions attention;
   examples::add_attention_options(program, attention);
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;

@@ -13,8 +13,8 @@ std::vector<const char*> SgdRule::kept() const {
 }
 
 std::string SgdRule::wrong() const {
-  const std::string wrong = wrong_number({{"momentum", numbers.momentum, Range::kAtLeast0},
-                                          {"dampening", numbers.dampening, Range::kFinite}});
+  const std::string wrong = wrong_number({{"momentum", numbers.momentum, OptionRange::kAtLeast0},
+                                          {"dampening", numbers.dampening, OptionRange::kFinite}});
   const bool fits = !numbers.nesterov || (numbers.momentum > 0 && numbers.dampening == 0);
   if (!wrong.empty() || fits) return wrong;
   return str_cat("nesterov must have momentum above 0 and dampening 0, got ", numbers.momentum,
@@ -58,9 +58,9 @@ void SgdRule::update(const Stretch& s) const {
 
 template <class AnyOptions>
 std::string MomentsRule<AnyOptions>::wrong() const {
-  return wrong_number({{"beta1", numbers.beta1, Range::kBelow1},
-                       {"beta2", numbers.beta2, Range::kBelow1},
-                       {"eps", numbers.eps, Range::kAtLeast0}});
+  return wrong_number({{"beta1", numbers.beta1, OptionRange::kBelow1},
+                       {"beta2", numbers.beta2, OptionRange::kBelow1},
+                       {"eps", numbers.eps, OptionRange::kAtLeast0}});
 }
 
 template <class AnyOptions>

@@ -78,7 +78,7 @@ void check_variable(const char* op, const Parameter& parameter) {
 }
 
 void check_number(const char* op, const char* what, double value) {
-  const std::string wrong = wrong_number({{what, value, Range::kAtLeast0}});
+  const std::string wrong = wrong_number({{what, value, OptionRange::kAtLeast0}});
   require(wrong.empty(), op, wrong);
 }
 
@@ -99,8 +99,8 @@ Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
 
 std::string wrong_number(std::initializer_list<NamedNumber> numbers) {
   for (const auto& [name, value, range] : numbers) {
-    const bool is_free = range == Range::kFinite;
-    const bool is_small = range == Range::kBelow1;
+    const bool is_free = range == OptionRange::kFinite;
+    const bool is_small = range == OptionRange::kBelow1;
     const bool fits = is_free || (value >= 0 && (!is_small || value < 1));
     if (fits && std::isfinite(value)) continue;
     const char* const rule = is_free ? "finite" : is_small ? "in [0, 1)" : "finite and at least 0";
@@ -307,7 +307,7 @@ std::unique_ptr<Rule> Optimizer::rule_of(const Checkpoint& state) const {
                  printable(state.text(name)), "; load the state of the same algorithm");
   }
   for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
-    const std::string wrong = wrong_number({{name, state.number(name), Range::kAtLeast0}});
+    const std::string wrong = wrong_number({{name, state.number(name), OptionRange::kAtLeast0}});
     if (!wrong.empty()) state.refuse(kLoad, wrong);
   });
   for (const Parameter& variable : variables_) state.count(kLoad, variable.name + ".step");

@@ -45,7 +45,7 @@ struct Stretch {
 };
 
 /// The numbers that are allowed for an option.
-enum class Range {
+enum class OptionRange {
   kAtLeast0,  // finite and >= 0
   kBelow1,    // in [0, 1)
   kFinite,    // any finite number
@@ -55,7 +55,7 @@ enum class Range {
 struct NamedNumber {
   std::string name;
   double value;
-  Range range;
+  OptionRange range;
 };
 
 /// The error of the first number that is outside its range; empty if all are valid.

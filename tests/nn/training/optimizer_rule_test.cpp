@@ -22,7 +22,8 @@ struct SignRule final : nn::Rule {
   const char* name() const override { return "Sign"; }
   std::vector<const char*> kept() const override { return {"mean"}; }
   std::string wrong() const override {
-    return beta == 0.25 ? "no quarters" : nn::wrong_number({{"beta", beta, nn::Range::kBelow1}});
+    return beta == 0.25 ? "no quarters"
+                        : nn::wrong_number({{"beta", beta, nn::OptionRange::kBelow1}});
   }
   nn::Checkpoint options() const override {
     nn::Checkpoint options;
