@@ -39,8 +39,7 @@ void check_part(const char* what, const std::string& text) {
 template <class T>
 void check_different(const std::string& what, const std::vector<T>& all) {
   require(!all.empty() && std::set<T>(all.begin(), all.end()).size() == all.size(), "sweep", what,
-          " must be at least 1 and different, got ", all.size(),
-          all.empty() ? "" : " with one of them twice");
+          " must be at least 1, each given once, got ", all.size());
 }
 
 }  // namespace

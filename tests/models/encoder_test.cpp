@@ -172,7 +172,7 @@ TEST(Encoder, AppliesLayersInTheOrderGiven) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.weights[i], want.weights[i]));
   for (const index_t number : {-1, 2}) {
     options.order = {0, number};
-    EXPECT_TRUE(throws("Encoder", {"order", str_cat("got ", number), "the 2 layers"},
+    EXPECT_TRUE(throws("Encoder", {"order", str_cat("got ", number), "from 0 to 1"},
                        [&] { Encoder{options}; }));
   }
 }

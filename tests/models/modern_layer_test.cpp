@@ -295,7 +295,7 @@ TEST(ModernEncoder, Errors) {
   EXPECT_TRUE(throws("Encoder", {"same nhead", "2", "3"}, [&] {
     Encoder({.layers = {layer, other}, .relative_position = nn::DistanceBuckets{}});
   }));
-  EXPECT_TRUE(throws("Encoder", {"at least 1 layer"},
+  EXPECT_TRUE(throws("Encoder", {"layers must be at least 1"},
                      [] { Encoder({.layers = {}, .relative_position = nn::DistanceBuckets{}}); }));
   layer.attention.window = -1;
   EXPECT_ANY_THROW(EncoderLayer{layer});

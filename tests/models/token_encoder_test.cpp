@@ -204,7 +204,8 @@ TEST(TokenEncoder, Errors) {
   const auto with = [&](const Tensor& types, const Tensor& positions) {
     return [=, &model] { model({.ids = kIds, .types = types, .positions = positions}); };
   };
-  EXPECT_TRUE(throws("TokenEncoder", {"token_types 0"}, with(zeros({5}, kInt64), {})));
+  EXPECT_TRUE(
+      throws("TokenEncoder", {"token_types must be at least 1"}, with(zeros({5}, kInt64), {})));
   EXPECT_TRUE(throws("TokenEncoder", {"types", "(2, 5)", "(4,)"}, with(zeros({4}, kInt64), {})));
   EXPECT_TRUE(
       throws("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, with({}, zeros({5, 2}, kInt64))));

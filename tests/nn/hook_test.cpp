@@ -347,8 +347,8 @@ TEST(Hook, Errors) {
     o.layers[0].batch_first = false;
     const models::Encoder tokens_first = make(o);
     const Hook hook("layers.0", [](const Step& step) { step.text(0); });
-    EXPECT_TRUE(
-        throws("Step", {"texts need a model with batch_first"}, [&] { tokens_first(kInput); }));
+    EXPECT_TRUE(throws("Step", {"batch_first must be true to choose texts"},
+                       [&] { tokens_first(kInput); }));
   }
   EXPECT_TRUE(throws("Hook", {"function must not be empty"},
                      [] { Hook("*", std::function<void(const Step&)>()); }));

@@ -110,7 +110,7 @@ TEST_F(ExplainProgram, Errors) {
   };
   refuses("bert", "--text cat --class X",
           "--class must be one of O, B-PER, I-PER, B-LOC, I-LOC, got 'X'");
-  refuses("sentence", "--text a --with b --class O", "has no --class");
+  refuses("sentence", "--text a --with b --class O", "got --class");
   refuses("sentence", "--text a", "--with must be given");
   refuses("static", "--text a --with b", "--model must be a transformer, got static embeddings");
   refuses("bert", "", "--text is required");

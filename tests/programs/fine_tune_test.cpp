@@ -154,7 +154,8 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
   std::string many;
   for (int i = 0; i < 30; ++i) many += "who runs " + std::to_string(i) + "\tshe runs\n";
   write("many.tsv", many);
-  EXPECT_TRUE(fails("fine_tune", bert("--train many.tsv --save new"), "name the task with --task"));
+  EXPECT_TRUE(
+      fails("fine_tune", bert("--train many.tsv --save new"), "give --task if they are classes"));
 }
 
 // Training does not begin if the folder cannot be saved, or if options contradict each other.
@@ -173,7 +174,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {train + "--save old", "old"},
       {train + "--save old/ --overwrite",
        "must have no file that the new folder does not have, got '"},
-      {"--train pairs.tsv --task pairs --save deep --overwrite", "it has '1_Pooling/notes.txt'"},
+      {"--train pairs.tsv --task pairs --save deep --overwrite", "got '1_Pooling/notes.txt'"},
       {train + "--save file", "file"},
       {train + "--save file/new", "file"},
       {train + "--save new --log new/log.csv",

@@ -192,7 +192,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   all_fail("model");
   const std::string bert = with_model("bert");
   EXPECT_TRUE(fails("answer", bert + "lines.txt",
-                    "exactly one of --question and --pair must be given, got neither"));
+                    "either --question or --pair must be given, got neither"));
   EXPECT_TRUE(fails("answer", bert + "--pair lines.txt", "lines.txt: line 1: must be two texts"));
   EXPECT_TRUE(fails("classify_text", bert + "--pair lines.txt", "lines.txt: line 1: must be two"));
   EXPECT_TRUE(fails("fill_mask", bert + "lines.txt",

@@ -18,8 +18,8 @@ TEST(MakeBatch, PadsToTheLongestChosen) {
   EXPECT_EQ(lengths_of(examples), (Ids{2, 5, 3, 0}));
   EXPECT_TRUE(test::throws("make_batch", {"4"}, [&] { make_batch(examples, Ids{4}); }));
   EXPECT_TRUE(test::throws("make_batch", {"-1"}, [&] { make_batch(examples, Ids{-1}); }));
-  EXPECT_TRUE(
-      test::throws("make_batch", {"at least 1 example"}, [&] { make_batch(examples, Ids{}); }));
+  EXPECT_TRUE(test::throws("make_batch", {"examples must be at least 1"},
+                           [&] { make_batch(examples, Ids{}); }));
 }
 
 TEST(MakeBatch, HasTheLabelsThatTheExamplesHave) {
@@ -51,7 +51,8 @@ TEST(MakeBatch, RefusesExamplesThatDoNotFit) {
   const auto refuses = [](const std::string& part, const std::vector<Example>& examples) {
     EXPECT_TRUE(test::throws("make_batch", {part}, [&] { make_batch(examples, Ids{0, 1}); }));
   };
-  refuses("labels must be of one kind, got two in the examples 0 and 1", {{{5}, 1}, {{6}, 1.0}});
+  refuses("labels must be of one kind, got different kinds in the examples 0 and 1",
+          {{{5}, 1}, {{6}, 1.0}});
   refuses("must be of one kind", {{{5}, 1}, {{6}}});
   refuses("must be of one kind", {{{5}, 1}, {{6}, Ids{1}}});
   refuses("example 1 must have a label for each token, got 1 labels for 2 tokens",

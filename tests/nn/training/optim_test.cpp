@@ -249,7 +249,7 @@ TEST(Optimizer, Errors) {
     return throws("SGD", parts, [&] { nn::SGD optimizer(parameters); });
   };
   EXPECT_TRUE(fails({"w must require a gradient"}, {{"w", ones({2})}}));
-  EXPECT_TRUE(fails({"b must appear once", "first as a"}, {{"a", w}, {"b", w}}));
+  EXPECT_TRUE(fails({"b must appear once", "also as a"}, {{"a", w}, {"b", w}}));
   EXPECT_TRUE(fails({"a must appear once"}, {{"a", w}, {"a", variable(w.detach())}}));
   EXPECT_TRUE(
       fails({"a and w must not share memory"}, {{"w", w}, {"a", w.detach().set_requires_grad()}}));
