@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
     train(model);
     const Matrix after = attention_map(model);
     std::printf(
-        "\nStep 3: Its attention for \"%s\", one row per place, @ for all of the weight\n%s\n",
+        "\nStep 3: Its attention for \"%s\", one row per position, @ for all of the weight\n%s\n",
         kShown.c_str(), terminal_picture(after, 0, 1).c_str());
     const Matrix lost = break_it(model);
     if (argc > 1) draw(argv[1], {before, after, lost});

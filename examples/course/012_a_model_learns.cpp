@@ -185,7 +185,7 @@ void trainer(const Rows& rows, const Rows& unseen) {
 }
 
 void show_attention(const Curves& curves) {
-  std::cout << "Step 6: How much a place attends to the first one\n";
+  std::cout << "Step 6: How much a position attends to the first one\n";
   for (std::size_t epoch = 0; epoch < curves.attention.size(); ++epoch) {
     const ToFirst& share = curves.attention[epoch];
     std::printf("after %zu epochs, with the first digit again %.2f, with a different one %.2f\n",
@@ -219,7 +219,7 @@ void draw(const std::string& folder, const Curves& curves, double base) {
       pages::chart_svg(
           {.title = "Loss and attention while a model learns",
            .x = {.label = "epoch", .whole = true},
-           .y = {.label = "loss, and weight on the first place", .low = 0, .high = 0.8},
+           .y = {.label = "loss, and weight on the first position", .low = 0, .high = 0.8},
            .series = {loss, twin, other, guide}}));
 }
 
