@@ -369,11 +369,13 @@ int main(int argc, char** argv) {
            {0, 1})
       .kept();
   program
-      .add("--fixed", o.fixed, "part of the model to freeze", {"nothing", "embeddings", "encoder"})
+      .add("--fixed", o.fixed, "part of the model that is not trained",
+           {"nothing", "embeddings", "encoder"})
       .kept();
   program
       .add("--fixed-layers", o.fixed_layers,
-           "layers to freeze with the embeddings, counted from the input", {0, examples::kMany})
+           "layers that are not trained, like the embeddings, counted from the input",
+           {0, examples::kMany})
       .kept();
   program
       .add("--max-length", o.max_length,
