@@ -127,7 +127,7 @@ std::string legend_html(const Plot& plot) {
         "</svg>", escape(series.group.empty() ? series.name : series.member),
         " <span class=\"value\" data-points=\"", data_of(plot, series), "\"></span></span>");
   }
-  return html + "</li></ul>\n";
+  return html + (all.empty() ? "" : "</li>") + "</ul>\n";
 }
 
 /// The names as SVG, at the right of the picture.

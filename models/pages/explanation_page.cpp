@@ -24,9 +24,9 @@ constexpr int kShades = 9;  // of each sign, in assets/explanation.css
 std::string shade(double value, double most) {
   constexpr double kShown = 0.0005;  // less is shown as 0.000
   if (std::abs(value) < kShown) return "";
-  const int strength =
-      most > 0 ? static_cast<int>(std::lround(kShades * std::abs(value) / most)) : 0;
-  return strength == 0 ? "" : str_cat(value > 0 ? "p" : "n", std::min(strength, kShades));
+  const double share = most > 0 ? std::min(std::abs(value) / most, 1.0) : 0;
+  const auto strength = std::lround(kShades * share);
+  return strength == 0 ? "" : str_cat(value > 0 ? "p" : "n", strength);
 }
 
 const std::string kMinus = "\u2212";
@@ -119,7 +119,7 @@ std::string head_list(const Tensor& heads) {
 /// The token whose vector in the last layer is all that the score reads, if there is one.
 std::optional<index_t> only_token(const Tensor& patches) {
   const Tensor last = abs(patches.select(0, patches.size(0) - 1));
-  if (sum(last).item() != largest(last) || largest(last) == 0) return std::nullopt;
+  if (sum(ne(last, 0)).item() != 1) return std::nullopt;
   return argmax(last).item<index_t>();
 }
 

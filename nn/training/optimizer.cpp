@@ -240,10 +240,10 @@ void Optimizer::step() {
   // Everything that can fail comes first, so that a failure changes nothing.
   check_step();
   open_pieces();
-  for (const Piece& piece :
-       pieces_) {  // reads gradients, reads and writes weights and what is kept
-    count_work(0, static_cast<double>((3 + 2 * std::ssize(kept_names_)) * piece.count *
-                                      item_size(piece.stretch.dtype)));
+  // A step reads gradients, and reads and writes weights and kept tensors.
+  const index_t passes = 3 + 2 * std::ssize(kept_names_);
+  for (const Piece& piece : pieces_) {
+    count_work(0, static_cast<double>(passes * piece.count * item_size(piece.stretch.dtype)));
   }
   detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
     rule_->update(part_of(piece.stretch, begin, end));

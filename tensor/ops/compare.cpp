@@ -62,7 +62,9 @@ Tensor constant(const Operand& x, DType dtype) {
 Tensor promoted(const char* op, CompareOp kind, const Operand& a, const Operand& b) {
   const DType dtype = promote(op, a, b);
   const Tensor x = constant(a, dtype), y = constant(b, dtype);
-  Recording recording(op, {&x, &y});
+  // The bytes of numbers do not count.
+  Recording recording(op,
+                      {a.tensor() != nullptr ? &x : nullptr, b.tensor() != nullptr ? &y : nullptr});
   return recording.finish(compare(op, kind, x, y), [] { return Backward(); });
 }
 

@@ -139,7 +139,9 @@ bool is_told_elsewhere(const Declaration& declaration) {
   static const std::regex kElsewhere(
       R"(override ?$|^std::function<|= default$|= delete$|~|operator=\(|operator\(\)|^friend |^using |operator==|^static_assert|\bvisit\(|\b(begin|end)\(|^(struct|class|enum) \w+$)");
   const std::string name = declaration.name();
-  const bool is_variable = declaration.code.find(" = ") < declaration.code.find('(');
+  static const std::regex kTemplate("^template <[^()]*> (?=[A-Za-z])");
+  const std::string code = std::regex_replace(declaration.code, kTemplate, "");
+  const bool is_variable = code.find(" = ") < code.find('(');
   return is_variable || name.empty() || name == declaration.owner ||
          std::regex_search(declaration.code, kElsewhere);
 }
@@ -246,6 +248,8 @@ TEST(PublicCommentsTest, TheRuleItself) {
   EXPECT_EQ(
       missing_in("/// A.\nclass A {\n public:\n  A();\n  int f();\n\n private:\n  int g();\n};"),
       Missing{"x.h:10: f: no comment"});
+  EXPECT_EQ(missing_in("template <class A, class B = int>\nint f(A x, B y = 1);"),
+            Missing{"x.h:6: f: no comment"});
   EXPECT_EQ(missing_in("/// The sum.\nTensor sum(const Tensor& x);"),
             Missing{"x.h:7: sum: no **Shapes**"});
   EXPECT_EQ(missing_in("/// Half.\nint half(int x);",

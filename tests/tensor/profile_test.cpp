@@ -118,6 +118,7 @@ TEST_F(ProfileTest, CountsTheBytesOfArguments) {
   EXPECT_EQ(bytes_of("add", [&] { add(x_, column.expand({6, 5})); }), 4 * (30 + 6 + 30));
   EXPECT_EQ(bytes_of("add", [&] { add(x_, 2.0); }), 4 * (30 + 30));
   EXPECT_EQ(bytes_of("lt", [&] { lt(x_, column); }), 4 * (30 + 6) + 30);
+  EXPECT_EQ(bytes_of("lt", [&] { lt(x_, 2.0); }), 4 * 30 + 30);
   EXPECT_EQ(bytes_of("softmax", [&] { softmax(x_, {-1}); }), 4 * (30 + 30));
   EXPECT_EQ(bytes_of("sum", [&] { sum(x_, {0}); }), 4 * (30 + 5));
   EXPECT_EQ(bytes_of("layer_norm", [&] { layer_norm(x_, {5}, weight_.select(0, 0), Tensor()); }),

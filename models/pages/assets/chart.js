@@ -9,8 +9,8 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   const curves = [...figure.querySelectorAll("[data-points]:not([data-points=''])")].map((cell) => ({cell,
     points: cell.dataset.points.split("\n").map((row) => row.split("\t"))
         .map(([x, y, at, value]) => ({x: Number(x), y, at, value}))}));
-  const stops = curves.flatMap(({points}) => points).sort((a, b) => a.x - b.x)
-      .filter((point, i, all) => i === 0 || point.at !== all[i - 1].at);
+  const sorted = curves.flatMap(({points}) => points).sort((a, b) => a.x - b.x);
+  const stops = [...new Map(sorted.map((point) => [point.at, point])).values()];
   if (stops.length === 0) continue;
   const cursor = document.createElementNS(svg.namespaceURI, "path");
   cursor.setAttribute("class", "cursor");
@@ -22,7 +22,8 @@ for (const figure of document.querySelectorAll("figure.chart")) {
     const stop = stops[now];
     let path = `M${stop.x} ${inner.y}v${inner.height}`;
     for (const {cell, points} of curves) {
-      const point = points.findLast((each) => each.x <= stop.x) ?? points[0];
+      const point = points.find((each) => each.at === stop.at) ??
+          points.findLast((each) => each.x <= stop.x) ?? points[0];
       cell.textContent = point.value + (point.at === stop.at || isTime ? "" : ` (${point.at})`);
       path += `M${point.x - 4} ${point.y}a4 4 0 1 0 8 0a4 4 0 1 0-8 0`;
     }
@@ -43,7 +44,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   svg.addEventListener("keydown", (event) => {
     const moves = {ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1,
       Home: 0, End: stops.length - 1};
-    if (!(event.key in moves)) return;
+    if (!(event.key in moves) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     show(moves[event.key]);
   });

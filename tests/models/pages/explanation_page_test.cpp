@@ -69,6 +69,9 @@ TEST(ExplanationPage, TheOnlyVectorThatIsReadSetsNoScale) {
   several.texts[0].patches = tensor({{0.0, 0.25, 1.0}, {5.0, 0.5, 0.0}});
   EXPECT_FALSE(contains(html_of(several), "<tr><th>good</th>" + shaded));
   EXPECT_FALSE(contains(html_of(several), said));
+  Explanation tiny = example();  // all others are rounding errors
+  tiny.texts[0].patches = tensor({{0.0, 1e-300, 1.3e-8}, {5.0, 0.0, 0.0}});
+  EXPECT_TRUE(contains(html_of(tiny), "<td class=\"p9\" title=\"+5.000\">5.00</td>"));
 }
 
 TEST(ExplanationPage, CutsALongHeading) {
