@@ -223,7 +223,7 @@ void run(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   return examples::run_example("make_small_model", [&] {
-    require(argc == 2, "make_small_model", "number of arguments must be 1, FOLDER, got ", argc - 1);
+    require(argc == 2, "arguments", "must be 1, FOLDER, got ", argc - 1);
     run(argv[1]);
   });
 }

@@ -15,8 +15,8 @@ using namespace tessera;
 int main(int argc, char** argv) try {
   const bool helps = argc == 2 && std::string(argv[1]) == "--help";
   if (helps) return std::cout << "usage: own_experiment TRAIN VALID" << std::endl ? 0 : 2;
-  require(nn::launched_processes() == 1, "own_experiment", "must run without mpirun");
-  require(argc == 3, "own_experiment", "files must be TRAIN and VALID, got ", argc - 1);
+  require(nn::launched_processes() == 1, "processes", "must be 1; start it without mpirun");
+  require(argc == 3, "files", "must be 2, TRAIN and VALID, got ", argc - 1);
   const auto lines = text::read_labelled_lines(argv[1]);
   const auto held_out_lines = text::read_labelled_lines(argv[2]);
   const auto labels = text::distinct_labels(lines);

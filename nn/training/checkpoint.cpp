@@ -136,7 +136,7 @@ void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {
     }
   }
   const std::string text = differences.text();
-  if (!text.empty()) refuse(op, "the state does not fit:", text);
+  if (!text.empty()) refuse(op, "state must fit, got:", text);
 }
 
 // ---- files ----

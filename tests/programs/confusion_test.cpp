@@ -38,7 +38,7 @@ TEST(Confusion, RefusesOtherClasses) {
   EXPECT_TRUE(throws("Confusion", {"class must be from 0 to 1, got 2"}, [&] {
     counts.add(labels, scores_for({0, 2}, 3));
   }));
-  EXPECT_TRUE(throws("Confusion", {"number of answers must be that of labels, 2, got 1"},
+  EXPECT_TRUE(throws("Confusion", {"number of answers must be 2, that of labels, got 1"},
                      [&] { counts.add(labels, scores_for({0}, 3)); }));
 }
 

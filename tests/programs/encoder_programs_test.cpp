@@ -184,8 +184,8 @@ TEST_F(EncoderPrograms, WhatRunEncoderRefuses) {
   with("layers.7.linear1.weight", wide, "layers.2: not found");
   with("layers.x.linear1.weight", wide,
        "tensor layers.x.linear1.weight: must have a layer's number");
-  with("fc.weight", wide, "load_state_dict: the state does not fit");
-  with("norm.bias", wide, "load_state_dict: the state does not fit");
+  with("fc.weight", wide, "load_state_dict: state must fit");
+  with("norm.bias", wide, "load_state_dict: state must fit");
   save_safetensors(folder_ / "w.safetensors", {{"fc", wide}});
   refused("",
           "w.safetensors: tensor layers.0.self_attn.in_proj_weight: not found; the file must have");

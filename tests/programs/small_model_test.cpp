@@ -35,7 +35,8 @@ TEST_F(SmallModelTest, LessonsReadAnotherModel) {
     const std::string own = output_of(lesson, "");
     const std::string other = output_of(lesson, "copy");
     EXPECT_TRUE(own.starts_with(other) && !other.empty()) << lesson << " prints\n" << other;
-    EXPECT_TRUE(fails(lesson, "nowhere", "FOLDER: must be that of a model, or one for pictures"));
+    EXPECT_TRUE(fails(lesson, "nowhere",
+                      "FOLDER: must be the folder of a model, or a folder for pictures"));
   }
   write("copy/model.safetensors", "no tensors");
   EXPECT_TRUE(fails("008_minilm_by_hand", "copy", "copy/model.safetensors"));

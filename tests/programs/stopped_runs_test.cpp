@@ -184,7 +184,7 @@ TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   EXPECT_EQ(help.errors, "");
   EXPECT_EQ(run("own_experiment", "--help >/dev/full #").status, 2);
   const std::string files = "train.tsv test.tsv";
-  expect_fails("own_experiment", {{"", "files: must be two, TRAIN and VALID, got 0"},
+  expect_fails("own_experiment", {{"", "files: must be 2, TRAIN and VALID, got 0"},
                                   {"train.tsv", "got 1"},
                                   {files + " more", "got 3"},
                                   {"train.tsv none.tsv", "none.tsv: "}});

@@ -168,7 +168,7 @@ TEST(Checkpoint, SaysWhereAStateCameFrom) {
   const Checkpoint wanted = {{{"w", ones({2})}, {"v", ones({2})}}, {{"step", ""}}, {}};
   const Checkpoint given = {{{"w", ones({3})}}, {{"steps", ""}}, "run/d"};
   EXPECT_EQ(file_error([&] { given.check_names("op", wanted); }),
-            "run/d: the state does not fit:\n  missing: v\n  missing: step\n  unexpected: steps\n"
+            "run/d: state must fit, got:\n  missing: v\n  missing: step\n  unexpected: steps\n"
             "  w must have shape (2,), got (3,)");
   wanted.check_names("op", wanted);
 }
