@@ -38,7 +38,7 @@ TEST(RotaryModule, ScoresDependOnDistances) {
   const Rotary rotate({.max_tokens = 100}, 8);
   const Tensor q = random_tensor({1, 4, 2, 8}, kFloat64, 1),
                k = random_tensor({1, 4, 2, 8}, kFloat64, 2);
-  const auto scores = [&](double from) {
+  const auto scores = [&](index_t from) {
     const Tensor positions = arange(from, from + 4);
     return matmul(rotate(q, positions).transpose(1, 2), rotate(k, positions).permute({0, 2, 3, 1}));
   };
