@@ -17,7 +17,8 @@ enum class NormPlacement {
   kPreFeedForward,  // only before the feed-forward network: ModernBERT's first layer
 };
 
-/// Options of a layer's norms that PyTorch lacks. Absent options follow PyTorch's.
+/// Options of a layer's norms that PyTorch's layer does not have. If `placement` or `bias` is
+/// absent, norm_first or bias of EncoderLayerOptions decides.
 struct NormDetails {
   nn::NormKind kind = nn::NormKind::kLayerNorm;
   std::optional<NormPlacement> placement = {};  // if absent, by norm_first
@@ -77,7 +78,7 @@ struct EncoderLayerOptions {
   DropoutDetails dropouts = {};
 };
 
-/// Options of a norm of the layer's kind and width.
+/// The options of one norm of the layer: width, kind, epsilon and bias.
 nn::NormOptions norm_options(const EncoderLayerOptions& options);
 
 /// The inputs of a layer, or of a stack of layers.
@@ -88,7 +89,8 @@ struct EncoderInputs {
   PackedRows packed = {};  // x is (1, N, D), and positions, if given, (1, N)
 };
 
-/// The number of queries and keys of attention: if sequences are packed, those of the padded batch.
+/// The length T of a sequence, which is the number of queries and the number of keys in attention;
+/// for packed sequences, T of the padded batch.
 /// **Errors**: fewer than two axes.
 index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first);
 

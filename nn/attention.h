@@ -69,7 +69,7 @@ struct AttentionInputs {
 /// or q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
 /// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). Parameters are initialised as in
 /// PyTorch: Xavier uniform projections (in_proj_weight as one matrix), zero biases.
-/// Without key and value the three projections are one product.
+/// If the inputs have no key, value or key_positions, one product computes all three projections.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; inputs or masks
 /// that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.

@@ -6,8 +6,9 @@
 //   });
 //   const Tensor y = model.encode(texts);
 //
-// A module names a step at the point where the step is computed, `q = hooked("q", q)`, and
-// ModulePath gives the part of the model. models/README.md lists the steps.
+// Where a module computes a step, it gives the step a short name, `q = hooked("q", q)`. ModulePath
+// adds the path of the module before this name: "layers.5.self_attn.q". models/README.md lists the
+// steps.
 #pragma once
 
 #include <functional>
@@ -27,9 +28,9 @@ namespace tessera::nn {
 
 /// One step of a forward pass, as passed to a hook.
 ///
-/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens:
-/// (B, T, D), or (1, N, D) of the real tokens of a padded batch, one text after the other. `text`
-/// and `with_token` find a token in both layouts.
+/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens,
+/// in one of two layouts: (B, T, D), or, without padding, (1, N, D), in which the N real tokens of
+/// all texts follow one another. `text` and `with_token` find a token in both layouts.
 struct Step {
   std::string_view name;   // "layers.5.self_attn.heads"
   Tensor value;            // with history if a tape records
@@ -66,8 +67,8 @@ template <class F>
 concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
     std::is_convertible_v<std::invoke_result_t<F&, const Step&>, Tensor>;
 
-/// Calls a function for each step of this thread's forward passes whose name matches a pattern,
-/// from construction to destruction.
+/// While it exists, a Hook calls a function for each step whose name matches a pattern, in the
+/// forward passes of this thread.
 ///
 /// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches
 /// the outputs of layers, "layers.**" everything in them. The function takes a Step and returns
@@ -165,9 +166,9 @@ class PausedHooks {
 /// Whether a hook would be called for this step of the current ModulePath.
 bool is_hooked(const char* name);
 
-/// The replacement of this step of the current ModulePath by hooks; undefined if they keep the
-/// step. The name "" is a module's own output: its name is the path, or "output" if the path is
-/// empty.
+/// The tensor by which hooks replace this step of the current ModulePath; undefined if no hook
+/// replaces the step. If `name` is "", the step is the module's own output, and its name is the
+/// path, or "output" if the path is empty.
 /// **Shapes**: those of y.
 Tensor replacement(const char* name, const Tensor& y);
 

@@ -107,14 +107,16 @@ Tensor arange(A stop, DType dtype = detail::range_dtype<A>) {
 /// `count` numbers from start to stop, both included, at equal distances; if count is 1, only
 /// start.
 ///
-/// The first half is counted from start and the second from stop, so that both are exact.
-/// For int64 the numbers are rounded towards 0.
+/// The first half of the numbers is computed from start and the second half from stop, so that the
+/// first number is exactly start, and the last is exactly stop. For int64 the numbers are rounded
+/// towards 0.
 /// **Shapes**: (count). **Errors**: a negative count; a distance from start to stop that is not
 /// finite.
 /// **Source**: torch.linspace, numpy.linspace.
 Tensor linspace(double start, double stop, index_t count, DType dtype = kFloat32);
 
-/// Ones on the diagonal, zeros elsewhere. **Shapes**: (rows, columns or rows).
+/// Ones on the diagonal, zeros elsewhere. **Shapes**: (rows, columns); (rows, rows) if `columns` is
+/// absent.
 Tensor eye(index_t rows, std::optional<index_t> columns = {}, DType dtype = kFloat32);
 
 }  // namespace tessera

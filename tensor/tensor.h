@@ -62,8 +62,8 @@ class Tensor {
   bool is_broadcast() const;
 
   /// The element at index 0 of every axis; the strides lead to the others. **Errors**: T is not the
-  /// dtype; the tensor requires a gradient and a tape records, because the tape cannot record how
-  /// the elements are used; call detach() if intended.
+  /// dtype; the tensor requires a gradient while a tape records: call detach() first if no gradient
+  /// of this use is needed. (The tape cannot record what is done with the pointer.)
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
@@ -97,8 +97,9 @@ class Tensor {
   /// Axis i of the result is axis axes[i] of this tensor. **Errors**: not a permutation.
   Tensor permute(const Axes& axes) const;
   /// Elements start, start + step, ... before stop, by Python's rules: negative positions count
-  /// from the end, positions past an end are clamped, a negative step goes backwards, an absent
-  /// bound means the end in the direction of the step. **Errors**: a step of 0.
+  /// from the end, positions past an end are clamped, and a negative step goes backwards. Without
+  /// start the walk begins at the first element, or at the last one if step < 0; without stop the
+  /// walk goes to the other end. **Errors**: a step of 0.
   Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
                index_t step = 1) const;
   /// Index `index` of `axis`, which disappears. **Errors**: index out of range.
@@ -137,8 +138,9 @@ class Tensor {
   Tensor contiguous() const;
   /// A contiguous copy with its own storage. **Errors**: an undefined tensor.
   Tensor clone() const;
-  /// This tensor if it has the dtype, a converted copy otherwise. Floating to int64 truncates; to
-  /// bool gives whether the value is not zero. **Errors**: an undefined tensor.
+  /// This tensor if it has the dtype, a converted copy otherwise. A conversion from floating point
+  /// to int64 rounds towards 0. A conversion to bool gives true if the value is not zero.
+  /// **Errors**: an undefined tensor.
   Tensor to(DType dtype) const;
 
   // ---- gradients: see tensor/autograd/tape.h ----

@@ -66,8 +66,8 @@ struct Layout {
   std::vector<Part> single;
   std::vector<Part> pair;  // empty: pairs are not supported
 
-  /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. If the vocabulary has no
-  /// [CLS] or no [SEP], texts get none. Without [SEP], pairs are not supported.
+  /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. If the vocabulary lacks
+  /// [CLS] or [SEP], only the missing token is left out. Without [SEP], pairs are not supported.
   /// **Source**: Devlin et al., "BERT", 2018, section 3.
   static Layout bert(const SpecialTokens& special);
 };

@@ -51,8 +51,9 @@ struct TrainerOptions {
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: none is kept
 
-  // Evaluation on the held-out examples, with the averaged weights if `average` > 0:
-  index_t evaluate_every = 0;  // steps between evaluations, one more at the end; 0: one per epoch
+  // Evaluation on the held-out examples, with the averaged weights if `average` > 0. An
+  // evaluation always follows the last step.
+  index_t evaluate_every = 0;  // steps from one evaluation to the next; 0: one per epoch
   index_t patience = 0;        // evaluations without improvement before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
   bool keep_best = true;  // the weights of the best evaluation
@@ -83,7 +84,7 @@ struct EvaluationReport {
 struct EpochReport {
   index_t epoch;
   LossTotals totals;                           // of the epoch's steps
-  std::optional<EvaluationReport> evaluation;  // if one was at its end
+  std::optional<EvaluationReport> evaluation;  // at the end of the epoch, if due
 };
 
 /// Called in this order, each if due. `save` comes before `evaluation` and `epoch`, so the results
@@ -101,15 +102,17 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// Trains a model with an optimiser, which must hold all of the model's variables and no others.
 /// Both must outlive the trainer, and meanwhile only the trainer may call the optimiser's step().
 ///
-/// A step draws a batch, computes each shard under its own tape, sums losses and gradients by one
-/// tree, divides the sums by the number of the batch's targets, clips, and updates. While a loss is
+/// A step draws a batch, and computes each shard under its own tape. The trainer adds the losses
+/// and gradients of the shards in the order of one fixed tree (shards.h), divides the sums by the
+/// number of targets in the batch, clips the gradient, and updates the weights. While a loss is
 /// computed, the thread's default generator depends only on the seed, the step and the shard;
 /// afterwards the generator has its previous state.
 ///
 /// With `options.processes` several processes share the work. Each has its own trainer, with the
 /// same weights, examples, optimiser and options; all call their trainer's functions in the same
-/// order, and get the same results. From construction on, the optimiser's parameters are views of
-/// the chunks that this process owns: the optimiser keeps state only for these chunks.
+/// order, and get the same results. Parameters are divided into chunks of at most 65,536 elements,
+/// each owned by one process. After construction, the optimiser's parameters are views of the
+/// chunks that this process owns, so the optimiser keeps state only for these chunks.
 /// **Errors**: an optimiser of different parameters; options out of range; more processes than
 /// shards; processes that disagree on the optimiser; patience or evaluations without held-out
 /// examples; as BatchSampler.

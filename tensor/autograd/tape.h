@@ -74,10 +74,10 @@ class Tape final : private Recorder {
   /// first. The hook is called even if the gradient stays undefined. Ops in the hook are not
   /// recorded. The hook may move the gradient out of the slot.
   /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
-  /// recorded, or whose recording an earlier backward has used up; a tensor that was written to
-  /// after an op had read it for its gradient; an older tape that was destroyed before this one;
-  /// the errors of the hook. After an error in the middle the tape is empty, and only some leaves
-  /// have received their gradients.
+  /// recorded since its last backward; a tensor that an op needs for its backward, but that was
+  /// written to after the op ran; an older tape that was destroyed before this one; the errors of
+  /// the hook. After an error in the middle the tape is empty, and only some leaves have received
+  /// their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
 
   /// Whether `x` was computed under this tape, since its last backward.

@@ -33,8 +33,9 @@ struct MadePanels;
 
 /// Elements that products pack into panels.
 struct PackedOnDemand {
-  /// The panels of the last product. A copy of the cache is empty; otherwise it would keep panels
-  /// of elements that have changed.
+  /// The panels of the last product. A copy of the cache starts empty. If the copy shared the
+  /// panels, they would stay in memory after the elements have changed and the original has new
+  /// panels.
   struct Cache : AtomicShared<const MadePanels> {
     Cache() = default;
     Cache(const Cache&) {}
@@ -74,9 +75,9 @@ class Weight {
   static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// Makes a weight for linear() a copy of `other`. A weight for gated_linear() or for readers of
-  /// rows keeps its use: it takes the elements or panels of `other`; if its readers cannot use
-  /// these panels, it takes the elements that the panels hold.
+  /// If this weight is for linear(), it becomes a copy of `other`. Otherwise this weight keeps its
+  /// use, and takes the elements or the panels of `other`; if its use does not allow these panels,
+  /// it takes elements computed from the panels.
   Weight& operator=(const Weight& other);
   /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);
@@ -102,11 +103,11 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// Rows [begin, end), to multiply by: a product uses the panels of the whole weight if a panel
-  /// begins at row `begin` (a panel has 4 to 32 rows). Otherwise the product reads the elements. A
-  /// frozen weight has no elements: for each product it computes them or, with kInt8, new panels.
-  /// The weight must outlive
-  /// the view. **Errors**: rows out of range.
+  /// Rows [begin, end), to multiply by. If a panel begins at row `begin` (a panel has 4 to 32
+  /// rows), a product uses the panels of the whole weight; for gated_linear(), only if all rows are
+  /// chosen. Otherwise the product reads the elements of these rows; if the weight is frozen or
+  /// rounded, each product first computes these elements or, with kInt8, new panels from the
+  /// weight's panels. The weight must outlive the view. **Errors**: rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
@@ -120,13 +121,14 @@ class Weight {
   /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
   /// elements.
   bool is_frozen_or_rounded() const;
-  /// Whether both are one weight: for the same kind of product, they have the same elements or the
-  /// same frozen panels.
+  /// Whether both are the same weight: they are for the same kind of product, and share the same
+  /// elements or the same frozen panels.
   bool is_same(const Weight& other) const;
 
-  /// The weight with only panels, in `format`. A frozen weight is packed again in the new format
-  /// from its elements as rounded by the old one. **Errors**: not a float32 matrix; an odd number
-  /// of rows for gated_linear(); inf or NaN that kInt8 would round.
+  /// The weight with only panels, in `format`. If the weight is already frozen in a different
+  /// format, its rounded elements are packed in the new format; the elements before rounding are
+  /// not recovered. **Errors**: not a float32 matrix; an odd number of rows for gated_linear(); inf
+  /// or NaN that kInt8 would round.
   Weight frozen(WeightFormat format) const;
   /// Throws if nn::freeze cannot give the weight `format`; the error names the weight `name`.
   /// Rules: a float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8
