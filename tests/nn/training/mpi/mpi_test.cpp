@@ -108,7 +108,8 @@ TEST(MpiTest, MistakesAreRefused) {
   nn::Communicator& all = processes();
   std::byte bytes[4] = {};
   if (all.size() == 1) {
-    EXPECT_TRUE(test::throws("OneProcess", {"rank must be that of a different process"}, [&] { all.send(0, 0, bytes); }));
+    EXPECT_TRUE(test::throws("OneProcess", {"rank must be that of a different process"},
+                             [&] { all.send(0, 0, bytes); }));
     return;
   }
   EXPECT_TRUE(test::throws("send", {"process "}, [&] { all.send(all.size(), 0, bytes); }));
