@@ -35,8 +35,7 @@ struct PrintOptions {
 /// **Source**: the behaviour of numpy.array2string.
 std::string to_string(const Tensor& tensor, const PrintOptions& options = {});
 
-/// As to_string, in the form of Python source, as NumPy's repr gives it:
-/// `array([1., 2.], dtype=float32)`.
+/// As to_string, in the form that NumPy prints: `array([1., 2.], dtype=float32)`.
 std::string repr(const Tensor& tensor, const PrintOptions& options = {});
 
 /// Prints to_string(tensor).
