@@ -49,22 +49,23 @@ std::string name_along(const Plot& plot, const ChartPoint& before, const ChartPo
 /// A point as a dot, with the values that pointing at it shows, and its label.
 std::string mark(const Plot& plot, const Series& series, const Look& look,
                  const ChartPoint& point) {
-  const std::string title =
-      "<title>" +
-      escape(str_cat(series.name, series.name.empty() ? "" : ": ", said(plot.chart.x, point), ", ",
-                     plot.chart.y.label, " ", number_text(point.y))) +
-      "</title>";
+  const auto title = [&] {  // most points of a line have none
+    return "<title>" +
+           escape(str_cat(series.name, series.name.empty() ? "" : ": ", said(plot.chart.x, point),
+                          ", ", plot.chart.y.label, " ", number_text(point.y))) +
+           "</title>";
+  };
   if (!plot.x.holds(point.x)) return "";
   const double x = plot.x(point.x);
   if (!plot.y.holds(point.y)) {
     return str_cat("<path class=\"cross\" d=\"M", tenths(x - 4), " ", tenths(kTop + 1),
-                   "l8 8m0 -8l-8 8\">", title, "</path>");
+                   "l8 8m0 -8l-8 8\">", title(), "</path>");
   }
   const double y = plot.y(point.y);
   const bool has_dot = series.mark == Mark::kDots || series.mark == Mark::kLineAndDots ||
                        (series.mark == Mark::kLine && series.points.size() == 1);
   std::string svg;
-  if (has_dot) svg += dot_svg(x, y, look, title);
+  if (has_dot) svg += dot_svg(x, y, look, title());
   if (!point.label.empty()) {
     const bool is_left = x < (kLeft + plot.chart.width) / 2;
     const double inside = std::clamp(x, kLeft, right_of(plot.chart));

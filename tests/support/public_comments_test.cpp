@@ -1,9 +1,9 @@
 // Every public type and function has a comment; it names shapes and errors where they apply.
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace {
@@ -25,12 +25,6 @@ struct Declaration {
     return std::regex_search(code, found, kFunction) ? found[1].str() : "";
   }
 };
-
-std::string read_text(const fs::path& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 /// Reads the declarations of one header, formatted by clang-format: a member is indented by two.
 class HeaderReader {
@@ -222,7 +216,8 @@ TEST(PublicCommentsTest, TellWhatASymbolIsAndItsShapesAndErrors) {
       const std::string path = fs::relative(entry.path(), root).generic_string();
       if (!is_public(path)) continue;
       fs::path source = entry.path();
-      examine(path, read_text(entry.path()), read_text(source.replace_extension(".cpp")), findings);
+      examine(path, tessera::test::file_text(entry.path()),
+              tessera::test::file_text(source.replace_extension(".cpp")), findings);
     }
   }
   for (const std::string& missing : findings.missing) ADD_FAILURE() << missing;

@@ -46,8 +46,8 @@ class SubwordModel {
   TokenList tokens_;
 };
 
-/// The range of token numbers for a vocabulary of this size: it allows some gaps, but not so many
-/// that an untrusted file could fill memory.
+/// The range of token ids for a vocabulary of this size. It allows gaps, but limits the memory that an
+/// untrusted file can take.
 JsonRange token_number_range(index_t tokens);
 
 /// The most tokens that a subword model may have.
