@@ -25,6 +25,7 @@ struct GradSlot;
 
 /// An array of up to kMaxRank axes: a handle on shared memory with shape, strides, offset and
 /// dtype.
+/// **Source**: torch.Tensor, for the members by the same names; slice: the slices of numpy.ndarray.
 class Tensor {
  public:
   /// An undefined tensor: `defined()` is false. An undefined tensor represents an absent optional
@@ -110,22 +111,27 @@ class Tensor {
   Tensor squeeze(index_t axis) const;
   /// Without any axis of size 1.
   Tensor squeeze() const;
-  /// With a new axis of size 1 at `axis` (of the result).
+  /// With a new axis of size 1 at `axis` (of the result). **Errors**: an axis out of range.
   Tensor unsqueeze(index_t axis) const;
   /// The same elements in row-major order with a different shape; one size may be -1. A view if the
   /// strides allow it, otherwise a copy. **Errors**: a different number of elements.
   Tensor reshape(const Shape& shape) const;
-  /// Axes first..last merged into one; a view or a copy, as reshape.
+  /// Axes first..last merged into one; a view or a copy, as reshape. **Errors**: an axis out of
+  /// range; a first axis after the last.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
   /// `axis` cut into (size / inner, inner) axes: the inverse of flatten. One size may be -1.
+  /// **Errors**: an axis out of range; sizes whose product is not the size of the axis.
   Tensor unflatten(index_t axis, const Shape& sizes) const;
-  /// At most `count` pieces of equal size along `axis` (the last may be smaller), as PyTorch's.
+  /// At most `count` pieces of equal size along `axis` (the last may be smaller).
+  /// **Errors**: a count below 1; an axis out of range.
   std::vector<Tensor> chunk(index_t count, index_t axis = 0) const;
   /// Pieces of the given sizes along `axis`. **Errors**: the sizes do not add up to the axis.
   std::vector<Tensor> split(const std::vector<index_t>& sizes, index_t axis = 0) const;
   /// Each index of `axis`, which disappears: select(axis, 0), select(axis, 1), ...
+  /// **Errors**: an axis out of range.
   std::vector<Tensor> unbind(index_t axis = 0) const;
   /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
+  /// **Errors**: an axis out of range; two equal axes.
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
   /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
   /// elements of the matrix share memory, so they cannot be written to.

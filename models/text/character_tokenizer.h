@@ -20,7 +20,8 @@ class CharacterTokenizer final : public Tokenizer {
   /// not UTF-8.
   static CharacterTokenizer of(std::span<const std::string> texts,
                                const VocabularyOptions& options = {});
-  /// **Errors**: std::runtime_error that begins with `file`: text that is not from to_text.
+  /// The tokenizer whose to_text is `text`. **Errors**: std::runtime_error that begins with `file`:
+  /// text that is not from to_text.
   static CharacterTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;

@@ -23,7 +23,8 @@ class WordTokenizer final : public Tokenizer {
   /// The words of `texts`, with ids by TokenCounts. **Errors**: as TokenCounts.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
-  /// **Errors**: std::runtime_error that begins with `file`: text that is not from to_text.
+  /// The tokenizer whose to_text is `text`. **Errors**: std::runtime_error that begins with `file`:
+  /// text that is not from to_text.
   static WordTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;
