@@ -54,7 +54,8 @@ struct EncoderTrace {
 ///
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a
 /// shared bias for layers with different numbers of heads; an index in `order` without a layer.
-/// **Source**: Vaswani et al., 2017; torch.nn.TransformerEncoder.
+/// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
+/// "ALBERT", 2020, section 3.1, for layers that repeat.
 struct Encoder {
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;

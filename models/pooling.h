@@ -18,6 +18,9 @@ namespace tessera::models {
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
 /// `tokens.lengths`, kWeightedMean positions too; others may read ids and types.
 /// **Errors**: no token; shapes that do not match; a length outside 1 .. T.
+/// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for mean, cls and max;
+/// Muennighoff, "SGPT: GPT Sentence Embeddings for Semantic Search", 2022, for the weighted mean;
+/// sentence_transformers.models.Pooling, for all.
 struct Pooling {
   std::string_view name;
   Tensor (*function)(const Tensor& x, const Tokens& tokens);

@@ -16,6 +16,7 @@ namespace tessera::nn {
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// **Requested weights** are those after dropout, as in PyTorch.
+/// **Source**: Vaswani et al., 2017, section 3.2.1.
 struct ScaledDotProductAttention {
   Dropout dropout{0.0};
 
@@ -113,9 +114,11 @@ struct MultiHeadAttention {
 
 /// The columns of `x` divided into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.
 /// **Errors**: a number of heads that does not divide the last axis; not three axes.
+/// **Source**: Vaswani et al., 2017, section 3.2.2.
 Tensor split_heads(const Tensor& x, index_t num_heads);
 /// The inverse of split_heads. **Shapes**: (B, H, T, d) -> (B, T, H d).
 /// **Errors**: not four axes.
+/// **Source**: as split_heads.
 Tensor merge_heads(const Tensor& x);
 
 }  // namespace tessera::nn

@@ -25,8 +25,8 @@ struct FeedForwardOptions {
 /// **Shapes**: (..., D) -> (..., D), through width F. If `gated`, linear1.weight is (2F, D), and
 /// its first half computes u. **Errors**: widths below 1; an unknown activation.
 /// **Source**: Vaswani et al., 2017, section 3.3, with the names of
-/// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020, eq.
-/// 6.
+/// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020,
+/// equation 6.
 struct FeedForward {
   Linear linear1;
   Dropout dropout;

@@ -67,6 +67,7 @@ void thaw(const FoundWeights& found);
 /// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
 /// with an odd number of rows; with kInt8, inf or NaN in a weight or table to round. After an error
 /// the module is unchanged.
+/// **Source**: as WeightFormat.
 template <class M>
 void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);

@@ -10,6 +10,7 @@ namespace tessera::nn {
 using tessera::Activation;
 
 /// The activation of each element. **Shapes**: any -> the same. **Errors**: an unknown activation.
+/// **Source**: as relu, gelu, gelu_tanh and silu in tensor/ops/unary.h.
 Tensor activate(Activation activation, const Tensor& x);
 
 /// The options of Linear.

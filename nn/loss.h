@@ -48,8 +48,8 @@ struct TripletOptions {
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, with kNone, (...).
 /// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
 /// **Source**: torch.nn.functional.triplet_margin_loss with p = 2; the swap: Balntas et al.,
-/// "Learning local feature descriptors with triplets and shallow convolutional neural networks"
-/// (2016), section 3.
+/// "Learning local feature descriptors with triplets and shallow convolutional neural networks",
+/// 2016, section 3.
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletOptions& options = {});
 
@@ -74,10 +74,10 @@ struct ContrastiveOptions {
 /// (B).
 /// **Errors**: different shapes or dtypes; `symmetric` with N > B; a temperature that is not
 /// positive.
-/// **Source**: van den Oord et al., "Representation learning with contrastive predictive coding"
-/// (2018), equation 4; cosines over a temperature: Chen et al., "A simple framework for contrastive
-/// learning of visual representations" (2020), equation 1; symmetric, and 0.07: Radford et al.,
-/// "Learning transferable visual models from natural language supervision" (2021), figure 3.
+/// **Source**: van den Oord et al., "Representation learning with contrastive predictive coding",
+/// 2018, equation 4; cosines over a temperature: Chen et al., "A simple framework for contrastive
+/// learning of visual representations", 2020, equation 1; symmetric, and 0.07: Radford et al.,
+/// "Learning transferable visual models from natural language supervision", 2021, figure 3.
 Tensor contrastive(const Tensor& queries, const Tensor& keys,
                    const ContrastiveOptions& options = {});
 

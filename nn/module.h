@@ -47,6 +47,7 @@ index_t parameter_count(const M& module) {
 
 /// Turns dropout on or off in the module and all its parts. New modules are in training mode, as in
 /// PyTorch.
+/// **Source**: torch.nn.Module.train.
 template <class M>
 void set_training(M& module, bool training) {
   if constexpr (detail::may_change<M>()) {
@@ -72,6 +73,7 @@ void eval(M& module) {
 /// that must not learn. A call with false, then with true, makes new variables, so make the
 /// optimiser afterwards.
 /// **Errors**: if `wanted`, a weight packed by freeze().
+/// **Source**: torch.nn.Module.requires_grad_.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
@@ -85,6 +87,7 @@ void set_requires_grad(M& module, bool wanted = true) {
 }
 
 /// Makes the gradients of all parameters undefined.
+/// **Source**: torch.nn.Module.zero_grad.
 template <class M>
 void zero_grad(M& module) {
   if constexpr (detail::may_change<M>()) {
@@ -120,6 +123,7 @@ void mark_replaced(const Tensor& variable);
 /// made, and its next step is an error. Copies share their variables: to convert one copy and train
 /// the other, convert clone(module).
 /// **Errors**: a dtype that is not floating; a weight packed by freeze().
+/// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
   if constexpr (detail::may_change<M>()) {

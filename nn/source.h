@@ -27,13 +27,16 @@ Start linear_uniform(index_t fan_in);
 
 /// U(-b, b) with b = sqrt(6 / (fan_in + fan_out)), for a weight of shape (fan_out, fan_in); this
 /// function is a Start itself. **Errors**: a shape without two axes.
-/// **Source**: Glorot and Bengio, 2010, eq. 16; torch.nn.init.xavier_uniform_.
+/// **Source**: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+/// networks", 2010, equation 16; torch.nn.init.xavier_uniform_.
 Tensor xavier_uniform(const Shape& shape, Rng& rng);
 
 /// N(0, std^2). **Errors**: a std that is negative or not finite.
+/// **Source**: torch.nn.init.normal_.
 Start normal(double std);
 
 /// `value` in every element; draws no random numbers.
+/// **Source**: torch.nn.init.constant_.
 Start constant(double value);
 
 /// Gives a module its parameters. A constructor requests each parameter by its name and shape, with

@@ -49,6 +49,7 @@ LoadReport run_load(M& module, const LoadPlan& plan) {
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
 /// keep the present values.
+/// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {
   StateDict state;
@@ -63,6 +64,7 @@ StateDict state_dict(const M& module) {
 /// With a prefix only names that begin with the prefix are used; the others are left over.
 /// **Errors**: a different shape; missing or unexpected names or, if not `strict`, no matching
 /// name. The error lists all differences and a prefix that would help; then nothing is changed.
+/// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {

@@ -37,9 +37,10 @@ class Nested {
 
 /// A tensor of the numbers in nested braces.
 ///
-/// Without `dtype`, as in PyTorch: float32 if any number is floating, else int64, else bool.
+/// Without `dtype`: float32 if any number is floating, else int64, else bool.
 /// **Shapes**: the nesting; `tensor(3.0)` has shape (), `tensor({3.0})` shape (1,).
 /// **Errors**: lists of different lengths at one level.
+/// **Source**: torch.tensor.
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 
 /// A copy of `values`, in row-major order. **Errors**: a number of values that differs from the
@@ -61,10 +62,13 @@ Tensor from_vector(const std::vector<T>& values) {
 }
 
 /// A tensor whose elements are all `value`. **Shapes**: result `shape`.
+/// **Source**: torch.full, numpy.full.
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
 /// A tensor of zeros. **Shapes**: result `shape`.
+/// **Source**: torch.zeros, numpy.zeros.
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
 /// A tensor of ones. **Shapes**: result `shape`.
+/// **Source**: torch.ones, numpy.ones.
 Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
 /// full, zeros and ones with the shape of x and, by default, the dtype of x; the result is
@@ -117,6 +121,7 @@ Tensor linspace(double start, double stop, index_t count, DType dtype = kFloat32
 
 /// Ones on the diagonal, zeros elsewhere. **Shapes**: (rows, columns); (rows, rows) if `columns` is
 /// absent.
+/// **Source**: torch.eye, numpy.eye.
 Tensor eye(index_t rows, std::optional<index_t> columns = {}, DType dtype = kFloat32);
 
 }  // namespace tessera

@@ -39,6 +39,7 @@ inline constexpr DType dtype_of = [] {
 }();
 
 /// The dtype of a result computed from two dtypes.
+/// **Source**: torch.promote_types.
 constexpr DType promote(DType a, DType b) {
   return a < b ? b : a;
 }

@@ -23,11 +23,12 @@ using PhiloxBlock = std::array<std::uint32_t, 4>;
 
 /// The Philox4x32-10 function: a bijection of `counter` for each `key`, whose outputs for
 /// consecutive counters pass the tests of BigCrush.
-/// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), section 3.3.
+/// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011, section 3.3.
 PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
 /// A stream of 32-bit words, defined by three numbers: word n is word n % 4 of Philox block n / 4
 /// of (seed, stream). Generators with a different seed or stream give unrelated words.
+/// **Source**: as philox.
 class Rng {
  public:
   /// The complete state, for checkpoints.
@@ -66,36 +67,43 @@ Rng& default_rng();
 void manual_seed(std::uint64_t seed);
 
 /// Uniform in [0, 1): a whole multiple of 2^-24 (float32) or 2^-53 (float64).
-/// **Errors**: a dtype that is not floating.
+/// **Shapes**: result `shape`. **Errors**: a dtype that is not floating.
+/// **Source**: torch.rand.
 Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
-/// Uniform in [low, high): low + (high - low) u.
+/// Uniform in [low, high): low + (high - low) u. **Shapes**: result `shape`.
 /// **Errors**: low that is not below high, an infinite width; a dtype that is not floating.
+/// **Source**: torch.Tensor.uniform_, numpy.random.uniform.
 Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
                Rng& rng = default_rng());
 
 /// Normal with mean 0 and variance 1. A float32 draw is the float64 draw, rounded.
+/// **Shapes**: result `shape`.
 /// **Errors**: a dtype that is not floating.
-/// **Source**: Box and Muller, "A note on the generation of random normal deviates" (1958), with 53
+/// **Source**: Box and Muller, "A note on the generation of random normal deviates", 1958, with 53
 /// random bits for the radius (which reaches 8.57) and 53 for the angle.
 Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
 /// rand and randn with the shape of x and, by default, its dtype. **Shapes**: any -> the same.
 /// **Errors**: an undefined x; a dtype that is not floating.
+/// **Source**: torch.rand_like, torch.randn_like.
 Tensor rand_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = default_rng());
 
 /// int64 numbers, uniform in [low, high). The probability of each number differs by less than 2^-64
 /// from 1 / (high - low).
-/// **Errors**: low that is not below high.
+/// **Shapes**: result `shape`. **Errors**: low that is not below high.
+/// **Source**: torch.randint; Lemire, "Fast random integer generation in an interval", 2019,
+/// without the rejection.
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng = default_rng());
 
 /// True with probability `keep` (to within 2^-33), independently: the mask of a dropout.
 /// **Shapes**: result `shape`, bool. **Errors**: keep outside [0, 1].
+/// **Source**: torch.bernoulli.
 Tensor bernoulli(const Shape& shape, double keep, Rng& rng = default_rng());
 
 /// 0, 1, ..., count - 1 in random order. **Shapes**: (count), int64. **Errors**: a negative count.
-/// **Source**: Durstenfeld, "Algorithm 235: random permutation" (1964).
+/// **Source**: Durstenfeld, "Algorithm 235: random permutation", 1964.
 Tensor permutation(index_t count, Rng& rng = default_rng());
 
 }  // namespace tessera

@@ -82,8 +82,9 @@ index_t element_count(const char* op, const Shape& shape);
 /// The strides of a C-contiguous (row-major) tensor of this shape.
 Strides row_major_strides(const Shape& shape);
 
-/// NumPy's broadcasting of two shapes: aligned at the right, a size of 1 stretches.
+/// The broadcasting of two shapes: aligned at the right, a size of 1 stretches.
 /// **Errors**: sizes that differ, neither of which is 1.
+/// **Source**: numpy.broadcast_shapes.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 /// Whether `shape` broadcasts to `target` without changing the sizes in `target`.
 bool broadcasts_to(const Shape& shape, const Shape& target);

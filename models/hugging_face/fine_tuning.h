@@ -44,6 +44,7 @@ index_t layer_count(const std::vector<std::string>& names);
 /// The rate of a fixed level is 0.
 /// **Errors**: a rate or decay that is negative or not finite; fixed_layers below 0 or above
 /// `layers`.
+/// **Source**: as fine_tuning_groups.
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 
 /// The parameters in groups from the highest level to the lowest, two per level: the matrices, and

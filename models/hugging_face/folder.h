@@ -42,6 +42,7 @@ std::string renamed(const std::string& name, const std::vector<Rename>& renames)
 ///
 /// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
 /// the rule and the value.
+/// **Source**: from_pretrained of transformers.PreTrainedModel.
 class ModelFolder {
  public:
   /// **Errors**: a file that is missing or malformed; an unknown family; sizes out of range;

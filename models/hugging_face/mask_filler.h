@@ -37,6 +37,7 @@ struct FillingOptions {
 };
 
 /// A masked language model with its tokenizer.
+/// **Source**: transformers.FillMaskPipeline.
 struct MaskFiller {
   TextReader reader;
   MaskedLm model;

@@ -42,6 +42,8 @@ struct AnsweringOptions {
 
 /// A token classifier with two scores, for the first and the last token of an answer, and its
 /// tokenizer.
+/// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 4.3;
+/// transformers.QuestionAnsweringPipeline.
 struct QuestionAnswerer {
   TextReader reader;
   TokenClassifier model;

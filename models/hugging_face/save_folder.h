@@ -37,6 +37,8 @@ struct SaveOptions {
 /// empty without `overwrite`, or would lose a file; a file that cannot be read or written.
 /// std::invalid_argument: a model that was not made from `from`; labels that do not match the
 /// classifier; an activation unknown to sentence-transformers.
+/// **Source**: save_pretrained of transformers.PreTrainedModel and of
+/// sentence_transformers.SentenceTransformer.
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TextClassifier& task, const SaveOptions& options = {});
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,

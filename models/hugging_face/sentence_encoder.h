@@ -31,6 +31,7 @@ struct SentenceSettings {
 
 /// A text prepared for the tokenizer of sentences: without white space at the ends, as by Python's
 /// str.strip(), and in lower case if `lower_case`. A text that is not UTF-8 is returned unchanged.
+/// **Source**: sentence_transformers.models.Transformer.
 std::string cleaned(std::string_view text, bool lower_case);
 
 /// The options of SentenceEncoder.

@@ -26,11 +26,13 @@ struct SentencePooling {
 };
 
 /// x / max(|x|, 1e-12) along the last axis. **Shapes**: (..., D) -> the same.
+/// **Source**: sentence_transformers.models.Normalize; torch.nn.functional.normalize.
 struct Normalize {
   Tensor operator()(const Tensor& x) const;
 };
 
 /// activation(x W^T + b). **Shapes**: (..., in) -> (..., out).
+/// **Source**: sentence_transformers.models.Dense.
 struct Dense {
   nn::Linear linear;
   Tensor (*activation)(const Tensor& x);
@@ -49,6 +51,7 @@ enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 /// The cosine of the angle, the dot product, or minus the distance |a - b|_2 or |a - b|_1. A zero
 /// vector has the cosine 0 to every vector.
 /// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: different shapes; widths that differ.
+/// **Source**: cos_sim, dot_score, euclidean_sim and manhattan_sim of sentence_transformers.util.
 Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
 
 }  // namespace tessera::models

@@ -19,6 +19,7 @@
 namespace tessera::models {
 
 /// The function applied to the scores of a text.
+/// **Source**: function_to_apply of transformers.TextClassificationPipeline.
 enum class Scoring {
   kNone,     // the scores are the result: regression, and rerankers
   kSigmoid,  // each class separately: any number of them can apply
@@ -40,6 +41,8 @@ struct RankedText {
 /// A sequence classifier with its tokenizer and the names of its classes. A cross-encoder is a
 /// classifier that reads a query and a text as a pair. The score of the pair says how well the text
 /// answers the query.
+/// **Source**: transformers.TextClassificationPipeline; sentence_transformers.CrossEncoder, for
+/// pairs of a query and a text.
 struct TextClassifier {
   TextReader reader;
   SequenceClassifier model;

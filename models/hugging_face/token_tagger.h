@@ -18,7 +18,8 @@
 
 namespace tessera::models {
 
-/// The conversion of tokens to tags, by the rules of transformers' token classification.
+/// The conversion of tokens to tags.
+/// **Source**: aggregation_strategy of transformers.TokenClassificationPipeline.
 enum class TagGrouping {
   kNone,     // each token has its best label
   kSimple,   // the same, and adjacent tokens of one kind form a group
@@ -38,6 +39,7 @@ struct Tag {
 };
 
 /// A token classifier with its tokenizer and the names of its labels.
+/// **Source**: Devlin et al., "BERT", 2018, section 5.3; transformers.TokenClassificationPipeline.
 struct TokenTagger {
   TextReader reader;
   TokenClassifier model;

@@ -13,6 +13,7 @@ namespace tessera::inspect {
 /// `out_proj` may be frozen. **Shapes**: values (B, T, H d) as the step `self_attn.v`, out_proj
 /// (D, H d) -> (B, H, T). **Errors**: shapes that do not match; a number of heads that does not
 /// divide the width.
+/// **Source**: as value_weighted.
 Tensor value_lengths(const Tensor& values, const Weight& out_proj, index_t heads);
 
 /// `|weights[i, j] W_O v_j|`: the length of the vector that token j sends to token i, in each head.

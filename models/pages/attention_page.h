@@ -67,6 +67,7 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// not (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation
 /// that is not (layers, H), or with layers that have different numbers of heads; texts whose
 /// numbers of layers or heads differ from each other, or from `layers` and `heads`.
+/// **Source**: as inspect::value_weighted and inspect::attention_rollout.
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to

@@ -44,6 +44,7 @@ std::string escape(std::string_view text);
 
 /// Plain text as a string of JSON for Page::data, in quotes. `<` becomes its Unicode escape, so
 /// that no text ends its script element. Bytes that are not UTF-8 become U+FFFD.
+/// **Source**: RFC 8259, section 7.
 std::string json_text(std::string_view text);
 
 /// Bytes as text for Page::data, which atob() of JavaScript decodes.

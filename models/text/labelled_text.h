@@ -86,6 +86,7 @@ std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
 /// label, all other tokens get kIgnored. `words` are spans of the encoding's first text, in text
 /// order.
 /// **Errors**: std::invalid_argument: not as many labels as words.
+/// **Source**: Devlin et al., "BERT", 2018, section 5.3.
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,
                                   std::span<const index_t> labels);
 

@@ -129,6 +129,7 @@ class Tokenizer {
   /// All of a long text as windows of at most options.max_length tokens, each with the layout's
   /// special tokens; neighbours share options.stride tokens. The first window is the result of
   /// encode. **Errors**: as encode; a stride that leaves no new tokens for a window.
+  /// **Source**: the stride of the tokenizers library.
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
   /// As encode_windows, for a long pair. options.truncation selects the text to divide. If both are
   /// divided, every window of the first is combined with every window of the second.

@@ -26,6 +26,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 /// The tokenizer that `text` describes: a result of to_text, whose first line names the kind, or a
 /// tokenizer.json, which begins with {.
 /// **Errors**: std::runtime_error that begins with `file`: any other text.
+/// **Source**: the tokenizer.json of the tokenizers library.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 
 /// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder:
@@ -37,6 +38,8 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 ///
 /// A single file has no settings(): pass the folder, if there is one.
 /// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
+/// **Source**: the tokenizer.json of the tokenizers library; the files of
+/// transformers.AutoTokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// The options of train_word_piece() and train_byte_pair().
@@ -51,11 +54,16 @@ struct TokenizerTraining {
 /// tokens. Both tokenizers have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of
 /// BERT.
 /// **Errors**: as learn_subwords; texts that are not UTF-8.
+/// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
+/// "BERT", 2018; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
                                             const TokenizerTraining& options = {});
 
 /// A tokenizer like RoBERTa's: byte-level byte-pair encoding, which has no unknown texts.
 /// **Errors**: as train_word_piece.
+/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
+/// 2016; Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.2,
+/// for bytes; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
                                            const TokenizerTraining& options = {});
 

@@ -1,4 +1,5 @@
 // UTF-8: checks texts, and divides them into code points.
+// **Source**: The Unicode Standard, table 3-7.
 #pragma once
 
 #include <cstddef>

@@ -34,6 +34,7 @@ struct BatchSamplerOptions {
 ///
 /// The order depends only on the options, the lengths and the epoch.
 /// **Errors**: no examples, a negative length, options below 1.
+/// **Source**: transformers.trainer_pt_utils.LengthGroupedSampler, for the chunks.
 class BatchSampler {
  public:
   BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options = {});

@@ -24,7 +24,7 @@ struct ClipOptions {
 /// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with
 /// `error_if_nonfinite`, a norm that is inf or NaN. After an error nothing is changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
-/// recurrent neural networks" (2013), algorithm 1.
+/// recurrent neural networks", 2013, algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,
                       const ClipOptions& options = {});
 

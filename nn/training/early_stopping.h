@@ -18,7 +18,7 @@ struct EarlyStoppingOptions {
 /// Stores the evaluation with the greatest score and a copy of its weights; of equal scores the
 /// first is the best, and NaN is never the best.
 /// **Errors**: a negative patience.
-/// **Source**: Prechelt, "Early stopping, but when?" (1998).
+/// **Source**: Prechelt, "Early stopping, but when?", 1998.
 class EarlyStopping {
  public:
   EarlyStopping(Parameters parameters, const EarlyStoppingOptions& options = {});

@@ -13,6 +13,7 @@
 namespace tessera::nn {
 
 /// A learning rate's factor at each step: up from 0 over `warmup_steps`, then down by `decay`.
+/// **Source**: as the functions below.
 struct Schedule {
   /// The shape of the decay after the warmup.
   enum class Decay { kNone, kLinear, kCosine };
@@ -34,7 +35,7 @@ Schedule constant_schedule(index_t warmup_steps = 0);
 Schedule linear_schedule(index_t warmup_steps, index_t total_steps);
 
 /// step / warmup, then (1 + cos(2 pi cycles p)) / 2 with p = (step - warmup) / (total - warmup).
-/// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR" (2017).
+/// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR", 2017.
 Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles = 0.5);
 
 /// Sets the rates of an optimiser's groups to their initial rates times the schedule's factor: for

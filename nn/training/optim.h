@@ -50,7 +50,7 @@ struct SgdRule final : Rule {
 
 /// Stochastic gradient descent.
 /// **Source**: torch.optim.SGD; Sutskever et al., "On the importance of initialization and momentum
-/// in deep learning" (2013).
+/// in deep learning", 2013.
 using SGD = OptimizerOf<SgdRule>;
 
 /// w -= lr m' / (sqrt(v') + eps), where m and v follow the gradient g and its square,
@@ -94,11 +94,11 @@ struct MomentsRule final : Rule {
   void update(const Stretch& stretch) const override;
 };
 
-/// **Source**: torch.optim.Adam; Kingma and Ba, "Adam" (2015), algorithm 1.
+/// **Source**: torch.optim.Adam; Kingma and Ba, "Adam", 2015, algorithm 1.
 using Adam = OptimizerOf<MomentsRule<AdamOptions>>;
 
-/// **Source**: torch.optim.AdamW; Loshchilov and Hutter, "Decoupled weight decay regularization"
-/// (2019), algorithm 2.
+/// **Source**: torch.optim.AdamW; Loshchilov and Hutter, "Decoupled weight decay regularization",
+/// 2019, algorithm 2.
 using AdamW = OptimizerOf<MomentsRule<AdamWOptions>>;
 
 }  // namespace tessera::nn

@@ -87,6 +87,7 @@ struct Rule {
 };
 
 /// The common part of all optimisers: everything except their rules.
+/// **Source**: torch.optim.Optimizer, for groups, step and zero_grad.
 class Optimizer {
  public:
   /// Parameters with their own learning rate and weight decay.

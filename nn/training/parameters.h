@@ -43,6 +43,7 @@ struct ParameterGroup {
 
 /// Two groups: the matrices, with the optimiser's weight decay, and the parameters with at most one
 /// axis (biases and the scales of norms), without decay.
+/// **Source**: google-research/bert, optimization.py, which excludes biases and layer norms.
 std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
 template <class M>
 std::vector<ParameterGroup> split_weight_decay(const M& module) {

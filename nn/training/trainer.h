@@ -116,6 +116,8 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// **Errors**: an optimiser of different parameters; options out of range; more processes than
 /// shards; processes that disagree on the optimiser; patience or evaluations without held-out
 /// examples; as BatchSampler.
+/// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+/// Models", 2020, section 5, for owners of parts of the optimiser's state.
 class Trainer {
  public:
   template <class M>

@@ -15,7 +15,7 @@ namespace tessera::nn {
 /// The second bound of d makes the average forget the untrained weights soon. The average starts
 /// with the weights.
 /// **Errors**: a decay outside [0, 1).
-/// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992);
+/// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992;
 /// tf.train.ExponentialMovingAverage for d.
 class WeightAverage {
  public:

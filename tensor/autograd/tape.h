@@ -55,6 +55,8 @@ class TapeScope {
 /// the thread that made them. If a tape ends too early, the tapes made after it can no longer
 /// record or run backward. Several threads may record at once, but must not add gradients to the
 /// same leaves.
+/// **Source**: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 3,
+/// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {
  public:
   Tape();

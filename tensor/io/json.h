@@ -12,6 +12,8 @@
 // To write JSON text:
 //
 //   JsonObject({{"label", name}, {"score", 0.5f}, {"bytes", json_list(offsets)}}).text()
+//
+// **Source**: RFC 8259.
 #pragma once
 
 #include <concepts>
@@ -166,7 +168,6 @@ class Json::Items {
 /// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
 /// Parsing does not recurse, at any depth. The document keeps `text`, so move `text` in to avoid a
 /// copy.
-/// **Source**: RFC 8259.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.

@@ -10,6 +10,8 @@
 // A load, a shift and a mask give both vectors. The register tile repeats them whenever it reads
 // the row: compared with the multiply-adds of a tile they cost little, and panels of half the size
 // stay in the caches.
+//
+// **Source**: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
 #pragma once
 
 #include "tensor/kernels/lockstep.h"

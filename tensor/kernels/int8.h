@@ -37,6 +37,9 @@
 // of a word of B, and A's codes are stored in these pairs, two words for a group. Rows of A are an
 // odd number of cache lines apart, so that the rows of a tile do not compete for the same cache
 // sets.
+//
+// **Source**: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+// Integer-Arithmetic-Only Inference", 2018, equation 1.
 #pragma once
 
 #include "tensor/kernels/packing.h"

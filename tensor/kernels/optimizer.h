@@ -6,7 +6,7 @@
 // such numbers and stay there, and each step would be slow on many processors.
 //
 // **Source**: torch.optim.SGD, Adam and AdamW, the versions for one tensor at a time; Kingma and
-// Ba, "Adam" (2015), algorithm 1; Loshchilov and Hutter, "Decoupled weight decay" (2019).
+// Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled weight decay", 2019.
 #pragma once
 
 #include "tensor/kernels/math.h"

@@ -17,6 +17,7 @@ using index_t = std::int64_t;
 inline constexpr index_t kVirtualLanes = 16;
 
 /// The nonlinearity after a linear layer.
+/// **Source**: as relu, gelu, gelu_tanh and silu in tensor/ops/unary.h.
 enum class Activation {
   kNone,
   kRelu,      // max(x, 0)

@@ -57,8 +57,9 @@ class AttentionMask {
   Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
 };
 
-/// Query i uses keys j <= i, counted from the first of each (top-left aligned if Tq != Tk), as
-/// `is_causal` of PyTorch's scaled_dot_product_attention.
+/// Query i uses keys j <= i, counted from the first of each (top-left aligned if Tq != Tk).
+/// **Source**: Vaswani et al., 2017, section 3.2.3; `is_causal` of
+/// torch.nn.functional.scaled_dot_product_attention.
 AttentionMask causal_mask();
 
 /// Local attention: query i uses keys |i - j| <= window, both counted from the first; with
@@ -74,25 +75,30 @@ AttentionMask window_mask(index_t window);
 AttentionMask length_mask(const Tensor& lengths);
 AttentionMask length_mask(const std::vector<index_t>& lengths);
 
-/// True for a key that is used: `attn_mask` of PyTorch's scaled_dot_product_attention.
+/// True for a key that is used.
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), bool. **Errors**: a different dtype.
+/// **Source**: a bool `attn_mask` of torch.nn.functional.scaled_dot_product_attention.
 AttentionMask keep_mask(const Tensor& keep);
 
-/// True for a key that is ignored: a bool `attn_mask` of PyTorch's MultiheadAttention. PyTorch's
-/// 3-D mask (B H, Tq, Tk) becomes 4-D by `mask.unflatten(0, {B, H})`.
+/// True for a key that is ignored. PyTorch's 3-D mask (B H, Tq, Tk) becomes 4-D by
+/// `mask.unflatten(0, {B, H})`. **Shapes**, **Errors**: as keep_mask.
+/// **Source**: a bool `attn_mask` of torch.nn.MultiheadAttention.
 AttentionMask ignore_mask(const Tensor& ignore);
 
-/// True for a real token, for all queries: `attention_mask` of Hugging Face, as bool.
+/// True for a real token, for all queries.
 /// **Shapes**: (B, Tk), bool.
+/// **Source**: `attention_mask` of transformers' models, as bool.
 AttentionMask keep_keys_mask(const Tensor& keep);
 
-/// True for padding, for all queries: `key_padding_mask` of PyTorch's MultiheadAttention.
+/// True for padding, for all queries.
 /// **Shapes**: (B, Tk), bool.
+/// **Source**: a bool `key_padding_mask` of torch.nn.MultiheadAttention.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 
 /// Added to the scaled scores before the softmax; -inf masks. +inf makes all weights of its row
 /// NaN, as in softmax, unless another mask hides that key.
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: a different dtype.
+/// **Source**: a floating `attn_mask` of torch.nn.functional.scaled_dot_product_attention.
 AttentionMask additive_mask(const Tensor& bias);
 
 }  // namespace tessera

@@ -41,7 +41,7 @@ inline Tensor operator>=(const Operand& a, const Operand& b) {
 }
 
 // Logic on tensors of any dtype: elements that are not zero count as true, also NaN. The results
-// are bool.
+// are bool. **Source**: numpy, torch, by the same names.
 
 /// Whether x is false. **Shapes**: any -> the same.
 Tensor logical_not(const Tensor& x);

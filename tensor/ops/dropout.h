@@ -16,6 +16,8 @@ struct Dropout;
 /// An element is dropped with probability p, rounded to a multiple of 1/65536; whether an element
 /// is dropped depends only on the key and on the element's position. Keys come from a generator,
 /// one for each call: `{.p = 0.1, .key = default_rng().next_u64()}`.
+/// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011, for bits that
+/// depend only on a key and a position.
 struct DropoutMask {
   double p = 0;
   std::uint64_t key = 0;

@@ -63,6 +63,7 @@ Tensor tril(const Tensor& x, index_t diagonal = 0);
 
 /// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. **Shapes**,
 /// **Errors**: as tril.
+/// **Source**: numpy.triu, torch.triu.
 Tensor triu(const Tensor& x, index_t diagonal = 0);
 
 /// x after adding each element of `source` to the element that `index` selects: for axis 1,

@@ -14,7 +14,7 @@ namespace tessera {
 /// mean of 1e6 with a deviation of 1 loses no digits. A constant row gives exactly bias.
 /// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not match; an
 /// eps below 0.
-/// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, eq. 4;
+/// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, equation 4;
 /// torch.nn.functional.layer_norm.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
@@ -32,7 +32,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// depend on the dtype, so that a model converted to a different dtype computes the same function.
 /// **Errors**: x is not floating; a weight of a different dtype; shapes that do not match; an eps
 /// below 0.
-/// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, eq. 4;
+/// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4;
 /// torch.nn.functional.rms_norm.
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                 double eps = 1e-6);

@@ -34,6 +34,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {}
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
 /// **Errors**: those of linear() and rotary(); heads with more columns than the weight has rows.
+/// **Source**: as linear and rotary.
 Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                      const RotaryColumns& columns);
 
@@ -52,7 +53,7 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 /// the halves of weight and bias. `weight` is a Weight::gated, which stays packed until its
 /// elements change; or a Tensor, which each call packs again, as in linear().
 /// **Errors**: an odd number of rows, sizes or dtypes that do not match, an unknown activation.
-/// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
+/// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                     Activation activation);
 

@@ -44,7 +44,7 @@ struct CrossEntropyOptions {
 /// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
 /// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
-/// architecture" (2016), section 7.
+/// architecture", 2016, section 7.
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 
@@ -131,7 +131,7 @@ struct SmoothL1Options {
 ///     loss = d^2 / (2 beta) if |d| < beta, else |d| - beta / 2
 ///
 /// **Shapes**: as mse_loss. **Errors**: shapes that differ; a beta that is negative or not finite.
-/// **Source**: torch.nn.functional.smooth_l1_loss; Girshick, "Fast R-CNN" (2015), equation 3.
+/// **Source**: torch.nn.functional.smooth_l1_loss; Girshick, "Fast R-CNN", 2015, equation 3.
 Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Options& options = {});
 
 namespace detail {

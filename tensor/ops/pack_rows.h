@@ -18,12 +18,14 @@ namespace tessera {
 ///
 /// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), N is the sum of lengths.
 /// **Errors**: different ranks, sizes or dtypes, a length outside 0 .. T.
+/// **Source**: unpad_input of flash_attn.bert_padding, which takes a mask.
 Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 
 /// The inverse of pack_rows: `tokens` rows for each sequence, its own rows followed by zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
 /// **Errors**: as pack_rows; lengths with a different sum.
+/// **Source**: pad_input of flash_attn.bert_padding, which takes indices.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
 /// The positions of a batch's sequences, packed one after the other by pack_rows. By default

@@ -20,6 +20,7 @@ Tensor softmax(const Tensor& x, const Axes& axes = {-1});
 
 /// log(softmax(x)), computed as x - logsumexp(x): finite if softmax rounds to 0.
 /// **Shapes**, **Errors**: as softmax.
+/// **Source**: torch.log_softmax, scipy.special.log_softmax.
 Tensor log_softmax(const Tensor& x, const Axes& axes = {-1});
 
 /// log of the sum of exp(x) over `axes`, without overflow; -inf if there are no elements or all are

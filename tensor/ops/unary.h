@@ -50,15 +50,21 @@ Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
 /// max(x, 0).
+/// **Source**: Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines",
+/// 2010.
 Tensor relu(const Tensor& x);
 /// x if x > 0, else `negative_slope` x. **Errors**: a slope of NaN.
+/// **Source**: Maas et al., "Rectifier nonlinearities improve neural network acoustic models",
+/// 2013; torch.nn.functional.leaky_relu.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 /// x sigmoid(x), which is 0 at -inf.
-/// **Source**: Elfwing, Uchibe and Doya, Sigmoid-Weighted Linear Units, arXiv 1702.03118.
+/// **Source**: Elfwing, Uchibe and Doya, "Sigmoid-weighted linear units for neural network function
+/// approximation in reinforcement learning", 2017; torch.nn.functional.silu.
 Tensor silu(const Tensor& x);
 /// log(1 + exp(beta x)) / beta; x if beta x > `threshold`.
 ///
 /// **Errors**: a beta that is not positive and finite; a threshold of NaN.
+/// **Source**: torch.nn.functional.softplus.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 
 /// min(max(x, least), most), where either may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
@@ -71,7 +77,8 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar>
 
 /// x (1 + erf(x / sqrt 2)) / 2, that is x Phi(x), where Phi is the distribution function of the
 /// standard normal; BERT's "gelu".
-/// **Source**: Hendrycks and Gimpel, Gaussian Error Linear Units, arXiv 1606.08415.
+/// **Source**: Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", 2016;
+/// torch.nn.functional.gelu.
 Tensor gelu(const Tensor& x);
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, the approximation of gelu that torch calls
 /// approximate="tanh"; Hugging Face's "gelu_new" and "gelu_pytorch_tanh". **Source**: as gelu.

@@ -21,6 +21,9 @@ namespace tessera {
 /// in both formats. kInt8: each row of a float32 weight rounded to 8-bit integers with a scale, and
 /// each row of the other factor too; sums of their products are exact integers. A weight with fewer
 /// than 64 rows or more than 65,536 columns stays kExact instead of kInt8.
+/// **Source**: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019; Jacob et
+/// al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+/// Inference", 2018, equation 1, for kInt8.
 enum class WeightFormat { kExact, kBFloat16, kInt8 };
 inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 

@@ -45,6 +45,7 @@ struct SpecialNames {
 /// The blocks "truncation" and "padding" are not applied, as in transformers: they remain from an
 /// earlier call, and encode has options for both. An added token has the number that the model
 /// gives its string, otherwise the number in the file.
+/// **Source**: the tokenizer.json of the tokenizers library.
 class PipelineTokenizer final : public Tokenizer {
  public:
   /// **Errors**: std::runtime_error that names the file and the place: a part of an unknown kind; a

@@ -15,7 +15,7 @@
 // also has three short all_gathers: of losses and errors, of the norm's parts, of requests to stop.
 //
 // **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models" (2020), section 5, for owners of parts of the optimiser's state.
+// Models", 2020, section 5, for owners of parts of the optimiser's state.
 #pragma once
 
 #include <cstddef>

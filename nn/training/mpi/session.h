@@ -34,6 +34,7 @@ class MpiCommunicator;
 ///
 /// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process is
 /// delayed by up to 5 seconds, so that they can still report which process was lost.
+/// **Source**: "MPI: A Message-Passing Interface Standard", MPI_Init_thread.
 class Session {
  public:
   /// **Errors**: std::runtime_error if MPI does not see the started processes, because this MPI is
