@@ -1,4 +1,5 @@
-// Every public type and function has a comment; it names shapes and errors where they apply.
+// Every public type and function has a comment; it names shapes, errors and sources where they
+// apply.
 #include <cctype>
 #include <filesystem>
 #include <regex>
@@ -15,10 +16,11 @@ struct Declaration {
   std::string code;      // without its body, on one line
   std::string owner;     // the class that it is a member of
   std::string comment;   // its own, or that of the lines right above it
+  std::string section;   // the last comment of `//` above it that an empty line follows
 
   std::string name() const {
     static const std::regex kType(
-        R"(^(template <.*> )?(struct|class|enum class|enum) (?:\w+::)?(\w+))");
+        R"(^(template <.*> )?(struct|class|enum class|enum|using) (?:\w+::)?(\w+))");
     static const std::regex kFunction(R"((operator ?[^ (]+|\w+)\()");
     std::smatch found;
     if (std::regex_search(code, found, kType)) return found[3];
@@ -44,6 +46,7 @@ class HeaderReader {
     const std::string line = lines_[at_];
     const std::string text = trimmed(line);
     if (text.starts_with("//")) {
+      if (comment_.empty()) is_section_ = !text.starts_with("///");
       comment_ += text.substr(std::min(text.find_first_not_of('/'), text.size())) + ' ';
       ++at_;
     } else if (text == "public:" || text == "private:" || text == "protected:") {
@@ -53,6 +56,7 @@ class HeaderReader {
       if (line == "};") owner_.clear();
       if (text == "namespace detail {") is_detail_ = true;
       if (text == "}  // namespace detail") is_detail_ = false;
+      if (text.empty() && is_section_ && !comment_.empty()) section_ = comment_;
       comment_.clear();
       shared_.clear();
       ++at_;
@@ -62,7 +66,7 @@ class HeaderReader {
   }
 
   void read_declaration() {
-    Declaration declaration{at_ + 1, {}, owner_, {}};
+    Declaration declaration{at_ + 1, {}, owner_, {}, section_};
     const bool has_body = read_code(declaration.code);
     if (!trimmed(comment_).empty()) shared_ = comment_;
     comment_.clear();
@@ -71,7 +75,8 @@ class HeaderReader {
     static const std::regex kClass(R"(^(template <.*> )?(struct|class) \w+)");
     const bool is_class = has_body && std::regex_search(declaration.code, kClass);
     const std::string name = declaration.name();
-    if (visible && (has_body || declaration.code.find('(') != std::string::npos)) {
+    static const std::regex kNamed(R"(\(|^using \w+ =)");
+    if (visible && (has_body || std::regex_search(declaration.code, kNamed))) {
       found_.push_back(declaration);
     }
     if (is_class && owner_.empty() && lines_[at_].ends_with('{')) {
@@ -121,9 +126,10 @@ class HeaderReader {
 
   std::vector<std::string> lines_;
   std::size_t at_ = 0;
-  std::string comment_, shared_, owner_;
-  bool is_public_ = true;   // the section of the class
-  bool is_detail_ = false;  // the namespace
+  std::string comment_, shared_, section_, owner_;
+  bool is_section_ = false;  // whether comment_ begins with `//`, not `///`
+  bool is_public_ = true;    // the section of the class
+  bool is_detail_ = false;   // the namespace
   std::vector<Declaration> found_;
 };
 
@@ -141,7 +147,8 @@ bool is_told_elsewhere(const Declaration& declaration) {
 }
 
 bool is_function(const Declaration& declaration) {
-  return !std::regex_search(declaration.code, std::regex("^(template <.*> )?(struct|class|enum)"));
+  static const std::regex kType("^(template <.*> )?(struct|class|enum|using) ");
+  return !std::regex_search(declaration.code, kType);
 }
 
 bool takes_and_returns_tensors(const Declaration& declaration) {
@@ -166,9 +173,65 @@ bool has_errors(const Declaration& declaration, const std::string& source) {
   return false;
 }
 
+/// Finds the declarations of a header that, by their form, implement something published: a paper,
+/// a format, or a function of PyTorch, NumPy or Hugging Face.
+class PublishedForms {
+ public:
+  PublishedForms(const std::string& path, const std::vector<Declaration>& declarations)
+      : is_published_(std::regex_search(path, std::regex(kPublishedFiles))) {
+    for (const Declaration& declaration : declarations) {
+      static const std::set<std::string> kMembers = {"operator", "visit", "state"};
+      if (!declaration.owner.empty() && kMembers.contains(declaration.name())) {
+        parts_.insert(declaration.owner);
+      }
+    }
+  }
+
+  bool contains(const Declaration& declaration) const {
+    if (!declaration.owner.empty()) return false;
+    if (is_function(declaration)) {
+      static const std::regex kResult(
+          "^(template <.*> )?(requires .* )?(inline )?"
+          "(Tensor|Ordered|AttentionResult|AttentionMask|Schedule|Start) ");
+      return is_published_ || std::regex_search(declaration.code, kResult);
+    }
+    static const std::regex kBase(R"( : (public )?(\w+))");
+    std::smatch base;
+    std::regex_search(declaration.code, base, kBase);
+    return parts_.contains(declaration.name()) || parts_.contains(base[2]) ||
+           base[2] == "Tokenizer" || base[2] == "SubwordModel" ||
+           declaration.code.find("= OptimizerOf<") != std::string::npos;
+  }
+
+ private:
+  static constexpr const char* kPublishedFiles =
+      "^tensor/io/(json|npy|safetensors)|^models/inspect/(attention_flow|attribution|heads|probe)|"
+      "^models/pages/ranks|^models/text/tokenizers";
+
+  bool is_published_;
+  // Classes with operator() (modules, poolings, tasks), with `visit` (modules), or with `state`
+  // (optimisers, schedules, generators).
+  std::set<std::string> parts_;
+};
+
+/// The project's own ideas, and plumbing: they have one of these forms, but no source.
+const std::set<std::string>& names_without_source() {
+  static const std::set<std::string> kNames = {
+      // tokenizers without a model
+      "CharacterTokenizer", "WordTokenizer", "make_tokenizer", "tokenizer_kinds",
+      // helpers of masks, rows and batches
+      "length_mask", "places_of", "real_tokens", "requested_weights", "special_mask",
+      // plumbing of hooks, tapes, sources and modules
+      "apply_modules", "from_span", "hooked", "recorded", "replacement",
+      // a template whose instances have sources, and common knowledge
+      "OptimizerOf", "median"};
+  return kNames;
+}
+
 struct Findings {
-  std::size_t symbols = 0, with_shapes = 0, with_errors = 0;
+  std::size_t symbols = 0, with_shapes = 0, with_errors = 0, with_source = 0;
   std::vector<std::string> missing;
+  std::set<std::string> excused;  // of names_without_source()
 };
 
 /// `text` is a header's, `source` that of the `.cpp` next to it. The comment at the head of a file
@@ -201,6 +264,39 @@ void examine(const std::string& path, const std::string& text, const std::string
   }
 }
 
+/// As examine, for sources: the head of the file counts, and the comment of a section.
+void examine_sources(const std::string& path, const std::string& text, Findings& findings) {
+  constexpr const char* kSource = "**Source**: ";
+  const bool has_head =
+      text.substr(0, text.find("#pragma once")).find(kSource) != std::string::npos;
+  const std::vector<Declaration> declarations = HeaderReader(text).read();
+  const PublishedForms published(path, declarations);
+  for (const Declaration& declaration : declarations) {
+    if (!published.contains(declaration)) continue;
+    ++findings.with_source;
+    const std::string name = declaration.name();
+    const bool refers = std::regex_search(declaration.comment, std::regex("^ ?(As|The same)[ ,:]"));
+    const std::string comments = declaration.comment + declaration.section;
+    if (has_head || refers || comments.find(kSource) != std::string::npos) continue;
+    if (names_without_source().contains(name)) {
+      findings.excused.insert(name);
+    } else {
+      findings.missing.push_back(path + ":" + std::to_string(declaration.line) + ": " + name +
+                                 ": no **Source**");
+    }
+  }
+}
+
+/// Sources have one form: `**Source**: Author, "Title", year, section 2; torch.name.`
+void examine_form(const std::string& path, const std::string& text, Findings& findings) {
+  static const std::regex kWrong(
+      R"(// *(Source|Reference|Paper|See):|\*\*Source\*\*(?!: \S|:\n)|\*\*Source\*\*:[^*]*"[ \n/]*\([12][0-9]{3}\)|\beq\. [0-9]|arXiv [0-9])");
+  std::smatch found;
+  if (std::regex_search(text, found, kWrong)) {
+    findings.missing.push_back(path + ": a source in a different form: " + found.str());
+  }
+}
+
 bool is_public(const std::string& path) {
   static const std::set<std::string> kOfKernels = {
       "tensor/kernels/dispatch.h", "tensor/kernels/parallel.h", "tensor/kernels/types.h"};
@@ -214,22 +310,38 @@ TEST(PublicCommentsTest, TellWhatASymbolIsAndItsShapesAndErrors) {
   for (const char* folder : {"tensor", "nn", "models"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string path = fs::relative(entry.path(), root).generic_string();
+      const bool has_models = path.starts_with("models/text/detail/") && path.ends_with(".h");
+      if (!is_public(path) && !has_models) continue;
+      const std::string text = tessera::test::file_text(entry.path());
+      examine_form(path, text, findings);
+      examine_sources(path, text, findings);
       if (!is_public(path)) continue;
       fs::path source = entry.path();
-      examine(path, tessera::test::file_text(entry.path()),
-              tessera::test::file_text(source.replace_extension(".cpp")), findings);
+      examine(path, text, tessera::test::file_text(source.replace_extension(".cpp")), findings);
     }
   }
   for (const std::string& missing : findings.missing) ADD_FAILURE() << missing;
   EXPECT_GT(findings.symbols, 500u);
   EXPECT_GT(findings.with_shapes, 50u);
   EXPECT_GT(findings.with_errors, 80u);
+  EXPECT_GT(findings.with_source, 200u);
+  EXPECT_EQ(findings.excused, names_without_source()) << "names that need no excuse any more";
+}
+
+std::string in_namespace(const std::string& header) {
+  return "// Things.\n#pragma once\n\nnamespace tessera {\n\n" + header + "\n}\n";
 }
 
 std::vector<std::string> missing_in(const std::string& header, const std::string& source = "") {
   Findings findings;
-  examine("x.h", "// Things.\n#pragma once\n\nnamespace tessera {\n\n" + header + "\n}\n", source,
-          findings);
+  examine("x.h", in_namespace(header), source, findings);
+  return findings.missing;
+}
+
+std::vector<std::string> without_source(const std::string& header) {
+  Findings findings;
+  examine_form("x.h", in_namespace(header), findings);
+  examine_sources("x.h", in_namespace(header), findings);
   return findings.missing;
 }
 
@@ -250,6 +362,26 @@ TEST(PublicCommentsTest, TheRuleItself) {
   EXPECT_EQ(missing_in("/// Half.\nint half(int x);",
                        "int half(int x) {\n  require(x > 0, \"half\", \"x\");\n}\n"),
             Missing{"x.h:7: half: no **Errors**"});
+}
+
+TEST(PublicCommentsTest, TheRuleOfSources) {
+  using Missing = std::vector<std::string>;
+  EXPECT_EQ(without_source("/// The sum.\nTensor sum(const Tensor& x);"),
+            Missing{"x.h:7: sum: no **Source**"});
+  EXPECT_EQ(without_source("/// The sum. **Source**: torch.sum.\nTensor sum(const Tensor& x);"),
+            Missing{});
+  EXPECT_EQ(without_source("// Sums. **Source**: torch.\n\n/// The sum.\nTensor sum(Axes axes);"),
+            Missing{});
+  EXPECT_EQ(without_source("/// A size.\nindex_t size_of(const Tensor& x);"), Missing{});
+  EXPECT_EQ(without_source("/// A module.\nstruct A {\n  static void visit(Self& self);\n};\n\n"
+                           "/// Another.\nstruct B : A {\n  int b;\n};"),
+            (Missing{"x.h:7: A: no **Source**", "x.h:12: B: no **Source**"}));
+  EXPECT_EQ(without_source("/// A rule.\nusing A = OptimizerOf<ARule>;"),
+            Missing{"x.h:7: A: no **Source**"});
+  EXPECT_EQ(without_source("/// **Source**: Ba, \"Norm\" (2016)."),
+            Missing{"x.h: a source in a different form: **Source**: Ba, \"Norm\" (2016)"});
+  EXPECT_EQ(without_source("/// Source: Ba, \"Norm\", 2016."),
+            Missing{"x.h: a source in a different form: // Source:"});
 }
 
 }  // namespace
