@@ -33,7 +33,6 @@ const std::vector<NotRun> kNotRun = {
     {"build/release/tests/\\w+_test", "ctest runs it"},
     {"tests/fuzz/run ", ".ci/run does"},
     {"build/fuzz/", "wants a finding"},
-    {"nn::load_state_dict\\(encoder, load_npz", "reads a file that NumPy writes"},
     {"const nn::Checkpoint run = ", "reads a run whose options a program of the reader's knows"},
 };
 
