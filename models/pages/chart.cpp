@@ -75,8 +75,10 @@ std::string mark(const Plot& plot, const Series& series, const Look& look,
   return svg.empty() ? svg : svg + '\n';
 }
 
-std::string drawn(const Plot& plot, const Series& series, const Look& look) {
-  const std::vector<ChartPoint> points = thinned(series.points, kMostDrawn);
+std::string drawn(const Plot& plot, std::size_t index) {
+  const Series& series = plot.chart.series[index];
+  const std::vector<ChartPoint>& points = plot.points[index];
+  const Look& look = plot.looks[index];
   std::string svg = str_cat("<g class=\"", look.classes(), "\">");
   if (series.mark != Mark::kDots) {
     svg += str_cat("<path class=\"", line_class(series), "\" d=\"", path(plot, points), "\"/>\n");
@@ -100,10 +102,10 @@ std::string sample(const Series& series, const Look& look, double x, double y) {
 }
 
 /// The points of a series for assets/chart.js: a line each with place, x and y.
-std::string data_of(const Plot& plot, const Series& series) {
+std::string data_of(const Plot& plot, std::size_t index) {
   std::string data;
-  if (series.mark == Mark::kGuide) return data;
-  for (const ChartPoint& point : thinned(series.points, kMostDrawn)) {
+  if (plot.chart.series[index].mark == Mark::kGuide) return data;
+  for (const ChartPoint& point : plot.points[index]) {
     if (!plot.x.holds(point.x)) continue;
     const double y = plot.y.holds(point.y) ? plot.y(point.y) : kTop + 5;
     data += str_cat(data.empty() ? "" : "\n", tenths(plot.x(point.x)), "\t", tenths(y), "\t",
@@ -122,11 +124,11 @@ std::string legend_html(const Plot& plot) {
     const bool begins = i == 0 || series.group.empty() || series.group != all[i - 1].group;
     if (begins) html += i == 0 ? "<li>" : "</li>\n<li>";
     if (begins && !series.group.empty()) html += "<b>" + escape(series.group) + "</b>";
-    html += str_cat(
-        "<span class=\"", plot.looks[i].classes(),
-        "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">", sample(series, plot.looks[i], 14, 5),
-        "</svg>", escape(series.group.empty() ? series.name : series.member),
-        " <span class=\"value\" data-points=\"", data_of(plot, series), "\"></span></span>");
+    html += str_cat("<span class=\"", plot.looks[i].classes(),
+                    "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">",
+                    sample(series, plot.looks[i], 14, 5), "</svg>",
+                    escape(series.group.empty() ? series.name : series.member),
+                    " <span class=\"value\" data-points=\"", data_of(plot, i), "\"></span></span>");
   }
   return html + (all.empty() ? "" : "</li>") + "</ul>\n";
 }
@@ -197,9 +199,7 @@ std::string picture_of(const Plot& plot, const std::string& words) {
                  tenths(width), " ", tenths(height), "\">\n");
   for (const bool guides : {true, false}) {  // below the others
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
-      if ((chart.series[i].mark == Mark::kGuide) == guides) {
-        svg += drawn(plot, chart.series[i], plot.looks[i]);
-      }
+      if ((chart.series[i].mark == Mark::kGuide) == guides) svg += drawn(plot, i);
     }
   }
   return svg + "</svg>";

@@ -10,6 +10,7 @@ namespace tessera::pages {
 
 namespace {
 
+constexpr std::size_t kMostDrawn = 450;  // points of a series: more than a screen can tell apart
 constexpr int kTicksY = 6;
 constexpr double kCharacter = 7.5;  // the width of a digit, at most
 
@@ -44,6 +45,12 @@ std::vector<Look> looks_of(const Chart& chart) {
   return looks;
 }
 
+std::vector<std::vector<ChartPoint>> points_of(const Chart& chart) {
+  std::vector<std::vector<ChartPoint>> points;
+  for (const Series& series : chart.series) points.push_back(thinned(series.points, kMostDrawn));
+  return points;
+}
+
 }  // namespace
 
 Ruler::Ruler(const Axis& axis, const std::vector<double>& values, double from, double to)
@@ -75,7 +82,7 @@ std::vector<Tick> Ruler::marks(const Axis& axis, int most, const TextRoom& room)
 Plot plot_of(const Chart& chart) {
   Plot plot = {Ruler(chart.x, values_of(chart, &ChartPoint::x), kLeft, right_of(chart)),
                Ruler(chart.y, values_of(chart, &ChartPoint::y), chart.height - kBottom, kTop),
-               chart, looks_of(chart)};
+               chart, looks_of(chart), points_of(chart)};
   plot.y.round_ends(chart.y, kTicksY);
   if (chart.x.scale == Scale::kLog10 && chart.x.ticks.empty())
     plot.x.round_ends(chart.x, ticks_x(chart));

@@ -12,7 +12,6 @@
 
 namespace tessera::pages {
 
-constexpr std::size_t kMostDrawn = 450;  // points of a series: more than a screen can tell apart
 constexpr double kLeft = 74, kRight = 28, kTop = 12, kBottom = 46;
 
 /// An axis with its ends known, and the part of the picture that it covers.
@@ -51,7 +50,8 @@ struct Plot {
   Ruler x;
   Ruler y;
   const Chart& chart;
-  std::vector<Look> looks;  // of the series
+  std::vector<Look> looks;                      // of the series
+  std::vector<std::vector<ChartPoint>> points;  // of the series, thinned
 };
 Plot plot_of(const Chart& chart);
 
