@@ -55,7 +55,7 @@ TEST_F(BenchPrograms, CompareRunsTwoCommandsInTurn) {
   const Outcome slower = run("tessera_bench_compare", before + " " + after + options);
   EXPECT_EQ(slower.status, 1) << slower.errors;
   EXPECT_TRUE(contains(slower.output, "1 slower"));
-  EXPECT_TRUE(contents(folder_ / "order.txt").starts_with("old\nnew\nnew\nold\nold\nnew\n"));
+  EXPECT_TRUE(file_text(folder_ / "order.txt").starts_with("old\nnew\nnew\nold\nold\nnew\n"));
   EXPECT_EQ(run("tessera_bench_compare", before + " " + before + options).status, 0);
   EXPECT_EQ(run("tessera_bench_compare", after + " " + before + options).status, 0);
   EXPECT_TRUE(fails("tessera_bench_compare", before + " " + after + " --filter . --rounds 5",
@@ -70,8 +70,8 @@ TEST_F(BenchPrograms, AReportIsMadeOfARun) {
   write("README.md", "<!-- table: machine -->\n<!-- end of table -->\n");
   output_of("tessera_bench_report",
             "run.json --json r.json --roofline-svg r.svg --readme README.md");
-  EXPECT_TRUE(contains(contents(folder_ / "r.json"), "softmax/rows:4/cols:8"));
-  EXPECT_TRUE(contains(contents(folder_ / "README.md"), "| cpu |"));
+  EXPECT_TRUE(contains(file_text(folder_ / "r.json"), "softmax/rows:4/cols:8"));
+  EXPECT_TRUE(contains(file_text(folder_ / "README.md"), "| cpu |"));
   EXPECT_TRUE(fails("tessera_bench_report", "README.md --roofline-svg x.svg", "README.md"));
   EXPECT_FALSE(fs::exists(folder_ / "x.svg"));
 }
@@ -95,7 +95,7 @@ TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
     const int ended = status("--like ours.json --seconds 0.001 --json theirs.json");
     if (!fs::exists(folder_ / "theirs.json")) continue;
     ++found;
-    EXPECT_EQ(ended, 0) << contents(folder_ / "err.txt");
+    EXPECT_EQ(ended, 0) << file_text(folder_ / "err.txt");
     const results::Results theirs = results::read_results(folder_ / "theirs.json");
     ASSERT_EQ(theirs.cases.size(), 2U) << "masked attention is left out";
     EXPECT_NE(theirs.cases[0].by, "tessera");
@@ -105,7 +105,7 @@ TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
     EXPECT_LE(theirs.cases[1].best_s, theirs.cases[1].median_s);
     EXPECT_GE(theirs.cases[1].samples_s.size(), 5U);
     EXPECT_EQ(status("matmul/M:8/N:8/K:8"), 2);
-    EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "got 'matmul/M:8/N:8/K:8'"));
+    EXPECT_TRUE(contains(file_text(folder_ / "err.txt"), "got 'matmul/M:8/N:8/K:8'"));
   }
   if (found == 0) GTEST_SKIP() << "neither onnxruntime-node nor torch is there";
 }

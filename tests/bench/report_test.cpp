@@ -2,10 +2,9 @@
 #include "bench/report/report.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tensor/error.h"
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace tessera::results {
@@ -48,8 +47,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 std::string text_of(const std::string& name) {
-  std::ifstream file(fs::path(TESSERA_SOURCE_DIR) / name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return test::file_text(fs::path(TESSERA_SOURCE_DIR) / name);
 }
 
 TEST(ReportTest, HasEveryTableAndTheNumbers) {

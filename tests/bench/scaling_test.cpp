@@ -157,7 +157,7 @@ TEST_F(ScalingProgram, MeasuresAndPrintsATable) {
 }
 
 TEST_F(ScalingProgram, ThePageHasItsTable) {
-  const std::string page = contents(fs::path(TESSERA_SOURCE_DIR) / "bench/scaling.md");
+  const std::string page = file_text(fs::path(TESSERA_SOURCE_DIR) / "bench/scaling.md");
   const std::size_t begin = page.find("build/release/bench/tessera_scaling --times ");
   ASSERT_NE(begin, std::string::npos);
   const std::string command = page.substr(begin, page.find('\n', begin) - begin);

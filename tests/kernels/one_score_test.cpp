@@ -3,7 +3,6 @@
 // first page are at the given places.
 
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 
 #include "tensor/autograd/tape.h"
@@ -11,6 +10,7 @@
 #include "tensor/kernels/table.h"
 #include "tensor/kernels/tile.h"
 #include "tensor/ops/ops.h"
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
@@ -19,9 +19,9 @@ namespace {
 namespace tiles = kernels::TESSERA_ISA;  // the kernels' source, compiled again into this test
 
 std::string text_of(const std::string& path) {
-  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/" + path);
-  EXPECT_TRUE(in) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text = file_text(std::string(TESSERA_SOURCE_DIR) + "/" + path);
+  EXPECT_FALSE(text.empty()) << path;
+  return text;
 }
 
 const std::string& page() {

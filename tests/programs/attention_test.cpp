@@ -55,7 +55,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
     const Outcome outcome =
         run(each.program, each.arguments + " --attention a.html --attention-ablation");
     ASSERT_EQ(outcome.status, 0) << each.program << ": " << outcome.errors;
-    const Json data = parse_json(data_text(contents(folder_ / "a.html")), each.program);
+    const Json data = parse_json(data_text(file_text(folder_ / "a.html")), each.program);
     ASSERT_EQ(data.at("texts").size(), each.texts) << each.program;
     const Json text = data.at("texts").item(0);
     std::string tokens;
@@ -71,7 +71,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
                               " --attention a.svg")
             .status,
         0);
-    EXPECT_TRUE(contents(folder_ / "a.svg").starts_with("<svg")) << each.program;
+    EXPECT_TRUE(file_text(folder_ / "a.svg").starts_with("<svg")) << each.program;
     fs::remove(folder_ / "a.html");
     fs::remove(folder_ / "a.svg");
   }
@@ -104,7 +104,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
       inspect::value_lengths(values[0].second, attention.out_proj.weight, attention.num_heads);
   text.lengths = {lengths.select(0, 0).slice(0, 0, 2)};
   const pages::Page page = pages::attention_page({.texts = {text}, .layers = {1}, .heads = {0, 1}});
-  EXPECT_EQ(data_text(contents(folder_ / "a.html")), page.data.front().second);
+  EXPECT_EQ(data_text(file_text(folder_ / "a.html")), page.data.front().second);
 }
 
 /// 1 - cosine of the vector of `read` with and without a head, removed by zeros in its columns of
@@ -132,7 +132,7 @@ TEST_F(AttentionPrograms, AblationIsTheChangeWithoutAHeadsColumns) {
                                                       options + " lines.txt"))
                   .status,
               0);
-    const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
+    const Json data = parse_json(data_text(file_text(folder_ / "a.html")), "a.html");
     return data.at("texts").item(0).at("ablation");
   };
   const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
@@ -158,7 +158,7 @@ TEST_F(AttentionPrograms, SharedLayersAreCountedAsTheyRun) {
   const auto page_of = [&](const std::string& options) {
     const std::string arguments = "--attention a.html --attention-ablation lines.txt " + options;
     EXPECT_EQ(run("classify_text", with_model("albert", arguments)).status, 0);
-    return parse_json(data_text(contents(folder_ / "a.html")), "a.html").at("texts").item(0);
+    return parse_json(data_text(file_text(folder_ / "a.html")), "a.html").at("texts").item(0);
   };
   const Json text = page_of("");  // 4 layers of 2 inner ones, which are 4 in the file
   ASSERT_EQ(text.at("weights").size(), 8);
@@ -220,10 +220,10 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
       {"train_classifier", kClassifier + "--attention a.html --attention-heads 2", "from 0 to 1"}};
   for (const Case& each : cases) {
     EXPECT_TRUE(fails(each.program, each.arguments, each.words));
-    EXPECT_EQ(contents(folder_ / "a.html"), "old") << each.arguments;
+    EXPECT_EQ(file_text(folder_ / "a.html"), "old") << each.arguments;
   }
   ASSERT_EQ(run("embed", with_model("sentence", "many.txt --attention a.html")).status, 0);
-  const Json data = parse_json(data_text(contents(folder_ / "a.html")), "a.html");
+  const Json data = parse_json(data_text(file_text(folder_ / "a.html")), "a.html");
   EXPECT_EQ(data.at("texts").size(), 8);
   EXPECT_EQ(data.integer("leftOut"), 4);
 }

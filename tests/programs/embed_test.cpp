@@ -108,7 +108,7 @@ TEST_F(Embed, HasTheSameBytesInInt8ForEveryBatch) {
   const fs::path model = write_wide_folder(golden_folder("sentence"), folder_ / "wide");
   const auto vectors = [&](const std::string& file, const std::string& options) {
     output_of("embed", "--model wide --output " + file + " " + options + " lines.txt");
-    return contents(path(file));
+    return file_text(path(file));
   };
   const std::string one = vectors("one.npy", "--weights int8 --batch-size 1 --threads 1");
   EXPECT_EQ(vectors("again.npy", "--weights int8 --batch-size 1 --threads 1"), one);
@@ -125,14 +125,14 @@ TEST_F(Embed, WritesAProfile) {
       run("embed", with_model("--output y.npy --profile profile.json --threads 2 lines.txt"));
   ASSERT_EQ(profiled.status, 0) << profiled.errors;
   EXPECT_EQ(profiled.output, "");
-  EXPECT_EQ(contents(path("y.npy")), contents(path("x.npy")));
+  EXPECT_EQ(file_text(path("y.npy")), file_text(path("x.npy")));
   EXPECT_TRUE(profiled.errors.starts_with("wall 0.")) << profiled.errors;
   for (const char* const step :
        {"layers.*.self_attn ", " attention ", "load model", "write file"}) {
     EXPECT_TRUE(contains(profiled.errors, step));
   }
   output_of("embed", with_model("--output y.npy --profile profile.html lines.txt"));
-  EXPECT_TRUE(contains(contents(path("profile.html")), "<h1>Where the time of embed went</h1>"));
+  EXPECT_TRUE(contains(file_text(path("profile.html")), "<h1>Where the time of embed went</h1>"));
   std::set<std::string> names;
   for (const Json& event : read_json(path("profile.json")).at("traceEvents").items()) {
     EXPECT_GE(event.number("dur"), 0);

@@ -65,9 +65,9 @@ TEST_F(EncoderPrograms, EncodersAreThoseOfPyTorch) {
     const GoldenCase golden(name);
     run_encoder(arguments_of(golden) + options_of(golden) + " --threads 2");
     expect_output(golden);
-    const std::string with_two = contents(folder_ / "y.npy");
+    const std::string with_two = file_text(folder_ / "y.npy");
     run_encoder(arguments_of(golden) + options_of(golden) + " --threads 1");
-    EXPECT_TRUE(contents(folder_ / "y.npy") == with_two) << name;
+    EXPECT_TRUE(file_text(folder_ / "y.npy") == with_two) << name;
   }
 }
 
@@ -250,7 +250,7 @@ TEST_F(EncoderPrograms, InspectCheckpointHasTheErrorsOfInt8) {
 
 TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
   save_safetensors(folder_ / "a.safetensors", {{"w", tensor({1.0, 2.0})}});
-  const std::string good = contents(folder_ / "a.safetensors");
+  const std::string good = file_text(folder_ / "a.safetensors");
   EXPECT_TRUE(fails("inspect_checkpoint", "", "FILE"));
   EXPECT_TRUE(fails("inspect_checkpoint", "absent", "absent: cannot open"));
   for (const auto& [bytes, words] :

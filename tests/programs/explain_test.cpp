@@ -59,7 +59,7 @@ TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
   EXPECT_EQ(texts[0].tokens, 5);
   EXPECT_TRUE(output.starts_with("logit of ")) << output;
   EXPECT_TRUE(
-      contains(contents(folder_ / "why.html"), "<section><h2>\u201cthe cat sat\u201d</h2>"));
+      contains(file_text(folder_ / "why.html"), "<section><h2>\u201cthe cat sat\u201d</h2>"));
   double probability = 0, of_baseline = 0;
   const std::string printed = output.substr(output.find(", probability "));
   ASSERT_EQ(std::sscanf(printed.c_str(), ", probability %lf, of the baseline %lf", &probability,

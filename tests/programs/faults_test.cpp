@@ -128,7 +128,7 @@ class Faults : public TrainingPrograms {
   void await_moment(const Fault& fault, LaunchedRun& run) const {
     if (fault.when != Fault::When::kStart) {
       await(run, [&] {
-        const std::string log = contents(folder_ / "log.csv");
+        const std::string log = file_text(folder_ / "log.csv");
         return std::count(log.begin(), log.end(), '\n') > fault.step;
       });
     }
@@ -194,7 +194,7 @@ class Faults : public TrainingPrograms {
     const std::string arguments = resumes ? files_of(fault.masked) + "--resume run"
                                           : arguments_of(fault.masked) + "--save run";
     output_of(fault.program(), arguments, "timeout 120 " + launcher(fault.processes_then));
-    EXPECT_TRUE(contents(folder_ / "run" / "checkpoint.safetensors") == want)
+    EXPECT_TRUE(file_text(folder_ / "run" / "checkpoint.safetensors") == want)
         << "other bits than those of an unbroken run";
     EXPECT_FALSE(is_being_saved()) << "a file of the killed run is still there";
   }
@@ -224,7 +224,7 @@ class Faults : public TrainingPrograms {
     fs::remove(folder_ / "log.csv");
     const Ending ending = kill_one(fault);
     EXPECT_EQ(ending.left, 0U) << "processes live after " << kMostSeconds << " s";
-    const std::string last = contents(folder_ / "run" / "checkpoint.safetensors");
+    const std::string last = file_text(folder_ / "run" / "checkpoint.safetensors");
     if (!ending.killed || (ending.status == 0 && last == want)) {
       ++counts.too_late;
       return;
@@ -258,7 +258,7 @@ TEST_F(Faults, AKilledProcessEndsAllAndNothingIsLost) {
     const Outcome whole = run(masked ? "train_masked_lm" : "train_reverse",
                               arguments_of(masked) + "--save whole --overwrite");
     ASSERT_EQ(whole.status, 0) << whole.errors;
-    want[masked] = contents(folder_ / "whole" / "checkpoint.safetensors");
+    want[masked] = file_text(folder_ / "whole" / "checkpoint.safetensors");
     ASSERT_FALSE(want[masked].empty());
   }
   Counts counts;

@@ -32,7 +32,7 @@ class FineTune : public Programs {
   }
 
   std::string weights(const std::string& folder) const {
-    return contents(folder_ / folder / "model.safetensors");
+    return file_text(folder_ / folder / "model.safetensors");
   }
 };
 
@@ -79,14 +79,14 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
 
 // The answers of the saved folder for each line are those that the program's own test counted.
 TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
-  write("mixed.tsv", contents(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
+  write("mixed.tsv", file_text(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
   const std::string outcome =
       output_of("fine_tune", bert("--train classes.tsv --test mixed.tsv --epochs 25 "
                                   "--save new --valid mixed.tsv"));
   EXPECT_TRUE(contains(outcome, ", the best"));
   std::string texts;
   std::vector<std::string> labels;
-  std::istringstream lines(contents(folder_ / "mixed.tsv"));
+  std::istringstream lines(file_text(folder_ / "mixed.tsv"));
   for (std::string line; std::getline(lines, line);) {
     labels.push_back(line.substr(0, line.find('\t')));
     texts += line.substr(line.find('\t') + 1) + '\n';
@@ -195,10 +195,10 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
        "--task must be classification or regression for --pair"}};
   for (const auto& [arguments, words] : cases) {
     EXPECT_TRUE(fails("fine_tune", bert(arguments), words));
-    EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch")) << arguments;
+    EXPECT_FALSE(contains(file_text(folder_ / "out.txt"), "epoch")) << arguments;
   }
-  EXPECT_EQ(contents(folder_ / "full/notes.txt"), "mine");
-  EXPECT_EQ(contents(folder_ / "deep/1_Pooling/notes.txt"), "mine");
+  EXPECT_EQ(file_text(folder_ / "full/notes.txt"), "mine");
+  EXPECT_EQ(file_text(folder_ / "deep/1_Pooling/notes.txt"), "mine");
   EXPECT_TRUE(fails("fine_tune", "--model absent --train classes.tsv --save new", "absent"));
   EXPECT_TRUE(fails("fine_tune", with_model("static", "--train pairs.tsv --task pairs --save new"),
                     "must have layers to train"));

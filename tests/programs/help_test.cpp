@@ -16,7 +16,7 @@ TEST_F(Help, OptionsAreNounPhrasesWithDefaultsAndUnits) {
        fs::recursive_directory_iterator(fs::path(TESSERA_SOURCE_DIR) / "examples")) {
     if (entry.path().extension() != ".cpp") continue;
     const std::string program = entry.path().stem();
-    if (!std::regex_search(contents(entry.path()), command)) continue;
+    if (!std::regex_search(file_text(entry.path()), command)) continue;
     ++count;
     const std::string help = output_of(program, "--help");
     EXPECT_GE(help_entries(help).size(), 3U) << help;

@@ -101,7 +101,7 @@ class LaunchedRun {
  private:
   /// Whether "NAME=value" is in the environment of a process; false for a dead one.
   static bool has_variable(pid_t process, const std::string& variable) {
-    std::istringstream all(contents("/proc/" + std::to_string(process) + "/environ"));
+    std::istringstream all(file_text("/proc/" + std::to_string(process) + "/environ"));
     for (std::string one; std::getline(all, one, '\0');) {
       if (one == variable) return true;
     }

@@ -14,12 +14,12 @@ TEST_F(LivePage, IsWhatTheTargetLiveWrites) {
   output_of("train_reverse", "--save run");
   output_of("live_page", "--weights run/checkpoint.safetensors --sources '" + kCourse +
                              "/live' --output live.html");
-  const std::string page = contents(folder_ / "live.html");
+  const std::string page = file_text(folder_ / "live.html");
   EXPECT_TRUE(contains(page, "\"float32\":\""));
   if (std::string_view(current_isa()) == "baseline") {
     GTEST_SKIP() << "without fused multiply-add other weights are trained";
   }
-  EXPECT_TRUE(page == contents(kCourse + "/live.html"))
+  EXPECT_TRUE(page == file_text(kCourse + "/live.html"))
       << "examples/course/live.html is old: cmake --build build/release --target live";
 }
 

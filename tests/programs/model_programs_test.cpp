@@ -147,13 +147,13 @@ TEST_F(ModelPrograms, TheTablesThatPeopleRead) {
 
 TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
   fs::copy(golden_folder("bert"), folder_ / "deberta-v3-base");
-  const std::string config = contents(folder_ / "deberta-v3-base/config.json");
+  const std::string config = file_text(folder_ / "deberta-v3-base/config.json");
   write("deberta-v3-base/config.json",
         std::regex_replace(config, std::regex("\"bert\""), "\"deberta-v2\""));
   write("lines.txt", "the cat\n");
   const std::string error = run("embed", "--model deberta-v3-base lines.txt").errors;
   EXPECT_TRUE(error.starts_with("embed: deberta-v3-base/config.json: model_type: ")) << error;
-  const std::string page = contents(fs::path(TESSERA_SOURCE_DIR) / "examples/programs/README.md");
+  const std::string page = file_text(fs::path(TESSERA_SOURCE_DIR) / "examples/programs/README.md");
   EXPECT_TRUE(contains(page, "```text\n" + error + "```")) << error;
 }
 
@@ -161,7 +161,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   fs::copy(golden_folder("bert"), folder_ / "model", fs::copy_options::recursive);
   write("lines.txt", "the cat\n");
   write("pairs.txt", "the cat\tthe mat\n");
-  const std::string config = contents(folder_ / "model/config.json");
+  const std::string config = file_text(folder_ / "model/config.json");
   const std::vector<std::pair<std::string, std::string>> commands = {
       {"classify_text", "--model model lines.txt"},
       {"tag_tokens", "--model model lines.txt"},
@@ -266,7 +266,7 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
     const std::string line = program == "fill_mask" ? "line 1" : "line 2";
     EXPECT_TRUE(
         fails(program, arguments, ".txt: " + line + ": the model's output must be finite, got "));
-    EXPECT_EQ(contents(folder_ / "out.txt"), "") << arguments;
+    EXPECT_EQ(file_text(folder_ / "out.txt"), "") << arguments;
   }
   EXPECT_FALSE(fs::exists(folder_ / "y.npy"));
   EXPECT_TRUE(

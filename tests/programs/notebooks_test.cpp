@@ -9,10 +9,10 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 
 #include "tensor/error.h"
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace {
@@ -23,11 +23,9 @@ using tessera::test::contains;
 const std::string kRoot = TESSERA_SOURCE_DIR;
 
 std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  EXPECT_TRUE(file && !text.str().empty()) << path;
-  return text.str();
+  std::string text = tessera::test::file_text(path);
+  EXPECT_FALSE(text.empty()) << path;
+  return text;
 }
 
 /// The names of the files NNN_*.extension of a folder, without the extension, in their order.

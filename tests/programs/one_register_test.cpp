@@ -71,7 +71,7 @@ TEST_F(OneRegister, HoldsTheSumsOfTheLesson) {
                                 "/015_one_register' > '" +
                                 path("film.txt") + "' 2>&1";
     const int status = std::system(command.c_str());
-    const std::string film = contents(path("film.txt"));
+    const std::string film = file_text(path("film.txt"));
 #if defined(__clang__)
     if (contains(film, "must call a tile")) GTEST_SKIP() << "the tile is inlined";
 #endif

@@ -38,7 +38,7 @@ class Outputs : public TrainingPrograms {
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();
       if (!entry.is_regular_file() || name == "out.txt" || name == "err.txt") continue;
-      files.push_back(entry.path().string() + ": " + contents(entry.path()));
+      files.push_back(entry.path().string() + ": " + file_text(entry.path()));
     }
     std::ranges::sort(files);
     return files;
@@ -48,7 +48,7 @@ class Outputs : public TrainingPrograms {
     const std::vector<std::string> before = snapshot();
     for (const ProgramCall& each : calls) {
       EXPECT_TRUE(fails(each.program, each.arguments, each.words));
-      EXPECT_EQ(contents(folder_ / "out.txt"), "") << each.arguments;
+      EXPECT_EQ(file_text(folder_ / "out.txt"), "") << each.arguments;
       EXPECT_TRUE(snapshot() == before) << each.program << ' ' << each.arguments;
     }
   }
@@ -131,7 +131,7 @@ TEST_F(Outputs, AreNotOneFile) {
        {"fine_tune", "--model bert --train train.tsv --save new --attention new/a.html",
         "--attention must not be inside another output, got new/a.html (--save new)"}});
   EXPECT_EQ(run("embed", "--model m lines.txt --output y.npy >y.npy 2>err.txt #").status, 2);
-  EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "(standard output)"));
+  EXPECT_TRUE(contains(file_text(folder_ / "err.txt"), "(standard output)"));
 }
 
 // A model's folder may have other files too: only the files of models are inputs.
@@ -201,7 +201,7 @@ TEST_F(Outputs, AFullStandardOutputIsAnError) {
     for (const std::string& arguments : {std::string("--help"), each.arguments}) {
       const int status = run(each.program, arguments + " >/dev/full 2>err.txt #").status;
       EXPECT_EQ(status, 2) << each.program << ' ' << arguments;
-      EXPECT_EQ(contents(folder_ / "err.txt"),
+      EXPECT_EQ(file_text(folder_ / "err.txt"),
                 each.program + ": standard output: cannot be written completely\n");
     }
   }

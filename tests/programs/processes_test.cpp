@@ -79,7 +79,7 @@ TEST_F(ProcessPrograms, LeaveWhatOneProcessLeaves) {
     const std::string files = "--save run --log log.csv --report page.html";
     fs::remove_all(folder_ / "run");
     const std::string alone = output_of(c.program, c.arguments + files);
-    const auto taken = [&](const char* name) { return contents(folder_ / name); };
+    const auto taken = [&](const char* name) { return file_text(folder_ / name); };
     const std::string weights = taken("run/checkpoint.safetensors");
     const std::string log = taken("log.csv"), map = taken("map.html");
     ASSERT_FALSE(weights.empty() || log.empty() || map.empty());
@@ -107,8 +107,8 @@ TEST_F(ProcessPrograms, GoOnAsAnotherNumberOfProcesses) {
       all_fail(c.program, "--resume run", "started with these shards, use fewer", mpirun(4)));
   EXPECT_TRUE(all_fail(c.program, c.arguments + "--save run", "contains a saved run", mpirun(2)));
   output_of(c.program, "--resume run", mpirun(2));
-  EXPECT_EQ(contents(folder_ / "run" / "checkpoint.safetensors") ==
-                contents(folder_ / "whole" / "checkpoint.safetensors"),
+  EXPECT_EQ(file_text(folder_ / "run" / "checkpoint.safetensors") ==
+                file_text(folder_ / "whole" / "checkpoint.safetensors"),
             true);
 }
 
@@ -141,7 +141,7 @@ TEST_F(ProcessPrograms, ThoseThatDisagreeAreRefused) {
       "train_reverse", arguments + "--seed 1 -or- " + kTrainReverse + arguments + "--seed 2",
       "--seed must be the same on all ranks, got '1' on rank 0 and '2' on rank 1", by_rank()));
   fs::create_directory(folder_ / "other");
-  write("other/text.txt", contents(folder_ / "text.txt") + "It has another line.\n");
+  write("other/text.txt", file_text(folder_ / "text.txt") + "It has another line.\n");
   EXPECT_TRUE(all_fail("train_masked_lm",
                        kMaskedLm + "--shards 2 -or- env --chdir=other" +
                            program_file("train_masked_lm") + kMaskedLm + "--shards 2",
@@ -172,8 +172,8 @@ TEST_F(ProcessPrograms, InstructionSetsMayBeMixed) {
       "train_reverse",
       arguments + " -or- env TESSERA_ISA=" + isas[isas.size() - 2] + kTrainReverse + arguments,
       by_rank());
-  EXPECT_EQ(contents(folder_ / "run" / "checkpoint.safetensors") ==
-                contents(folder_ / "want" / "checkpoint.safetensors"),
+  EXPECT_EQ(file_text(folder_ / "run" / "checkpoint.safetensors") ==
+                file_text(folder_ / "want" / "checkpoint.safetensors"),
             true);
 }
 

@@ -22,7 +22,7 @@ class ProgramErrors : public TrainingPrograms {
     nn::save_checkpoint(folder_ / kFile, checkpoint);
   }
   bool has_trained() const {
-    return contents(folder_ / "out.txt").find("epoch") != std::string::npos;
+    return file_text(folder_ / "out.txt").find("epoch") != std::string::npos;
   }
 };
 
@@ -76,16 +76,16 @@ TEST_F(ProgramErrors, ACheckpointWithoutLabels) {
 // The options in a file are compared with its tensors before memory is allocated.
 TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
   save_run("train_reverse", kReverse);
-  const std::string bytes = contents(folder_ / kFile);
+  const std::string bytes = file_text(folder_ / kFile);
   for (const char* option : {"option.width", "option.feed-forward"}) {
     change_run({{option, "1000000"}});
     EXPECT_TRUE(fails("train_reverse", "--resume run", "checkpoint.safetensors: ")) << option;
-    EXPECT_TRUE(contains(contents(folder_ / "err.txt"), "1000000"));
+    EXPECT_TRUE(contains(file_text(folder_ / "err.txt"), "1000000"));
     write(kFile, bytes);
   }
   fs::remove_all(folder_ / "run");
   save_run("train_classifier", kClassifier);
-  const std::string classifier = contents(folder_ / kFile);
+  const std::string classifier = file_text(folder_ / kFile);
   std::string labels;
   for (int i = 0; i < 2000; ++i) labels += std::to_string(i) + "\n";
   for (const auto& [option, value] : {std::pair("labels", labels),
@@ -118,7 +118,7 @@ TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
     for (const std::string& each : words) {
       EXPECT_TRUE(fails(program, arguments, each));
     }
-    EXPECT_FALSE(contains(contents(folder_ / "err.txt"), "bad_alloc"));
+    EXPECT_FALSE(contains(file_text(folder_ / "err.txt"), "bad_alloc"));
   };
   error("train_reverse", kReverse + "--width 50000000",
         {"--width 50000000", "(150000000, 50000000)"});
@@ -171,7 +171,7 @@ TEST_F(ProgramErrors, AByteOrderMarkIsNoPartOfTheFirstWord) {
 
 TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
   save_run("train_reverse", kReverse);
-  const std::string want = contents(folder_ / kFile);
+  const std::string want = file_text(folder_ / kFile);
   fs::create_symlink("run", folder_ / "link");
   fs::create_symlink(kFile, folder_ / "symbolic");
   fs::create_hard_link(folder_ / kFile, folder_ / "hard");
@@ -181,7 +181,7 @@ TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
     EXPECT_TRUE(fails("train_reverse", kReverse + "--save run --log " + log, "--log"));
     EXPECT_TRUE(
         fails("train_reverse", "--resume run --save elsewhere --log " + std::string(log), "--log"));
-    EXPECT_TRUE(contents(folder_ / kFile) == want) << log;
+    EXPECT_TRUE(file_text(folder_ / kFile) == want) << log;
   }
   // Nor the future checkpoint.
   fs::create_directory(folder_ / "new");
@@ -200,7 +200,7 @@ TEST_F(ProgramErrors, TheLogMayHaveTheNameOfAText) {
 TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
   const auto in_our_words = [&](const std::string& arguments, const std::string& words) {
     const auto result = fails("train_reverse", kReverse + arguments, words);
-    const std::string errors = contents(folder_ / "err.txt");
+    const std::string errors = file_text(folder_ / "err.txt");
     EXPECT_FALSE(contains(errors, "filesystem error"));
     EXPECT_FALSE(has_trained());
     return result;
@@ -242,7 +242,7 @@ TEST_F(ProgramErrors, AnUnknownInstructionSet) {
       ++count;
       EXPECT_TRUE(
           fails(example, "", "TESSERA_ISA: instruction set must be one of baseline", before));
-      EXPECT_EQ(contents(folder_ / "out.txt"), "");
+      EXPECT_EQ(file_text(folder_ / "out.txt"), "");
     }
   }
   EXPECT_GT(count, 10);

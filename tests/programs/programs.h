@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/file_support.h"
 
 namespace tessera::test {
 
@@ -26,16 +26,9 @@ struct Outcome {
   std::string errors;
 };
 
-inline std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 /// The standard error of a command, without the NULs that Open MPI 5 adds.
 inline std::string errors_in(const fs::path& path) {
-  std::string text = contents(path);
+  std::string text = file_text(path);
   std::erase(text, '\0');
   return text;
 }
@@ -63,7 +56,7 @@ class Programs : public ::testing::Test {
                                 TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + program + "' " +
                                 arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / "out.txt"),
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(folder_ / "out.txt"),
             errors_in(folder_ / "err.txt")};
   }
 

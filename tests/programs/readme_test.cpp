@@ -133,7 +133,7 @@ class ReadmeCommands : public Programs {
     write("command.sh", command + '\n');
     const std::string shell = "cd '" + folder_.string() + "' && sh command.sh >out.txt 2>err.txt";
     EXPECT_EQ(std::system(shell.c_str()), 0) << block.place() << ": " << line << '\n'
-                                             << contents(folder_ / "err.txt");
+                                             << file_text(folder_ / "err.txt");
   }
 };
 
@@ -172,7 +172,7 @@ TEST_F(ReadmeCommands, EachRunsInTheOrderOfItsPage) {
         block.file == "README.md" ? shown_below(blocks, block.place()) : nullptr;
     if (below != nullptr && was_run) {
       ++shown;
-      EXPECT_EQ(form_of(contents(folder_ / "out.txt")), form_of(below->text)) << below->place();
+      EXPECT_EQ(form_of(file_text(folder_ / "out.txt")), form_of(below->text)) << below->place();
     }
   }
   EXPECT_GT(count, 15);

@@ -23,13 +23,13 @@ std::vector<Cells> rows_of(const std::string& csv) {
 class Reports : public TrainingPrograms {
  protected:
   ::testing::AssertionResult page_says(const std::string& page, const std::string& words) const {
-    const bool says = contents(folder_ / page).find(words) != std::string::npos;
+    const bool says = file_text(folder_ / page).find(words) != std::string::npos;
     return ::testing::AssertionResult(says) << "'" << words << "' in " << page;
   }
 
   /// Each number of the log is on the page.
   void expect_numbers_of(const std::string& log, const std::string& page) const {
-    const std::vector<Cells> rows = rows_of(contents(folder_ / log));
+    const std::vector<Cells> rows = rows_of(file_text(folder_ / log));
     ASSERT_GT(rows.size(), 1U);
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const Cells& row = rows[i];
@@ -77,8 +77,8 @@ TEST_F(Reports, ChangeNoBits) {
                 kClassifier + "--valid-share 0.25 --save told --report page.html --log log.csv")
                 .status,
             0);
-  EXPECT_EQ(contents(folder_ / "plain/checkpoint.safetensors"),
-            contents(folder_ / "told/checkpoint.safetensors"));
+  EXPECT_EQ(file_text(folder_ / "plain/checkpoint.safetensors"),
+            file_text(folder_ / "told/checkpoint.safetensors"));
 }
 
 // Without a log, the page itself contains the curves of the earlier call.
@@ -107,7 +107,7 @@ TEST_F(Reports, OlderLogsGetTheNewColumns) {
         "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n"
         "1,1,3.5,0.001,1,20,0.5\n2,1,3.25,0.001,1,20,1.5\n");
   ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
-  const std::vector<Cells> rows = rows_of(contents(folder_ / "log.csv"));
+  const std::vector<Cells> rows = rows_of(file_text(folder_ / "log.csv"));
   ASSERT_EQ(rows.size(), 31U);
   EXPECT_EQ(rows[2], (Cells{"2", "1", "3.25", "0.001", "1", "20", "1.5", "", "", ""}));
   EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
@@ -125,7 +125,7 @@ TEST_F(Reports, LogsThatWereLeftOtherwise) {
     ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
     write("log.csv", log);
     output_of("train_reverse", "--resume run --log log.csv");
-    const std::vector<Cells> rows = rows_of(contents(folder_ / "log.csv"));
+    const std::vector<Cells> rows = rows_of(file_text(folder_ / "log.csv"));
     ASSERT_EQ(rows.size(), 31U);
     EXPECT_EQ(rows[1], (Cells{"1", "1", "3.5", "0.001", "1", "20", "500", "", "", ""}));
     EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";

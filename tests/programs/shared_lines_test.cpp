@@ -51,8 +51,8 @@ class SharedLines : public Programs {
                                 " " + in_each + " " TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" +
                                 program + "' " + arguments + " >out.txt 2>err.txt";
     const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder_ / name / "out.txt"),
-            contents(folder_ / name / "err.txt")};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(folder_ / name / "out.txt"),
+            file_text(folder_ / name / "err.txt")};
   }
 
   struct Case {
@@ -77,8 +77,8 @@ class SharedLines : public Programs {
     if (one.output != many.output) return different("output", one.output, many.output);
     if (c.file.empty() && one.output.empty()) return different("nothing", "", "");
     if (c.file.empty()) return ::testing::AssertionSuccess();
-    const std::string written = contents(folder_ / of_one / c.file);
-    const std::string other = contents(folder_ / name / c.file);
+    const std::string written = file_text(folder_ / of_one / c.file);
+    const std::string other = file_text(folder_ / name / c.file);
     if (written.empty() || written != other) return different(c.file, written, other);
     return ::testing::AssertionSuccess();
   }

@@ -68,14 +68,14 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
   for (const auto& [program, arguments] : cases) {
     const std::string saving = arguments + "--max-steps 2 --save run ";
     ASSERT_EQ(run(program, saving).status, 0);
-    const std::string saved = contents(folder_ / kSavedFile);
+    const std::string saved = file_text(folder_ / kSavedFile);
     EXPECT_TRUE(
         fails(program, saving + "--seed 1",
               "run/checkpoint.safetensors: must not exist, but contains a saved run; continue with "
               "--resume run, or replace it with --overwrite"));
-    EXPECT_TRUE(contents(folder_ / kSavedFile) == saved);
+    EXPECT_TRUE(file_text(folder_ / kSavedFile) == saved);
     output_of(program, saving + "--seed 1 --overwrite");
-    EXPECT_FALSE(contents(folder_ / kSavedFile) == saved);
+    EXPECT_FALSE(file_text(folder_ / kSavedFile) == saved);
     fs::remove_all(folder_ / "run");
   }
   // Nor by a run that continues from elsewhere, or by a checkpoint of fine_tune.
@@ -88,7 +88,7 @@ TEST_F(StoppedRuns, AreReplacedOnRequest) {
 
 TEST_F(StoppedRuns, OneWritesAFolderAtATime) {
   LaunchedRun first = start("train_reverse", kEndlessRun, "");
-  ASSERT_TRUE(await(first, kSavedFile)) << contents(folder_ / "err.txt");
+  ASSERT_TRUE(await(first, kSavedFile)) << file_text(folder_ / "err.txt");
   EXPECT_TRUE(fails("train_reverse", "--resume run", kIsLocked));
   EXPECT_TRUE(fails("train_reverse", kEndlessRun + "--overwrite", kIsLocked));
   EXPECT_TRUE(fails("train_classifier", kClassifier + "--save ./run", kIsLocked));
@@ -120,7 +120,7 @@ TEST_F(StoppedRuns, AFolderIsLockedBeforeItsCheckpointIsRead) {
 
 TEST_F(StoppedRuns, OneTrainsAModelForAFolderAtATime) {
   LaunchedRun first = start("fine_tune", bert("--epochs 1000000"), "");
-  ASSERT_TRUE(await(first, ".new.lock")) << contents(folder_ / "err.txt");
+  ASSERT_TRUE(await(first, ".new.lock")) << file_text(folder_ / "err.txt");
   EXPECT_TRUE(fails("fine_tune", bert("--epochs 1"), kIsLocked));
   kill(first);
   output_of("fine_tune", bert("--epochs 1"));
@@ -147,13 +147,13 @@ TEST_F(StoppedRuns, WhatAKilledOneWasSavingIsRemoved) {
 TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     LaunchedRun run = start("train_reverse", kEndlessRun, "--default-signal");
-    ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
+    ASSERT_TRUE(await(run, kSavedFile)) << file_text(folder_ / "err.txt");
     ::kill(run.command(), signal);
     if (signal == SIGHUP) ::kill(run.command(), signal);  // as sent by a terminal and its shell
     EXPECT_EQ(code_of(run), 128 + signal);
-    const std::string output = contents(folder_ / "out.txt");
+    const std::string output = file_text(folder_ / "out.txt");
     EXPECT_TRUE(contains(output, "; continue with --resume run"));
-    EXPECT_EQ(contents(folder_ / "err.txt"), "");
+    EXPECT_EQ(file_text(folder_ / "err.txt"), "");
     fs::remove_all(folder_ / "run");
   }
 }
@@ -163,7 +163,7 @@ TEST_F(StoppedRuns, IgnoreTheSignalsThatWereIgnoredAtTheStart) {
   // UCX, which Debian 13's Open MPI loads, handles SIGHUP itself by default.
   LaunchedRun run = start("train_reverse", kEndlessRun,
                           "--default-signal=TERM --ignore-signal=HUP,INT UCX_DEBUG_SIGNO=0");
-  ASSERT_TRUE(await(run, kSavedFile)) << contents(folder_ / "err.txt");
+  ASSERT_TRUE(await(run, kSavedFile)) << file_text(folder_ / "err.txt");
   for (const int signal : {SIGHUP, SIGINT}) {
     ::kill(run.command(), signal);
     fs::remove(folder_ / kSavedFile);

@@ -26,7 +26,7 @@ class Sweeps : public TrainingPrograms {
   }
 
   index_t lines_in(const std::string& name) const {
-    const std::string text = contents(folder_ / name);
+    const std::string text = file_text(folder_ / name);
     return std::ranges::count(text, '\n');
   }
 
@@ -38,7 +38,7 @@ class Sweeps : public TrainingPrograms {
          ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    EXPECT_GT(lines_in("cut/runs.csv"), results) << contents(folder_ / "err.txt");
+    EXPECT_GT(lines_in("cut/runs.csv"), results) << file_text(folder_ / "err.txt");
     return run;
   }
 
@@ -52,7 +52,7 @@ class Sweeps : public TrainingPrograms {
 
   /// The log without the times.
   std::string log_of(const std::string& run) const {
-    std::istringstream lines(contents(folder_ / run / "log.csv"));
+    std::istringstream lines(file_text(folder_ / run / "log.csv"));
     std::string kept;
     for (std::string line; std::getline(lines, line);) {
       std::istringstream cells(line);
@@ -87,7 +87,7 @@ TEST_F(Sweeps, KilledAndContinuedEndWithTheTableOfAnUnbrokenOne) {
   ::kill(stopped->command(), SIGTERM);
   while (!stopped->status()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(WEXITSTATUS(*stopped->status()), 128 + SIGTERM);
-  EXPECT_TRUE(contains(contents(folder_ / "out.txt"), " of 12 runs are finished; start it again"));
+  EXPECT_TRUE(contains(file_text(folder_ / "out.txt"), " of 12 runs are finished; start it again"));
   EXPECT_FALSE(fs::exists(folder_ / "cut/sweep.csv"));
   EXPECT_LT(lines_in("cut/runs.csv"), 13);
 
@@ -95,15 +95,15 @@ TEST_F(Sweeps, KilledAndContinuedEndWithTheTableOfAnUnbrokenOne) {
   EXPECT_TRUE(rest.ends_with("\n\n" + table)) << rest;
   EXPECT_FALSE(contains(rest, "\n1/12")) << "finished runs are not run again";
   for (const char* const file : {"runs.csv", "sweep.csv", "options.csv"}) {
-    EXPECT_EQ(contents(folder_ / "cut" / file), contents(folder_ / "whole" / file)) << file;
+    EXPECT_EQ(file_text(folder_ / "cut" / file), file_text(folder_ / "whole" / file)) << file;
   }
-  const std::string page = contents(folder_ / "cut/sweep.html");
+  const std::string page = file_text(folder_ / "cut/sweep.html");
   for (const auto& entry : fs::directory_iterator(folder_ / "whole")) {
     if (!entry.is_directory()) continue;
     const std::string name = entry.path().filename().string();
     EXPECT_EQ(log_of("cut/" + name), log_of("whole/" + name)) << name;
-    EXPECT_TRUE(contents(entry.path() / "checkpoint.safetensors") ==
-                contents(folder_ / "cut" / name / "checkpoint.safetensors"))
+    EXPECT_TRUE(file_text(entry.path() / "checkpoint.safetensors") ==
+                file_text(folder_ / "cut" / name / "checkpoint.safetensors"))
         << name;
     EXPECT_TRUE(contains(page, "<a href=\"" + name + "/report.html\">" + name + "</a>")) << name;
   }
@@ -113,9 +113,9 @@ TEST_F(Sweeps, KilledAndContinuedEndWithTheTableOfAnUnbrokenOne) {
 TEST_F(Sweeps, RunsAreThoseOfTheirOptions) {
   output_of("train_reverse", kReverse + "--save sweep --seeds 3,5 --sweep dropout=0,0.5");
   output_of("train_reverse", kReverse + "--save plain --seed 5 --dropout 0.5");
-  EXPECT_TRUE(contents(folder_ / "sweep/dropout=0.5,seed=5/checkpoint.safetensors") ==
-              contents(folder_ / "plain/checkpoint.safetensors"));
-  EXPECT_TRUE(contents(folder_ / "sweep/sweep.csv").starts_with("dropout,runs,mean_accuracy,"));
+  EXPECT_TRUE(file_text(folder_ / "sweep/dropout=0.5,seed=5/checkpoint.safetensors") ==
+              file_text(folder_ / "plain/checkpoint.safetensors"));
+  EXPECT_TRUE(file_text(folder_ / "sweep/sweep.csv").starts_with("dropout,runs,mean_accuracy,"));
   // More seeds join the ones that are there.
   const std::string more =
       output_of("train_reverse", kReverse + "--save sweep --seeds 3..5 --sweep dropout=0,0.5");
@@ -166,7 +166,7 @@ TEST_F(Sweeps, SayWhatIsWrong) {
                     "options must be those of the sweep, '--clip,1', got '--clip,2'"));
   output_of("train_classifier", call + "--clip 2 --seeds 1..2 --overwrite");
   // The same name, other lines.
-  write("train.tsv", contents(folder_ / "train.tsv") + "fruit\tan apple\n");
+  write("train.tsv", file_text(folder_ / "train.tsv") + "fruit\tan apple\n");
   EXPECT_TRUE(fails("train_classifier", call + "--clip 2 --seeds 1..3",
                     "options must be those of the sweep, '--train,"));
   // Checkpoints of other axes count too.
@@ -193,7 +193,7 @@ TEST_F(Sweeps, EndWithoutNewsOfTheirChildren) {
 }
 
 TEST_F(Sweeps, TheExperimentInFiftyLinesIsContinued) {
-  std::istringstream source(contents(TESSERA_SOURCE_DIR "/examples/course/own_experiment.cpp"));
+  std::istringstream source(file_text(TESSERA_SOURCE_DIR "/examples/course/own_experiment.cpp"));
   int lines = 0;
   for (std::string line; std::getline(source, line);) {
     const std::size_t first = line.find_first_not_of(' ');
@@ -203,7 +203,7 @@ TEST_F(Sweeps, TheExperimentInFiftyLinesIsContinued) {
   EXPECT_GT(lines, 20);
 
   std::string many;
-  for (int i = 0; i < 30; ++i) many += contents(folder_ / "train.tsv");
+  for (int i = 0; i < 30; ++i) many += file_text(folder_ / "train.tsv");
   write("many.tsv", many);
   const std::string whole = output_of("own_experiment", "many.tsv test.tsv");
   const std::string table = whole.substr(whole.rfind("width  runs  mean_held_out_accuracy"));
@@ -218,11 +218,11 @@ TEST_F(Sweeps, TheExperimentInFiftyLinesIsContinued) {
   ::kill(stopped.command(), SIGINT);
   while (!stopped.status()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(WEXITSTATUS(*stopped.status()), 128 + SIGINT);
-  EXPECT_TRUE(contains(contents(folder_ / "out.txt"),
+  EXPECT_TRUE(contains(file_text(folder_ / "out.txt"),
                        " of 6 runs are finished; start it again to continue\n"));
   EXPECT_TRUE(output_of("own_experiment", "many.tsv test.tsv").ends_with(table));
   for (const char* const file : {"runs.csv", "sweep.csv"}) {
-    EXPECT_EQ(contents(folder_ / "experiment" / file), contents(folder_ / "whole" / file));
+    EXPECT_EQ(file_text(folder_ / "experiment" / file), file_text(folder_ / "whole" / file));
   }
   for (const char* const run : {"width=32,seed=1", "width=64,seed=2"}) {
     EXPECT_EQ(log_of(std::string("experiment/") + run), log_of(std::string("whole/") + run));

@@ -52,12 +52,12 @@ TEST_F(Traces, AreThoseOfPyTorch) {
     EXPECT_TRUE(contains(compared.output, " steps agree; nearest to the tolerance is "));
 
     // The same text for any number of threads, and an output with the same bits as without a trace.
-    const std::string text = contents(folder_ / "ours.txt");
-    const std::string output = contents(folder_ / "y.npy");
+    const std::string text = file_text(folder_ / "ours.txt");
+    const std::string output = file_text(folder_ / "y.npy");
     trace(arguments + " --threads 1", "ours.txt");
-    EXPECT_TRUE(contents(folder_ / "ours.txt") == text) << name;
+    EXPECT_TRUE(file_text(folder_ / "ours.txt") == text) << name;
     ASSERT_EQ(run("run_encoder", arguments).status, 0);
-    EXPECT_TRUE(contents(folder_ / "y.npy") == output) << name;
+    EXPECT_TRUE(file_text(folder_ / "y.npy") == output) << name;
   }
 }
 

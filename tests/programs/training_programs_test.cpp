@@ -96,9 +96,9 @@ TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
   ASSERT_EQ(run("train_reverse", arguments + "--save plain").status, 0);
   ASSERT_EQ(run("train_reverse", arguments + "--checkpoint-layers --save computed_again").status,
             0);
-  const std::string want = contents(folder_ / "plain" / "checkpoint.safetensors");
+  const std::string want = file_text(folder_ / "plain" / "checkpoint.safetensors");
   ASSERT_FALSE(want.empty());
-  EXPECT_EQ(contents(folder_ / "computed_again" / "checkpoint.safetensors"), want);
+  EXPECT_EQ(file_text(folder_ / "computed_again" / "checkpoint.safetensors"), want);
 }
 
 // Stopped at several of 200 steps and resumed with another number of threads, a run ends with the
@@ -110,7 +110,7 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
        {"train_reverse", kReverse + "--epochs 20 "}}};
   for (const auto& [program, arguments] : cases) {
     ASSERT_EQ(run(program, arguments + "--save whole --overwrite", "OMP_NUM_THREADS=2").status, 0);
-    const std::string want = contents(folder_ / "whole" / "checkpoint.safetensors");
+    const std::string want = file_text(folder_ / "whole" / "checkpoint.safetensors");
     ASSERT_FALSE(want.empty());
     for (int stop : {1, 55, 100, 137, 199}) {
       const std::string folder = "cut" + std::to_string(stop);
@@ -121,7 +121,7 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
       const std::string files = arguments.substr(0, arguments.find("--epochs"));
       output_of(program, (program == "train_reverse" ? "" : files) + "--resume " + folder,
                 "OMP_NUM_THREADS=1");
-      EXPECT_EQ(contents(folder_ / folder / "checkpoint.safetensors"), want)
+      EXPECT_EQ(file_text(folder_ / folder / "checkpoint.safetensors"), want)
           << program << " stopped at " << stop;
       fs::remove_all(folder_ / folder);
     }
@@ -164,8 +164,8 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   EXPECT_TRUE(contains(whole.output, "; 10 lines are held out"));
   ASSERT_EQ(run("train_classifier", arguments + "--save cut --max-steps 11").status, 0);
   ASSERT_EQ(run("train_classifier", "--train train.tsv --resume cut").status, 0);
-  EXPECT_TRUE(contents(folder_ / "cut" / "checkpoint.safetensors") ==
-              contents(folder_ / "whole" / "checkpoint.safetensors"));
+  EXPECT_TRUE(file_text(folder_ / "cut" / "checkpoint.safetensors") ==
+              file_text(folder_ / "whole" / "checkpoint.safetensors"));
   expect_fails(
       "train_classifier",
       {
@@ -221,7 +221,7 @@ TEST_F(TrainingPrograms, TheLogHasALineAStep) {
   // A run that was killed has written lines after its last checkpoint.
   std::ofstream(folder_ / "log.csv", std::ios::app) << "13,2,9,9,9,9,9\n14,2,9";
   ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
-  std::istringstream lines(contents(folder_ / "log.csv"));
+  std::istringstream lines(file_text(folder_ / "log.csv"));
   std::string line;
   std::getline(lines, line);
   EXPECT_EQ(line,
@@ -274,12 +274,12 @@ TEST_F(TrainingPrograms, SayThatNobodyCanReadThem) {
     const Outcome outcome = run("train_reverse", kReverse + "--log log.csv --save run 2>err.txt " +
                                                      std::string(where) + " #");
     EXPECT_EQ(outcome.status, 2) << where;
-    const std::string errors = contents(folder_ / "err.txt");
+    const std::string errors = file_text(folder_ / "err.txt");
     EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << where << ": " << errors;
     EXPECT_TRUE(contains(errors, "standard output"));
     // It has trained and saved nevertheless, without stray lines.
     EXPECT_TRUE(fs::exists(folder_ / "run" / "checkpoint.safetensors")) << where;
-    EXPECT_FALSE(contains(contents(folder_ / "log.csv"), "epoch 1/3")) << where;
+    EXPECT_FALSE(contains(file_text(folder_ / "log.csv"), "epoch 1/3")) << where;
     fs::remove_all(folder_ / "run");
   }
   ASSERT_EQ(run("train_classifier", kClassifier + "--save run").status, 0);
@@ -328,9 +328,9 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   EXPECT_TRUE(
       fails("train_masked_lm", much + "123456789012345678901",
             "--fill: text must have at most 19 tokens, got 21; train with a larger --length"));
-  EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch"));
+  EXPECT_FALSE(contains(file_text(folder_ / "out.txt"), "epoch"));
   EXPECT_TRUE(fails("train_masked_lm", much + "'\xff_'", "--fill"));
-  EXPECT_FALSE(contains(contents(folder_ / "out.txt"), "epoch"));
+  EXPECT_FALSE(contains(file_text(folder_ / "out.txt"), "epoch"));
 }
 
 TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
@@ -343,7 +343,7 @@ TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
                    {"--resume run --train train.tsv --width 16", "--width"},
                    {"--resume run --train test.tsv", "examples must be those of the run"},
                });
-  const std::string whole = contents(folder_ / "run" / "checkpoint.safetensors");
+  const std::string whole = file_text(folder_ / "run" / "checkpoint.safetensors");
   write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
   EXPECT_TRUE(
       fails("train_classifier", "--resume run --train train.tsv", "checkpoint.safetensors"));
@@ -373,7 +373,7 @@ TEST_F(TrainingPrograms, RefuseCheckpointsWithOtherNumbers) {
     nn::save_checkpoint(file, bad);
     EXPECT_TRUE(fails("train_reverse", "--resume run", "checkpoint.safetensors: "))
         << name << " " << value;
-    EXPECT_FALSE(contains(contents(folder_ / "err.txt"), "\x1b"));
+    EXPECT_FALSE(contains(file_text(folder_ / "err.txt"), "\x1b"));
   }
   nn::save_checkpoint(file, good);
   EXPECT_EQ(run("train_reverse", "--resume run").status, 0);

@@ -3,10 +3,9 @@
 //   op: X must be RULE, got VALUE; cure
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace {
@@ -139,8 +138,7 @@ TEST(ErrorForm, TextsSayWhatMustBe) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cpp") continue;
       if (entry.path().parent_path().filename() == "notebooks") continue;  // the notebooks' texts
-      std::ifstream in(entry.path());
-      for (const std::string& fault : faults_in({std::istreambuf_iterator<char>(in), {}})) {
+      for (const std::string& fault : faults_in(tessera::test::file_text(entry.path()))) {
         ADD_FAILURE() << fs::relative(entry.path(), root).string() << ": " << fault;
       }
     }

@@ -1,17 +1,16 @@
 // "Ten files" of CONTRIBUTING.md: the files exist, and have together as many lines as the page
 // states.
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace {
 
 std::string text_of(const std::string& path) {
-  std::ifstream in(std::string(TESSERA_SOURCE_DIR) + "/" + path);
-  EXPECT_TRUE(in) << path;
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text = tessera::test::file_text(std::string(TESSERA_SOURCE_DIR) + "/" + path);
+  EXPECT_FALSE(text.empty()) << path;
+  return text;
 }
 
 /// The section of the page from its heading to the end of its table.

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace {
@@ -147,10 +148,9 @@ TEST(LayeringTest, IncludesPointDownwards) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cpp" && extension != ".inc") continue;
       ++files;
-      std::stringstream text;
-      text << std::ifstream(entry.path()).rdbuf();
       const std::string path = fs::relative(entry.path(), root).generic_string();
-      for (const std::string& violation : violations(path, text.str(), exists)) {
+      for (const std::string& violation :
+           violations(path, tessera::test::file_text(entry.path()), exists)) {
         ADD_FAILURE() << violation;
       }
     }
