@@ -124,12 +124,10 @@ int main(int argc, char** argv) {
                             "Runs two commands of tessera_bench in turn and reports changes beyond "
                             "the noise. Exit code 1 if a case is slower. Each side has one thread, "
                             "unless --threads or OMP_NUM_THREADS is given.");
-  bool run = false;
   CompareOptions options;
   RoundOptions rounds;
   std::vector<std::string> sides;
   command.add_arguments("SIDES", sides, "OLD NEW: two commands of tessera_bench").required();
-  command.add("--run", run, "no effect: SIDES are always run");
   command.add_input("--cases", rounds.cases, "file of case names, one per line");
   command.add("--filter", rounds.filter, "regular expression that case names must match");
   command.add("--rounds", rounds.rounds, "runs of each side", {5, 1000});
