@@ -307,6 +307,9 @@ void learn_pairs(const Call& call) {
           "; a pair's negatives are the other pairs of its batch");
   require(call.program.options.shards == 1, kFineTune, "--shards must be 1 for --task pairs, got ",
           call.program.options.shards, "; a pair's negatives are the other pairs of its batch");
+  require(
+      o.fixed != "encoder", kFineTune,
+      "--fixed must be nothing or embeddings for --task pairs, got encoder; pairs have no head");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
   auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
   if (words == nullptr)

@@ -81,7 +81,7 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
     }
   }
   require(!groups.empty(), kFineTuningOp,
-          "at least 1 parameter must require a gradient, got none; freeze less");
+          "at least 1 parameter must be trained, got none; reduce fixed_layers, or set lr above 0");
   return groups;
 }
 

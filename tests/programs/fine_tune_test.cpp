@@ -191,6 +191,10 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {train + "--save new --max-length 41", "41"},
       {"--train pairs.tsv --task pairs --save new --shards 2",
        "--shards must be 1 for --task pairs"},
+      {"--train pairs.tsv --task pairs --save new --fixed encoder",
+       "--fixed must be nothing or embeddings for --task pairs, got encoder"},
+      {"--train pairs.tsv --task pairs --save new --fixed-layers 2",
+       "must be trained, got none; reduce fixed_layers"},
       {"--train tags.tsv --task tokens --pair --save new",
        "--task must be classification or regression for --pair"}};
   for (const auto& [arguments, words] : cases) {

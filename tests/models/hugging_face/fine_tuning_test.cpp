@@ -71,8 +71,13 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
   refuses({.fixed_layers = 3}, "from 0 to 2, the layers of the model, got 3");
   refuses({.fixed_layers = -1}, "got -1");
   TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
-  EXPECT_TRUE(throws("fine_tuning_groups", {"at least 1 parameter must require a gradient"},
-                     [&] { fine_tuning_groups(encoder, {.fixed_layers = 2}); }));
+  for (const FineTuningOptions& options :
+       {FineTuningOptions{.fixed_layers = 2}, FineTuningOptions{.lr = 0}}) {
+    EXPECT_TRUE(throws("fine_tuning_groups",
+                       {"at least 1 parameter must be trained, got none",
+                        "reduce fixed_layers, or set lr above 0"},
+                       [&] { fine_tuning_groups(encoder, options); }));
+  }
   nn::freeze(encoder);
   EXPECT_TRUE(throws("fine_tuning_groups", {"must not be frozen if it is trained", "thaw"},
                      [&] { fine_tuning_groups(encoder, {}); }));
