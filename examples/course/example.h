@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "examples/flush_output.h"
+#include "examples/named_error.h"
 #include "nn/training/communicator.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -26,7 +27,7 @@ int run_example(const char* name, const Body& body) {
     flush_output();
     return 0;
   } catch (const std::exception& error) {
-    std::cerr << name << ": " << error.what() << std::endl;
+    std::cerr << named_error(name, error.what()) << std::endl;
     return 2;
   }
 }

@@ -10,6 +10,7 @@
 #include <new>
 #include <string_view>
 
+#include "examples/named_error.h"
 #include "models/text/utf8.h"
 #include "tensor/error.h"
 #include "tensor/storage.h"
@@ -70,11 +71,10 @@ std::string error_text(const std::string& advice) {
   }
 }
 
-int report_error(const std::string& name, std::string error) {
+int report_error(const std::string& name, const std::string& error) {
   std::cout.flush();
-  // Errors of the program itself already begin with its name.
-  if (!error.starts_with(str_cat(name, ": "))) error = str_cat(name, ": ", error);
-  std::cerr << one_line(error) + '\n' << std::flush;  // one write: others write too
+  const std::string line = one_line(named_error(name, error)) + '\n';
+  std::cerr << line << std::flush;  // one write: others write too
   return 2;
 }
 

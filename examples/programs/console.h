@@ -18,6 +18,6 @@ std::string error_text(const std::string& advice = {});
 
 /// Writes `error` as one line on standard error, after the program's name; returns the exit code
 /// for main().
-int report_error(const std::string& name, std::string error);
+int report_error(const std::string& name, const std::string& error);
 
 }  // namespace tessera::examples

@@ -171,7 +171,7 @@ int report_failure(const std::string& name, std::string error) {
     if (error.starts_with(prefix)) error.erase(0, prefix.size());
     error = str_cat("rank ", rank, ": ", error);
   }
-  const int code = report_error(name, std::move(error));
+  const int code = report_error(name, error);
   if (processes().size() > 1) launch->end_all(code);
   return code;
 }

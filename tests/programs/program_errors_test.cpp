@@ -1,4 +1,6 @@
 // Untrusted input and wrong arguments: each gives one line that describes the error.
+#include "examples/course/example.h"
+#include "examples/programs/console.h"
 #include "nn/training/checkpoint.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
@@ -25,6 +27,21 @@ class ProgramErrors : public TrainingPrograms {
     return file_text(folder_ / "out.txt").find("epoch") != std::string::npos;
   }
 };
+
+// Programs and examples: an op may have the name of the program, or begin with this name.
+TEST(ErrorLine, NamesTheProgramOnce) {
+  for (const auto& [op, line] : {std::pair("embed", "embed: x must be 1, got 2\n"),
+                                 std::pair("embed_all", "embed: embed_all: x must be 1, got 2\n"),
+                                 std::pair("matmul", "embed: matmul: x must be 1, got 2\n")}) {
+    const auto error = [name = op] { fail(name, "x must be 1, got 2"); };
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(examples::run_example("embed", error), 2);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), line);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(examples::report_error("embed", str_cat(op, ": x must be 1, got 2")), 2);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), line);
+  }
+}
 
 TEST_F(ProgramErrors, NumbersArePlainDecimalNumbersWithinRange) {
   const std::array<std::array<std::string, 2>, 20> cases = {{
