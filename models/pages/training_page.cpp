@@ -142,7 +142,8 @@ std::string options_html(const TrainingReport& report) {
 /// A page with charts.
 Page page_of(std::string title, std::string body) {
   Page page = {.title = std::move(title), .body = std::move(body)};
-  page.styles = {std::string(asset("chart.css")), std::string(asset("training.css"))};
+  page.styles = {std::string(asset("wide_tables.css")), std::string(asset("chart.css")),
+                 std::string(asset("training.css"))};
   page.scripts = {std::string(asset("chart.js"))};
   return page;
 }

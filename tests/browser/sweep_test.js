@@ -39,6 +39,19 @@ async function checkPointing(page, {touch}) {
   assert.match(await chart.locator('> svg').getAttribute('aria-valuetext'), /^step 1, epoch 1: lr=1e-3, seed=0 \d/);
 }
 
+/** The names of rows stay when a table scrolls, and leave room for the values; on paper nothing scrolls. */
+async function checkTables(page) {
+  const names = await page.$$eval('.scroll', (all) => all.flatMap((box) => {
+    box.scrollLeft = 100;
+    const frame = box.getBoundingClientRect();
+    const places = [...box.querySelectorAll('tr > :first-child')].map((each) => each.getBoundingClientRect());
+    return places.map((place) => place.left === frame.left && place.width < frame.width / 2);
+  }));
+  assert.ok(names.length > 6 && names.every(Boolean), `${names}`);
+  await page.emulateMedia({media: 'print'});
+  assert.ok(await page.$$eval('.scroll', (all) => all.every((box) => getComputedStyle(box).overflow === 'visible')));
+}
+
 harness.main(async ({open, folder, run}) => {
   const sweep = path.join(folder, 'sweep');
   run('train_reverse', ['--words', '200', '--epochs', '2', '--width', '8', '--save', sweep, '--seeds', '0..1',
@@ -51,6 +64,7 @@ harness.main(async ({open, folder, run}) => {
     assert.deepStrictEqual(await looks.overlaps(page, 'figure.chart', 'text'), []);
     assert.ok(await looks.leastContrast(page, 'figure.chart text, .at, .value') >= 4.5);
     assert.ok(await looks.leastSize(page, 'figure.chart text') >= 12);
+    await checkTables(page);
   }
   const page = await open(file);
   await checkPointing(page, {});
