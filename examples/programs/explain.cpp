@@ -42,20 +42,24 @@ struct Options {
 
 /// A text as a model reads it, and the score that its tokens get.
 struct Subject {
-  using Number = std::function<Tensor(const models::Tokens& tokens)>;
-
   std::string name, heading;
   const models::TextReader& reader;
   text::Encoding encoding;
-  Number score;
-  Number probability = {};  // of a class
+  std::function<Tensor(const models::Tokens& tokens)> scores;  // (1, C)
+  index_t number = 0;                                          // of the score to explain
+  models::Scoring scoring = models::Scoring::kNone;
 
   inspect::Score score_of(const text::Encoding& read) const {
-    return [this, tokens = reader.tokens(read)] { return score(tokens); };
+    return [this, tokens = reader.tokens(read)] {
+      return scores(tokens).select(0, 0).select(0, number);
+    };
   }
+  /// Runs the model; returns the probability that belongs to the score, if there is one.
   std::optional<double> probability_of(const text::Encoding& read) const {
-    if (!probability) return std::nullopt;
-    return inspect::value_of([&] { return probability(reader.tokens(read)); });
+    const double value = inspect::value_of([&] {
+      return scored(scoring, scores(reader.tokens(read))).select(0, 0).select(0, number);
+    });
+    return scoring == models::Scoring::kNone ? std::nullopt : std::optional(value);
   }
 };
 
@@ -86,11 +90,12 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   }
   const text::Encoding masked = baseline_of(subject);
   const inspect::Score baseline = subject.score_of(masked);
-  const auto words = inspect::record([&] { inspect::value_of(baseline); }, "embeddings.words");
+  const auto words = inspect::record(
+      [&] { found.baseline_probability = subject.probability_of(masked); }, "embeddings.words");
   require(words.size() == 1, "explain", "--model must be a transformer, got static embeddings");
+  const auto [layers, heads] = inspect::count_heads(
+      "explain", [&] { found.probability = subject.probability_of(subject.encoding); });
   const inspect::Score uncounted = subject.score_of(subject.encoding);
-  const auto [layers, heads] =
-      inspect::count_heads("explain", [&uncounted] { inspect::value_of(uncounted); });
   examples::CommandProgress progress("passes");
   const index_t tokens = std::ssize(found.tokens);
   const index_t all = points + layers * heads + (has_page ? layers * tokens : 0);
@@ -105,8 +110,6 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   found.score = why.score;
   found.baseline = why.baseline;
   found.error = why.error;
-  found.probability = subject.probability_of(subject.encoding);
-  found.baseline_probability = subject.probability_of(masked);
   found.heads = inspect::head_ablation(score);
   if (has_page) {
     const inspect::Patching patching = inspect::activation_patching(baseline, score);
@@ -182,18 +185,15 @@ void explain_class(const Options& o) {
     for (const std::string& label : model.labels) names += (names.empty() ? "" : ", ") + label;
     fail("explain", "--class must be one of ", names, ", got ", printable(wanted));
   }
-  const index_t number = found - model.labels.begin();
   const bool is_pair = !o.with.empty();
-  Subject subject = {is_pair ? "the pair" : "the text",
-                     is_pair ? quoted(o.text) + " with " + quoted(o.with) : quoted(o.text),
-                     model.reader, encoding, [&model, number](const models::Tokens& tokens) {
-                       return model.model(tokens).select(0, 0).select(0, number);
-                     }};
-  if (model.scoring != models::Scoring::kNone) {
-    subject.probability = [&model, number](const models::Tokens& tokens) {
-      return scored(model.scoring, model.model(tokens)).select(0, 0).select(0, number);
-    };
-  }
+  const Subject subject = {
+      .name = is_pair ? "the pair" : "the text",
+      .heading = is_pair ? quoted(o.text) + " with " + quoted(o.with) : quoted(o.text),
+      .reader = model.reader,
+      .encoding = encoding,
+      .scores = [&model](const models::Tokens& tokens) { return model.model(tokens); },
+      .number = found - model.labels.begin(),
+      .scoring = model.scoring};
   explain({subject}, o, "logit of " + wanted);
 }
 
@@ -202,11 +202,10 @@ void explain_similarity(const Options& o) {
   const index_t prompt = model.prompt_tokens();
   const auto subject = [&](const char* name, const std::string& text, const std::string& other) {
     const Tensor fixed = model.encode({other});
-    return Subject{
-        name, quoted(text), model.reader, model.encoding_of(text),
-        [&model, fixed, prompt](const models::Tokens& tokens) {
-          return model.similarity(model(tokens, prompt), fixed).select(0, 0).select(0, 0);
-        }};
+    return Subject{name, quoted(text), model.reader, model.encoding_of(text),
+                   [&model, fixed, prompt](const models::Tokens& tokens) {
+                     return model.similarity(model(tokens, prompt), fixed);
+                   }};
   };
   explain({subject("the first text", o.text, o.with), subject("the second text", o.with, o.text)},
           o, "similarity of the two texts");
