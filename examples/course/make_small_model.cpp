@@ -120,7 +120,7 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
                        .decay = nn::Schedule::Decay::kCosine,
                        .warmup = 0.05,
                        .clip = 1});
-  nn::TrainerHooks hooks;
+  nn::TrainerCallbacks hooks;
   hooks.epoch = [](const nn::EpochReport& report) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
   };

@@ -178,7 +178,7 @@ int Run::stopping_signal() const {
   return signal;
 }
 
-Ending Run::train(const nn::TrainerHooks& hooks) {
+Ending Run::train(const nn::TrainerCallbacks& hooks) {
   const InterruptScope scope;
   start_ = std::chrono::steady_clock::now();
   first_step_ = trainer_.step();
@@ -198,8 +198,8 @@ Ending Run::train(const nn::TrainerHooks& hooks) {
 }
 
 /// Trains. Errors are also written to the page; the error of a lost process says how to continue.
-nn::RunEnd Run::run_or_fail(const nn::TrainerHooks& hooks) {
-  nn::TrainerHooks all = {
+nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& hooks) {
+  nn::TrainerCallbacks all = {
       .step = both<nn::StepReport>([this](const auto& report) { after_step(report); }, hooks.step),
       .save =
           [&] {

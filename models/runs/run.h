@@ -84,7 +84,7 @@ class Run {
   /// evaluation, and when the run stops; `hooks` are called after the files are written.
   /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the
   /// error.
-  Ending train(const nn::TrainerHooks& hooks = {});
+  Ending train(const nn::TrainerCallbacks& hooks = {});
 
   /// Adds a confusion matrix of the trained model to the page.
   void report(pages::ClassCounts classes);
@@ -104,7 +104,7 @@ class Run {
   std::string earlier_lines() const;
   bool is_saved() const;
   void save() const;
-  nn::RunEnd run_or_fail(const nn::TrainerHooks& hooks);
+  nn::RunEnd run_or_fail(const nn::TrainerCallbacks& hooks);
   void after_step(const nn::StepReport& report);
   void take_evaluation();
   void write_pending();

@@ -32,7 +32,7 @@ constexpr int kStopped = 75;  // the exit code of a child that was stopped, but 
 
 class Sweep {
  public:
-  Sweep(const SweepOptions& options, const SweepHooks& hooks)
+  Sweep(const SweepOptions& options, const SweepCallbacks& hooks)
       : options_(options),
         hooks_(hooks),
         runs_(plan_runs(options.folder, options.axes, options.seeds)),
@@ -239,7 +239,7 @@ class Sweep {
   }
 
   const SweepOptions& options_;
-  const SweepHooks& hooks_;
+  const SweepCallbacks& hooks_;
   std::vector<SweepRun> runs_;
   std::shared_ptr<const RunLock> lock_;
   std::map<std::string, SweepResult> results_;   // by the run's name
@@ -250,7 +250,7 @@ class Sweep {
 
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
-                      const SweepHooks& hooks) {
+                      const SweepCallbacks& hooks) {
   return Sweep(options, hooks).run(train);
 }
 

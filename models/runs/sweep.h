@@ -41,7 +41,7 @@ struct SweepOptions {
 };
 
 /// Functions that a sweep calls.
-struct SweepHooks {
+struct SweepCallbacks {
   std::function<void(const SweepRun&)> begin = {};
   /// After the result is saved, with the number of runs that have a result.
   std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
@@ -73,6 +73,6 @@ struct SweepEnding {
 /// line of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
-                      const SweepHooks& hooks = {});
+                      const SweepCallbacks& hooks = {});
 
 }  // namespace tessera::runs

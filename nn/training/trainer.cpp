@@ -244,7 +244,7 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
-RunEnd Trainer::run(const TrainerHooks& hooks) {
+RunEnd Trainer::run(const TrainerCallbacks& hooks) {
   stop_ = false;
   forget_gradients();
   RunEnd end{};
@@ -259,7 +259,7 @@ RunEnd Trainer::run(const TrainerHooks& hooks) {
   return end;
 }
 
-RunEnd Trainer::run_steps(const TrainerHooks& hooks) {
+RunEnd Trainer::run_steps(const TrainerCallbacks& hooks) {
   // An evaluation may be due since a failed run or the saved state: no step may skip it.
   if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
     if (hooks.save) hooks.save();

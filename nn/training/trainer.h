@@ -89,7 +89,7 @@ struct EpochReport {
 
 /// Called in this order, each if due. `save` comes before `evaluation` and `epoch`, so the results
 /// that these two report are already saved.
-struct TrainerHooks {
+struct TrainerCallbacks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
   std::function<void(const EvaluationReport&)> evaluation = {};
@@ -138,7 +138,7 @@ class Trainer {
   /// weights or arithmetic (thrown before training starts); and ProcessLost, with the step, if a
   /// process has ended. A loss function's error is thrown in all processes. A hook's error stays in
   /// its process, which must then end, so that the others do not wait for it.
-  RunEnd run(const TrainerHooks& hooks = {});
+  RunEnd run(const TrainerCallbacks& hooks = {});
 
   /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
   /// another thread or a signal handler. With several processes one call is enough: all end after
@@ -155,7 +155,7 @@ class Trainer {
   index_t epoch() const { return sampler_.epoch(); }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_.best_step(); }
-  /// The last evaluation of this trainer. The state saved in `TrainerHooks::save` already includes
+  /// The last evaluation of this trainer. The state saved in `TrainerCallbacks::save` already includes
   /// this evaluation.
   const std::optional<EvaluationReport>& last_evaluation() const { return last_evaluation_; }
   /// Whether an evaluation follows this step.
@@ -203,7 +203,7 @@ class Trainer {
   BatchSums sum_of(std::span<const index_t> batch);
   double update(BatchSums sums);
   StepReport advance();
-  RunEnd run_steps(const TrainerHooks& hooks);
+  RunEnd run_steps(const TrainerCallbacks& hooks);
   void forget_gradients();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;

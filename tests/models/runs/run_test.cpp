@@ -92,7 +92,7 @@ TEST(Run, WritesTheLogBeforeTheCheckpoint) {
   const TemporaryFolder folder;
   Trial trial;
   int saves = 0;
-  const nn::TrainerHooks hooks = {.save = [&] {
+  const nn::TrainerCallbacks hooks = {.save = [&] {
     const auto steps = pages::read_run_log(file_text(folder.path() / runs::kLogFile), "log");
     ASSERT_EQ(std::ssize(steps), trial.trainer.step());
     EXPECT_TRUE(steps.back().held_out_loss.has_value());
@@ -105,7 +105,7 @@ TEST(Run, WritesTheLogBeforeTheCheckpoint) {
 TEST(Run, StopsBySignalAfterItHasSaved) {
   const TemporaryFolder folder;
   Trial trial;
-  const nn::TrainerHooks hooks = {.step = [](const nn::StepReport& report) {
+  const nn::TrainerCallbacks hooks = {.step = [](const nn::StepReport& report) {
     if (report.step == 4) std::raise(SIGTERM);
   }};
   const runs::Ending ending = runs::Run(trial.trainer, runs::in_folder(folder.path())).train(hooks);

@@ -116,7 +116,7 @@ struct WideNet {
   }
 };
 
-TrainerHooks writing_to(std::string& log) {
+TrainerCallbacks writing_to(std::string& log) {
   return {.step =
               [&log](const StepReport& report) {
                 const LossTotals& totals = report.totals;
