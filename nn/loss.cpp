@@ -48,8 +48,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                                   static_cast<double>(losses.count()));
 }
 
-Tensor contrastive(const Tensor& queries, const Tensor& keys, const ContrastiveOptions& options) {
-  constexpr const char* kOp = "contrastive";
+Tensor info_nce_loss(const Tensor& queries, const Tensor& keys, const InfoNceOptions& options) {
+  constexpr const char* kOp = "info_nce_loss";
   check_vectors(kOp, queries, keys);
   require(queries.rank() == 2 && keys.rank() == 2 && queries.size(1) == keys.size(1) &&
               queries.size(0) <= keys.size(0),

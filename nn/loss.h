@@ -7,7 +7,7 @@
 // Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move some vectors nearer to
 // each other and others apart:
 //
-//   Tensor loss = nn::contrastive(encode(questions), encode(answers));   // (B, D) and (B, D)
+//   Tensor loss = nn::info_nce_loss(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
 
 #include "tensor/ops/loss.h"
@@ -53,8 +53,8 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletOptions& options = {});
 
-/// The options of contrastive().
-struct ContrastiveOptions {
+/// The options of info_nce_loss().
+struct InfoNceOptions {
   double temperature = 0.07;
   bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged
   bool normalize = true;   // vectors have length 1, so that products are cosines
@@ -78,7 +78,6 @@ struct ContrastiveOptions {
 /// 2018, equation 4; cosines over a temperature: Chen et al., "A simple framework for contrastive
 /// learning of visual representations", 2020, equation 1; symmetric, and 0.07: Radford et al.,
 /// "Learning transferable visual models from natural language supervision", 2021, figure 3.
-Tensor contrastive(const Tensor& queries, const Tensor& keys,
-                   const ContrastiveOptions& options = {});
+Tensor info_nce_loss(const Tensor& queries, const Tensor& keys, const InfoNceOptions& options = {});
 
 }  // namespace tessera::nn

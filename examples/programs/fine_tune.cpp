@@ -324,7 +324,7 @@ void learn_pairs(const Call& call) {
   const auto loss = [&](const TextData& data, Chosen chosen) {
     const Tensor firsts = learner(tokens_of(batch_of(data.examples, chosen, tokenizer)));
     const Tensor seconds = learner(tokens_of(batch_of(data.partners, chosen, tokenizer)));
-    return nn::summed_contrastive(firsts, seconds, {.temperature = o.temperature});
+    return nn::summed_info_nce(firsts, seconds, {.temperature = o.temperature});
   };
   call.run({"pairs", tokenizer, loss}, learner, *words, *words, files);
 }

@@ -31,9 +31,9 @@ LossSum summed_squared_error(const Tensor& x, const Tensor& targets) {
   return {loss, static_cast<double>(x.count()), 0};
 }
 
-LossSum summed_contrastive(const Tensor& queries, const Tensor& keys, ContrastiveOptions options) {
+LossSum summed_info_nce(const Tensor& queries, const Tensor& keys, InfoNceOptions options) {
   options.reduction = Reduction::kSum;
-  const Tensor loss = contrastive(queries, keys, options);
+  const Tensor loss = info_nce_loss(queries, keys, options);
   // The nearest key does not depend on the length of a query.
   Tensor k = keys.detach();
   if (options.normalize) k = k / maximum(norm(k, {-1}, true), 1e-12);

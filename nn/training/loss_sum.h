@@ -26,15 +26,14 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
 /// is 0. **Shapes**, **Errors**: as mse_loss.
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 
-/// The contrastive loss as a LossSum: counts the queries; a query is correct if its own key is the
+/// info_nce_loss as a LossSum: counts the queries; a query is correct if its own key is the
 /// nearest. The other keys are negatives, so a trainer must compute a batch in one shard.
 /// `options.reduction` is not read.
 ///
-/// **Shapes**, **Errors**: as contrastive; symmetric is the mean of both directions, and `correct`
+/// **Shapes**, **Errors**: as info_nce_loss; symmetric is the mean of both directions, and `correct`
 /// counts only the queries.
 /// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.
-LossSum summed_contrastive(const Tensor& queries, const Tensor& keys,
-                           ContrastiveOptions options = {});
+LossSum summed_info_nce(const Tensor& queries, const Tensor& keys, InfoNceOptions options = {});
 
 /// Sums of losses as numbers, of a batch, an epoch or an evaluation.
 struct LossTotals {

@@ -71,10 +71,10 @@ TEST_P(LossParity, LossesOfDistributionsAndVectors) {
       };
     }
     losses["contrastive_" + name] = [=](auto& o) {
-      return contrastive(o["queries"], o["keys"], {.reduction = reduction});
+      return info_nce_loss(o["queries"], o["keys"], {.reduction = reduction});
     };
     losses["contrastive_symmetric_" + name] = [=](auto& o) {
-      return contrastive(
+      return info_nce_loss(
           o["queries"], o["keys"],
           {.temperature = 2, .symmetric = true, .normalize = false, .reduction = reduction});
     };
@@ -166,9 +166,9 @@ TEST(LossGradients, AgreeWithDifferences) {
     for (const index_t keys : {3, 5}) {
       for (const bool symmetric : {false, true}) {
         if (symmetric && keys != 3) continue;
-        check("contrastive", {values({3, 4}, 3), values({keys, 4}, 4)}, [&](const Tensors& in) {
-          return contrastive(in[0], in[1],
-                             {.temperature = 0.5, .symmetric = symmetric, .normalize = flag});
+        check("info_nce_loss", {values({3, 4}, 3), values({keys, 4}, 4)}, [&](const Tensors& in) {
+          return info_nce_loss(in[0], in[1],
+                               {.temperature = 0.5, .symmetric = symmetric, .normalize = flag});
         });
       }
     }

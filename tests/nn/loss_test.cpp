@@ -305,7 +305,7 @@ TEST(TripletMarginLoss, Errors) {
 }
 
 /// InfoNCE by its definition.
-std::vector<double> naive_contrastive(const Array& queries, const Array& keys, double temperature) {
+std::vector<double> naive_info_nce(const Array& queries, const Array& keys, double temperature) {
   const index_t width = queries.shape[1];
   const auto product = [&](const Array& a, index_t i, const Array& b, index_t j) {
     double total = 0;
@@ -329,9 +329,9 @@ TEST(Contrastive, IsItsDefinitionInEveryLayout) {
   for (const index_t more : {0, 3}) {
     const Tensor keys = random_tensor({5 + more, 8}, kFloat64, 2);
     for (const Layout& queries : random_layouts({5, 8}, kFloat64, 1)) {
-      const Array want = {{5}, naive_contrastive(array(queries.tensor), array(keys), 0.1)};
+      const Array want = {{5}, naive_info_nce(array(queries.tensor), array(keys), 0.1)};
       const Tensor got =
-          contrastive(queries.tensor, keys, {.temperature = 0.1, .reduction = Reduction::kNone});
+          info_nce_loss(queries.tensor, keys, {.temperature = 0.1, .reduction = Reduction::kNone});
       EXPECT_TRUE(near(got, want, 1e-12, 1e-13)) << queries.name << ", " << more << " more keys";
     }
   }
@@ -340,7 +340,7 @@ TEST(Contrastive, IsItsDefinitionInEveryLayout) {
 TEST(Contrastive, OfZerosIsFinite) {
   const Tensor x = zeros({3, 4}).set_requires_grad();
   Tape tape;
-  const Tensor loss = contrastive(x, ones({3, 4}));
+  const Tensor loss = info_nce_loss(x, ones({3, 4}));
   EXPECT_NEAR(loss.item(), std::log(3), 1e-6);
   tape.backward(loss);
   EXPECT_TRUE(all(isfinite(x.grad())).item<bool>());
@@ -349,8 +349,8 @@ TEST(Contrastive, OfZerosIsFinite) {
 TEST(Contrastive, Errors) {
   const Tensor x = zeros({2, 3});
   const auto fails = [&](const std::vector<std::string>& parts, const Tensor& queries,
-                         const Tensor& keys, const ContrastiveOptions& options = {}) {
-    return throws("contrastive", parts, [&] { contrastive(queries, keys, options); });
+                         const Tensor& keys, const InfoNceOptions& options = {}) {
+    return throws("info_nce_loss", parts, [&] { info_nce_loss(queries, keys, options); });
   };
   EXPECT_TRUE(fails({"(2, 3)", "(2, 4)"}, x, zeros({2, 4})));
   EXPECT_TRUE(fails({"(2, 3)", "(1, 3)"}, x, zeros({1, 3})));

@@ -29,7 +29,7 @@ TEST(Options, AnUnknownReductionIsAnError) {
     EXPECT_TRUE(fails("nll_loss", [&] { nll_loss(x, y, {.reduction = none}); }));
     EXPECT_TRUE(
         fails("triplet_margin_loss", [&] { triplet_margin_loss(x, x, x, {.reduction = none}); }));
-    EXPECT_TRUE(fails("contrastive", [&] { contrastive(x, x, {.reduction = none}); }));
+    EXPECT_TRUE(fails("info_nce_loss", [&] { info_nce_loss(x, x, {.reduction = none}); }));
     EXPECT_TRUE(
         fails("kl_div", [&] { kl_div(x, x, {.reduction = static_cast<KlReduction>(value)}); }));
   }

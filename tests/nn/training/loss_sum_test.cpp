@@ -33,16 +33,16 @@ TEST(SummedContrastive, CountsTheQueriesWhoseOwnKeyIsTheNearest) {
   const Tensor queries = tensor({{1.0, 0.0}, {0.8, 0.6}, {-1.0, 0.1}});
   const Tensor keys = tensor({{1.0, 0.2}, {0.0, 9.0}, {-2.0, 0.0}, {0.0, -1.0}});
   for (const bool normalize : {true, false}) {
-    const ContrastiveOptions options = {.temperature = 0.5, .normalize = normalize};
-    const LossSum sum = summed_contrastive(queries, keys, options);
+    const InfoNceOptions options = {.temperature = 0.5, .normalize = normalize};
+    const LossSum sum = summed_info_nce(queries, keys, options);
     EXPECT_EQ(sum.count, 3);
     EXPECT_EQ(sum.correct, normalize ? 2 : 3);
-    EXPECT_NEAR(sum.loss.item() / 3, contrastive(queries, keys, options).item(), 1e-6);
+    EXPECT_NEAR(sum.loss.item() / 3, info_nce_loss(queries, keys, options).item(), 1e-6);
   }
   // Half a batch has fewer negatives, so its sum is different.
   const Tensor own = keys.slice(0, 0, 3);
-  const double whole = summed_contrastive(queries, own).loss.item();
-  EXPECT_GT(whole, summed_contrastive(queries.slice(0, 0, 1), own.slice(0, 0, 1)).loss.item());
+  const double whole = summed_info_nce(queries, own).loss.item();
+  EXPECT_GT(whole, summed_info_nce(queries.slice(0, 0, 1), own.slice(0, 0, 1)).loss.item());
 }
 
 TEST(LossTotals, AddUpToMeans) {
