@@ -72,7 +72,7 @@ struct Data {
       text::Example example{tokenizer.encode(sentence.text).ids};
       std::vector<index_t> labels;
       for (const index_t id : example.ids) {
-        labels.push_back(id == it ? tokenizer.id(sentence.meant) : text::kIgnored);
+        labels.push_back(id == it ? tokenizer.id(sentence.meant) : text::kIgnoreIndex);
       }
       example.label = labels;
       examples.push_back(std::move(example));

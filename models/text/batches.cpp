@@ -65,7 +65,8 @@ struct Chosen {
     const Label& kind = examples.front()->label;
     if (std::holds_alternative<index_t>(kind)) return numbers<index_t>(kInt64, class_of);
     if (std::holds_alternative<Ids>(kind)) {
-      return rows(kIgnored, [](const Example& e) -> const Ids& { return std::get<Ids>(e.label); });
+      return rows(kIgnoreIndex,
+                  [](const Example& e) -> const Ids& { return std::get<Ids>(e.label); });
     }
     if (!std::holds_alternative<double>(kind)) return {};
     return numbers<float>(

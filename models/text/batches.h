@@ -16,9 +16,9 @@
 namespace tessera::text {
 
 /// The label of positions that a loss ignores.
-inline constexpr index_t kIgnored = -100;
+inline constexpr index_t kIgnoreIndex = -100;
 
-/// The target of a model: nothing, a class of the text, a class of each token (or kIgnored), or a
+/// The target of a model: nothing, a class of the text, a class of each token (or kIgnoreIndex), or a
 /// value.
 using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
 
@@ -40,8 +40,9 @@ struct Batch {
   Tensor ids;      // (B, T) int64
   Tensor lengths;  // (B) int64
   Tensor types;    // (B, T) int64; undefined if no example has types
-  Tensor labels;  // (B) int64 classes; (B, T) int64, kIgnored after the end; (B) float32 values; or
-                  // undefined
+  Tensor
+      labels;  // (B) int64 classes; (B, T) int64, kIgnoreIndex after the end; (B) float32 values; or
+               // undefined
 };
 
 /// The chosen examples as tensors. Shorter examples are padded with the token `pad`, the

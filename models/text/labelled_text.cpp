@@ -240,7 +240,7 @@ std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span
                                   std::span<const index_t> labels) {
   require(words.size() == labels.size(), "token_labels", "words must have one label each, got ",
           labels.size(), " labels for ", words.size(), " words");
-  std::vector<index_t> result(encoding.ids.size(), kIgnored);
+  std::vector<index_t> result(encoding.ids.size(), kIgnoreIndex);
   std::size_t next = 0;  // the first word without a token
   for (std::size_t i = 0; i < result.size(); ++i) {
     if (encoding.texts[i] != 0) continue;

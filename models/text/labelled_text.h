@@ -83,7 +83,7 @@ std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const TextEncoder& encode, const std::string& file);
 
 /// Converts the labels of words to labels of tokens: the first token of a word gets the word's
-/// label, all other tokens get kIgnored. `words` are spans of the encoding's first text, in text
+/// label, all other tokens get kIgnoreIndex. `words` are spans of the encoding's first text, in text
 /// order.
 /// **Errors**: std::invalid_argument: not as many labels as words.
 /// **Source**: Devlin et al., "BERT", 2018, section 5.3.

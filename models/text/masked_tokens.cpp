@@ -83,7 +83,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
                          Rng& rng, const MaskOptions& options) {
   check(ids, special, vocabulary_size, options);
   const OrdinaryTokens ordinary(special, vocabulary_size);
-  MaskedTokens result{ids.clone(), full(ids.shape(), kIgnored, kInt64), 0};
+  MaskedTokens result{ids.clone(), full(ids.shape(), kIgnoreIndex, kInt64), 0};
   auto* seen = result.ids.mutable_data<index_t>();
   auto* labels = result.labels.mutable_data<index_t>();
   const index_t count = ids.count();
@@ -129,7 +129,7 @@ Tensor places_of(const Tensor& labels) {
   const std::vector<index_t> flat = labels.to_vector<index_t>();
   std::vector<index_t> places;
   for (std::size_t i = 0; i < flat.size(); ++i) {
-    if (flat[i] != kIgnored) places.push_back(static_cast<index_t>(i));
+    if (flat[i] != kIgnoreIndex) places.push_back(static_cast<index_t>(i));
   }
   return from_vector(places);
 }

@@ -28,7 +28,7 @@ struct MaskOptions {
 /// A batch with hidden tokens, and the tokens to predict.
 struct MaskedTokens {
   Tensor ids;     // (B, T) int64, the model's input
-  Tensor labels;  // (B, T) int64, the token at each chosen position, kIgnored elsewhere
+  Tensor labels;  // (B, T) int64, the token at each chosen position, kIgnoreIndex elsewhere
   index_t count;  // chosen positions
 };
 
@@ -48,7 +48,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
 /// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);
 
-/// The indices of the elements of `labels`, flattened, that are not kIgnored, in order.
+/// The indices of the elements of `labels`, flattened, that are not kIgnoreIndex, in order.
 /// **Shapes**: labels (...) int64 -> (n) int64.
 Tensor places_of(const Tensor& labels);
 

@@ -29,10 +29,10 @@ TEST(MakeBatch, HasTheLabelsThatTheExamplesHave) {
   EXPECT_EQ(make_batch(plain, Ids{0, 1}).ids.to_vector<index_t>(), (Ids{5, 6, 7, 0}));
 
   const std::vector<Example> tagged = {
-      {{5, 6}, Ids{1, 2}}, {{7}, Ids{kIgnored}}, {{8, 9, 4}, Ids{0, 0, 3}}};
+      {{5, 6}, Ids{1, 2}}, {{7}, Ids{kIgnoreIndex}}, {{8, 9, 4}, Ids{0, 0, 3}}};
   const Batch tags = make_batch(tagged, Ids{1, 0, 2});
   EXPECT_EQ(tags.labels.shape(), (Shape{3, 3}));
-  constexpr index_t kNo = kIgnored;
+  constexpr index_t kNo = kIgnoreIndex;
   EXPECT_EQ(tags.labels.to_vector<index_t>(), (Ids{kNo, kNo, kNo, 1, 2, kNo, 0, 0, 3}));
 
   const std::vector<Example> values = {{{5}, 0.5}, {{6}, -2.0}};

@@ -143,7 +143,7 @@ TEST(TokenLabels, GoToTheFirstTokenOfAWord) {
   const std::string text = "Mr. Lee left U.S.";
   const std::vector<Span> words = {{0, 3}, {4, 7}, {8, 12}, {13, 17}};
   const std::vector<index_t> labels = {1, 2, 0, 3};
-  constexpr index_t kNo = kIgnored;
+  constexpr index_t kNo = kIgnoreIndex;
   const auto tokenizer = WordTokenizer::of(std::vector{text}, {.sep = true});
   EXPECT_EQ(token_labels(tokenizer.encode(text), words, labels),
             (std::vector<index_t>{kNo, 1, kNo, 2, 0, 3, kNo, kNo, kNo, kNo}));

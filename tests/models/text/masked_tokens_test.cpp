@@ -52,7 +52,7 @@ TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
   std::vector<double> replacements(static_cast<std::size_t>(kSize), 0);
   for (std::size_t i = 0; i < original.size(); ++i) {
     ordinary += original[i] >= kFirst ? 1 : 0;
-    if (labels[i] == kIgnored) {
+    if (labels[i] == kIgnoreIndex) {
       ASSERT_EQ(seen[i], original[i]);
       continue;
     }
@@ -89,7 +89,7 @@ TEST(MaskTokens, NeverChoosesSpecialTokens) {
   Rng rng(1);
   const MaskedTokens all =
       mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1, .masked = 1, .random = 0});
-  constexpr index_t kNo = kIgnored;
+  constexpr index_t kNo = kIgnoreIndex;
   EXPECT_EQ(all.labels.to_vector<index_t>(), (Ids{kNo, 9, kNo, kNo, kNo, kNo, 9, kNo}));
   EXPECT_EQ(all.ids.to_vector<index_t>(), (Ids{2, 3, 0, 1, 3, 0, 3, 0}));
   EXPECT_EQ(all.count, 2);
@@ -107,8 +107,8 @@ TEST(MaskTokens, TakesSpecialTokensWhereverTheyStand) {
   const Ids labels = all.labels.to_vector<index_t>();
   std::vector<int> counts(10);
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    ASSERT_EQ(labels[i], special.contains(original[i]) ? kIgnored : original[i]);
-    if (labels[i] != kIgnored) ++counts[static_cast<std::size_t>(seen[i])];
+    ASSERT_EQ(labels[i], special.contains(original[i]) ? kIgnoreIndex : original[i]);
+    if (labels[i] != kIgnoreIndex) ++counts[static_cast<std::size_t>(seen[i])];
   }
   for (const index_t ordinary : {1, 2, 3, 5, 6, 7, 8}) {
     EXPECT_NEAR(counts[static_cast<std::size_t>(ordinary)], 500, 120) << ordinary;
@@ -143,7 +143,7 @@ TEST(MaskTokens, ChoosesAtLeastOneWhereItCan) {
     const MaskedTokens result = mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1e-6});
     ASSERT_EQ(result.count, 1);
     for (index_t at = 0; at < 4; ++at) {
-      if (result.labels.item_at<index_t>({0, at}) != kIgnored) seen[at] = true;
+      if (result.labels.item_at<index_t>({0, at}) != kIgnoreIndex) seen[at] = true;
     }
   }
   EXPECT_TRUE(!seen[0] && seen[1] && seen[2] && seen[3]);
