@@ -143,7 +143,7 @@ const EncoderLayer& Encoder::layer_at(index_t step) const {
 }
 
 /// The output, and the weights of the layers that `request` chooses, if it is not null.
-EncoderTrace Encoder::compute(const EncoderInputs& inputs, const AttentionRequest* request) const {
+EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionRequest* request) const {
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
@@ -172,8 +172,8 @@ Tensor Encoder::operator()(const EncoderInputs& inputs) const {
   return compute(inputs, nullptr).output;
 }
 
-EncoderTrace Encoder::with_weights(const EncoderInputs& inputs,
-                                   const AttentionRequest& request) const {
+EncoderResult Encoder::with_weights(const EncoderInputs& inputs,
+                                    const AttentionRequest& request) const {
   return compute(inputs, &request);
 }
 

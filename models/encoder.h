@@ -30,7 +30,7 @@ nn::NormOptions norm_options(const EncoderOptions& options);
 
 /// The output of an encoder and its attention weights: one tensor per layer, in the order of the
 /// request. If the stack has an `order`, the request chooses positions in this `order`.
-struct EncoderTrace {
+struct EncoderResult {
   Tensor output;
   std::vector<Tensor> weights;
 };
@@ -72,8 +72,8 @@ struct Encoder {
   /// The output together with the requested attention weights, by default of every layer. Layers
   /// that are not chosen take the fast path.
   /// **Errors**: also a layer that does not exist.
-  EncoderTrace with_weights(const EncoderInputs& inputs,
-                            const AttentionRequest& request = {}) const;
+  EncoderResult with_weights(const EncoderInputs& inputs,
+                             const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {
@@ -88,7 +88,7 @@ struct Encoder {
   index_t depth() const;
   /// The layer at a position of the order.
   const EncoderLayer& layer_at(index_t step) const;
-  EncoderTrace compute(const EncoderInputs& inputs, const AttentionRequest* request) const;
+  EncoderResult compute(const EncoderInputs& inputs, const AttentionRequest* request) const;
 };
 
 }  // namespace tessera::models

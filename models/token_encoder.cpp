@@ -156,10 +156,10 @@ Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   return y.packed.unpack(y.x);
 }
 
-EncoderTrace TokenEncoder::with_weights(const Tokens& tokens,
-                                        const AttentionRequest& request) const {
+EncoderResult TokenEncoder::with_weights(const Tokens& tokens,
+                                         const AttentionRequest& request) const {
   const PackedRows packed = checked_packing(tokens);
-  EncoderTrace trace =
+  EncoderResult trace =
       encoder.with_weights(inputs_of(embeddings(tokens, packed), tokens, packed), request);
   trace.output = packed.unpack(trace.output);
   return trace;

@@ -111,7 +111,7 @@ struct TokenEncoder {
   PackedOutput packed(const Tokens& tokens) const;
 
   /// The output together with the requested attention weights, by default of every layer.
-  EncoderTrace with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
+  EncoderResult with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -182,7 +182,7 @@ AttentionTexts attention_texts(index_t count, const text::Tokenizer& tokenizer,
 }
 
 LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
-                            const std::function<models::EncoderTrace()>& run) {
+                            const std::function<models::EncoderResult()>& run) {
   const NoGrad not_recorded;
   LayerAttention found;
   std::vector<Tensor> lengths;

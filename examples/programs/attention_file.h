@@ -112,7 +112,7 @@ class AttentionFile {
 
 /// The attention of one text; `run` calls the encoder.
 LayerAttention attention_of(const models::Encoder& encoder, const AttentionRequest& request,
-                            const std::function<models::EncoderTrace()>& run);
+                            const std::function<models::EncoderResult()>& run);
 LayerAttention attention_of(const models::TokenEncoder& encoder, const models::Tokens& text,
                             const AttentionRequest& request);
 

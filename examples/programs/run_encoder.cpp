@@ -257,7 +257,7 @@ Result run(const models::Encoder& encoder, const Tensor& x, const Masks& masks, 
     const AttentionMask mask = masks.part(begin, end);
     const models::EncoderInputs inputs = {x.slice(0, begin, end), mask};
     if (result.attention.defined()) {
-      const models::EncoderTrace trace = encoder.with_weights(inputs);
+      const models::EncoderResult trace = encoder.with_weights(inputs);
       result.output.slice(0, begin, end).copy_from(trace.output);
       for (index_t i = 0; i < std::ssize(trace.weights); ++i) {
         result.attention.select(0, i)

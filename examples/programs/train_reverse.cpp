@@ -78,7 +78,7 @@ void show(const models::TokenClassifier& model, const std::string& word) {
   const index_t layers = std::ssize(model.encode.encoder.layers);
   std::printf("\n%s -> %s\n", word.c_str(), word_of(letters.to_vector<index_t>()).c_str());
   if (layers == 0) return;
-  const models::EncoderTrace trace =
+  const models::EncoderResult trace =
       model.encode.with_weights({tokens}, {.layers = {{layers - 1}}, .averaged = true});
   const Tensor map = trace.weights[0].select(0, 0);
   const double mirrored = mean(map.slice(1, {}, {}, -1).diagonal()).item();

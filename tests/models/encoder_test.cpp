@@ -56,7 +56,7 @@ TEST_P(EncoderTest, FollowsItsFormula) {
 TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  const EncoderTrace trace = encoder.with_weights({x, causal_mask()});
+  const EncoderResult trace = encoder.with_weights({x, causal_mask()});
   EXPECT_TRUE(same_bits(trace.output, encoder(x, causal_mask())));
   ASSERT_EQ(trace.weights.size(), 2U);
   const AttentionResult first = encoder.layers[0].with_weights({x, causal_mask()});
@@ -70,7 +70,7 @@ TEST_P(EncoderTest, TracesTheWeightsOfChosenLayers) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
   const auto trace = [&](const AttentionRequest& request) {
-    const EncoderTrace result = encoder.with_weights({x, causal_mask()}, request);
+    const EncoderResult result = encoder.with_weights({x, causal_mask()}, request);
     EXPECT_TRUE(same_bits(result.output, encoder(x, causal_mask())));
     return result.weights;
   };
@@ -166,8 +166,8 @@ TEST(Encoder, AppliesLayersInTheOrderGiven) {
   plain.layers = {shared.layers[0], shared.layers[0], shared.layers[1], shared.layers[0]};
   const Tensor x = random_tensor({2, 5, 6}, kFloat32, 3);
   EXPECT_TRUE(same_bits(shared(x), plain(x)));
-  const EncoderTrace got = shared.with_weights({x}, {.layers = {{3, 1}}});
-  const EncoderTrace want = plain.with_weights({x}, {.layers = {{3, 1}}});
+  const EncoderResult got = shared.with_weights({x}, {.layers = {{3, 1}}});
+  const EncoderResult want = plain.with_weights({x}, {.layers = {{3, 1}}});
   EXPECT_TRUE(same_bits(got.output, want.output));
   for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.weights[i], want.weights[i]));
   for (const index_t number : {-1, 2}) {

@@ -257,7 +257,7 @@ TEST(ModernEncoder, LayersShareOneBias) {
   const AttentionMask bias = additive_mask((*encoder.relative_position)(6, 6));
   EXPECT_TRUE(same_bits(encoder(x, causal_mask()), without(x, causal_mask() & bias)));
   EXPECT_FALSE(same_bits(encoder(x), without(x)));
-  const EncoderTrace trace = encoder.with_weights({x}, {.layers = {{2}}});
+  const EncoderResult trace = encoder.with_weights({x}, {.layers = {{2}}});
   EXPECT_TRUE(same_bits(trace.output, encoder(x)));
   EXPECT_EQ(trace.weights[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
 }

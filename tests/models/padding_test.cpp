@@ -94,7 +94,7 @@ TEST_P(PaddingTest, EachSequenceIsAsAlone) {
     TokenEncoder model = make(subject.options);
     nn::eval(model);
     const Tokens tokens = batch(subject.options.token_types > 0);
-    const EncoderTrace got = model.with_weights(tokens);
+    const EncoderResult got = model.with_weights(tokens);
     for (const int threads : {1, 2, 3, 7}) {
       set_thread_count(threads);
       EXPECT_TRUE(same_bits(model(tokens), got.output)) << threads;
@@ -104,7 +104,7 @@ TEST_P(PaddingTest, EachSequenceIsAsAlone) {
     EXPECT_EQ(got.weights[1].shape(), (Shape{kBatch, 2, kPaddedTokens, kPaddedTokens}));
     for (index_t b = 0; b < kBatch; ++b) {
       const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
-      const EncoderTrace want = model.with_weights(alone(tokens, b));
+      const EncoderResult want = model.with_weights(alone(tokens, b));
       EXPECT_TRUE(same_bits(got.output.slice(0, b, b + 1).slice(1, 0, length), want.output)) << b;
       const Tensor weights = zeros({1, 2, kPaddedTokens, kPaddedTokens});
       weights.slice(2, 0, length).slice(3, 0, length).copy_from(want.weights[1]);

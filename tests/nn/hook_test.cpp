@@ -249,7 +249,7 @@ TEST(Hook, ReplacedWeightsAreThoseReturned) {
   const models::Encoder encoder = make(options(false));
   const Hook hook("layers.0.self_attn.weights",
                   [](const Step& step) { return zeros_like(step.value); });
-  const models::EncoderTrace trace = encoder.with_weights({kInput}, {.heads = {{1}}});
+  const models::EncoderResult trace = encoder.with_weights({kInput}, {.heads = {{1}}});
   EXPECT_EQ(trace.weights.front().shape(), Shape({2, 1, 5, 5}));
   EXPECT_EQ(max(abs(trace.weights.front())).item(), 0);
 }

@@ -91,7 +91,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   pages::AttentionText text;
   for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
   const auto& encoder = std::get<models::TokenEncoder>(model.words);
-  models::EncoderTrace trace;
+  models::EncoderResult trace;
   const auto values = inspect::record(
       [&] {
         trace = encoder.with_weights({.ids = from_vector(read.ids).unsqueeze(0)},
