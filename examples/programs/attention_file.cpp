@@ -139,7 +139,7 @@ pages::AttentionView AttentionFile::view_of(const AttentionTexts& texts) const {
     if (i > 0 && bytes > pages::kAttentionBytes) break;
     const LayerAttention found = texts.attention(i, request_);
     for (const Tensor& layer : found.weights) text.weights.push_back(layer.select(0, 0));
-    for (const Tensor& layer : found.lengths) text.lengths.push_back(layer.select(0, 0));
+    for (const Tensor& layer : found.norms) text.norms.push_back(layer.select(0, 0));
     if (ablation_) text.ablation = ablation_of(texts.result, i);
     view.texts.push_back(std::move(text));
   }
@@ -185,21 +185,20 @@ LayerAttention attention_of(const models::Encoder& encoder, const AttentionReque
                             const std::function<models::EncoderResult()>& run) {
   const NoGrad not_recorded;
   LayerAttention found;
-  std::vector<Tensor> lengths;
+  std::vector<Tensor> norms;
   const nn::Hook hook("layers.*.self_attn.v", [&](const nn::Step& step) {
-    const auto place = lengths.size();
+    const auto place = norms.size();
     const auto layer =
         encoder.order.empty() ? place : static_cast<std::size_t>(encoder.order[place]);
     const nn::MultiHeadAttention& attention = encoder.layers[layer].self_attn;
-    lengths.push_back(inspect::value_lengths(step.packed.unpack(step.value),
-                                             attention.out_proj.weight, attention.num_heads));
+    norms.push_back(inspect::value_norms(step.packed.unpack(step.value), attention.out_proj.weight,
+                                         attention.num_heads));
   });
   found.weights = run().weights;
   for (std::size_t i = 0; i < found.weights.size(); ++i) {
     const auto layer = request.layers ? static_cast<std::size_t>((*request.layers)[i]) : i;
-    const Tensor& all = lengths[layer];
-    found.lengths.push_back(request.heads ? index_select(all, 1, from_vector(*request.heads))
-                                          : all);
+    const Tensor& all = norms[layer];
+    found.norms.push_back(request.heads ? index_select(all, 1, from_vector(*request.heads)) : all);
   }
   return found;
 }

@@ -50,7 +50,7 @@ std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, i
 /// The attention of one text, of each layer that is requested.
 struct LayerAttention {
   std::vector<Tensor> weights;  // (1, H, T, T)
-  std::vector<Tensor> lengths;  // (1, H, T): inspect::value_lengths
+  std::vector<Tensor> norms;    // (1, H, T): inspect::value_norms
 };
 
 /// A model's result for text i, and the name of the result on the page. --attention-ablation

@@ -10,31 +10,32 @@
 
 namespace tessera::inspect {
 
-Tensor value_lengths(const Tensor& values, const Weight& out_proj, index_t heads) {
-  constexpr const char* kOp = "value_lengths";
+Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads) {
+  constexpr const char* kOp = "value_norms";
   require(values.rank() == 3 && heads > 0 && values.size(2) % heads == 0, kOp,
           "values must have shape (B, T, H d) with ", heads, " heads, got ", values.shape());
   require(out_proj.shape().size() == 2 && out_proj.size(1) == values.size(2), kOp,
           "out_proj must have shape (D, ", values.size(2), "), got ", out_proj.shape());
-  std::vector<Tensor> lengths;
+  std::vector<Tensor> norms;
   const index_t width = values.size(2) / heads;
   for (index_t head = 0; head < heads; ++head) {
     const index_t begin = head * width;
     const Tensor own = slice_scatter(zeros_like(values), values.slice(2, begin, begin + width), 2,
                                      begin, begin + width);
-    lengths.push_back(norm(linear(own, out_proj), {-1}));
+    norms.push_back(norm(linear(own, out_proj), {-1}));
   }
-  return stack(lengths, 1);
+  return stack(norms, 1);
 }
 
-Tensor value_weighted(const Tensor& weights, const Tensor& values, const Weight& out_proj) {
-  constexpr const char* kOp = "value_weighted";
+Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values,
+                               const Weight& out_proj) {
+  constexpr const char* kOp = "norm_weighted_attention";
   require(weights.rank() == 4, kOp, "weights must have shape (B, H, T, T), got ", weights.shape());
-  const Tensor lengths = value_lengths(values, out_proj, weights.size(1));
-  require(lengths.size(0) == weights.size(0) && lengths.size(2) == weights.size(3), kOp,
+  const Tensor norms = value_norms(values, out_proj, weights.size(1));
+  require(norms.size(0) == weights.size(0) && norms.size(2) == weights.size(3), kOp,
           "values must have shape (", weights.size(0), ", ", weights.size(3), ", H d), got ",
           values.shape());
-  return weights * lengths.unsqueeze(2);
+  return weights * norms.unsqueeze(2);
 }
 
 Tensor attention_rollout(const std::vector<Tensor>& weights) {

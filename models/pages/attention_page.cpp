@@ -46,17 +46,17 @@ std::string bytes_of(std::span<const float> weights, const Encoding& encoding) {
   return bytes;
 }
 
-void check_lengths(const AttentionText& text, std::size_t number) {
-  if (text.lengths.empty()) return;
-  require(text.lengths.size() == text.weights.size(), kAttentionPageOp, "text ", number,
-          " must have lengths of all ", text.weights.size(), " layers or of none, got ",
-          text.lengths.size());
-  for (std::size_t l = 0; l < text.lengths.size(); ++l) {
-    const Tensor& lengths = text.lengths[l];
+void check_norms(const AttentionText& text, std::size_t number) {
+  if (text.norms.empty()) return;
+  require(text.norms.size() == text.weights.size(), kAttentionPageOp, "text ", number,
+          " must have norms of all ", text.weights.size(), " layers or of none, got ",
+          text.norms.size());
+  for (std::size_t l = 0; l < text.norms.size(); ++l) {
+    const Tensor& norms = text.norms[l];
     const Shape wanted({text.weights[l].size(0), text.weights[l].size(1)});
-    require(lengths.defined() && lengths.shape() == wanted, kAttentionPageOp, "layer ", l,
-            " of text ", number, ": lengths must have shape ", wanted, ", got ",
-            lengths.defined() ? str_cat(lengths.shape()) : "none");
+    require(norms.defined() && norms.shape() == wanted, kAttentionPageOp, "layer ", l, " of text ",
+            number, ": norms must have shape ", wanted, ", got ",
+            norms.defined() ? str_cat(norms.shape()) : "none");
   }
 }
 
@@ -99,7 +99,7 @@ void check_text(const AttentionView& view, std::size_t number) {
     require(first.size(0) == weights.size(0), kAttentionPageOp, "layer ", l, " of text ", number,
             " must have the ", first.size(0), " heads of text 0, got ", weights.size(0));
   }
-  check_lengths(text, number);
+  check_norms(text, number);
   check_ablation(text, number);
 }
 
@@ -155,9 +155,9 @@ std::string text_json(const AttentionText& text, const std::string& title,
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
     json += (t > 0 ? "," : "") + json_text(shown_token(text.tokens[t]));
   }
-  json += "],\"lengths\":[";
-  for (std::size_t l = 0; l < text.lengths.size(); ++l) {
-    json += (l > 0 ? "," : "") + nested_json(text.lengths[l]);
+  json += "],\"norms\":[";
+  for (std::size_t l = 0; l < text.norms.size(); ++l) {
+    json += (l > 0 ? "," : "") + nested_json(text.norms[l]);
   }
   json += "],\"ablation\":" + (text.ablation.defined() ? nested_json(text.ablation) : "[]");
   json += ",\"weights\":[\n";

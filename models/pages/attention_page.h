@@ -20,8 +20,7 @@ namespace tessera::pages {
 struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};      // of each layer (H, T, T): in row i, what token i looks at
-  std::vector<Tensor> lengths =
-      {};                  // of each layer (H, T): of the vectors that heads read; or none
+  std::vector<Tensor> norms = {};  // of each layer (H, T): of the vectors that heads read; or none
   Tensor ablation = {};    // (layers, H): the result's signed change without each head; or none
   std::string title = {};  // of the text; if empty, tokens by which it differs from the others
 };
@@ -49,12 +48,12 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// for two texts in two columns.
 ///
 /// The page ranks heads by patterns and by pairs of tokens, and the page's address stores the
-/// selection. The page works by pointer, by keyboard and for screen readers. With `lengths` the
-/// page also shows the weights times the lengths, and the product of all layers (rollout); with
+/// selection. The page works by pointer, by keyboard and for screen readers. With `norms` the
+/// page also shows the weights times the norms, and the product of all layers (rollout); with
 /// `ablation`, the change without each head.
 ///
 /// At first the page shows the head with the largest absolute change. Without `ablation` it shows
-/// the head in which tokens give the most weight (with `lengths`, the most weight times length) to
+/// the head in which tokens give the most weight (with `norms`, the most weight times norm) to
 /// one distant token, which is neither a special token, such as [CLS], nor a neighbour.
 ///
 /// **Numerics**: the page holds the float32 of each weight, in 16/3 bytes per weight, if all
@@ -64,10 +63,10 @@ index_t attention_bytes(index_t tokens, index_t maps);
 /// numbers that the page holds.
 ///
 /// **Errors**: no text, a text without tokens or without weights; weights that are not floating,
-/// not (H, T, T), not NaN and not in [0, 2); lengths that are not (H, T) of each layer; ablation
+/// not (H, T, T), not NaN and not in [0, 2); norms that are not (H, T) of each layer; ablation
 /// that is not (layers, H), or with layers that have different numbers of heads; texts whose
 /// numbers of layers or heads differ from each other, or from `layers` and `heads`.
-/// **Source**: as inspect::value_weighted and inspect::attention_rollout.
+/// **Source**: as inspect::norm_weighted_attention and inspect::attention_rollout.
 Page attention_page(const AttentionView& view);
 
 /// A map as a standalone SVG picture: one square per weight, darker for more, the tokens next to

@@ -76,7 +76,7 @@ async function checkLink(tools, file) {
   await page.selectOption('#text', '1');
   await page.selectOption('#other', '2');
   await chooseMap(page, 0, 1);
-  await page.selectOption('#show', 'lengths');
+  await page.selectOption('#show', 'norms');
   await page.selectOption('#shade', 'linear');
   await page.selectOption('#lines-of', 'all');
   await page.selectOption('#measure', 'pair');
@@ -148,10 +148,10 @@ async function checkFinding({open}, made) {
   await page.click('#found button');
   const [layer, head] = (await found(page))[0].match(/layer (\d+), head (\d+)/).slice(1);
   assert.strictEqual(await heading(page), `Layer ${layer}, head ${head}`);
-  // Without ablation the page opens on the head with the strongest links by weight times length.
-  const lengths = await page.evaluate(() => data.texts[0].lengths);
+  // Without ablation the page opens on the head with the strongest links by weight times norm.
+  const norms = await page.evaluate(() => data.texts[0].norms);
   const valued = (l, h) => rows.reduce((sum, i) => {
-    const products = rows.map((j) => made.weight(0, l, h, i, j) * lengths[l][h][j]);
+    const products = rows.map((j) => made.weight(0, l, h, i, j) * norms[l][h][j]);
     return sum + Math.max(...products.filter((_, j) => Math.abs(j - i) > 1)) / products.reduce((a, b) => a + b);
   }, 0);
   const opened = (await heading(await open(made.page))).match(/\d+/g).map(Number);
@@ -179,12 +179,12 @@ async function checkSinks(page) {
   const note = (weight, length) => page.evaluate(([on, by]) => {
     const size = data.texts[0].tokens.length;
     known.set('0 0 0 weights', Float32Array.from({length: size * size}, (_, i) => i % size ? (1 - on) / (size - 1) : on));
-    known.delete('0 0 0 lengths');
-    data.texts[0].lengths[0][0] = Array.from({length: size}, (_, j) => j ? 1 : by);
+    known.delete('0 0 0 norms');
+    data.texts[0].norms[0][0] = Array.from({length: size}, (_, j) => j ? 1 : by);
     return sinkNote(0, 0, 0);
   }, [weight, length]);
   assert.strictEqual(await page.evaluate(() => data.texts[0].tokens.join(' ')), '[CLS] the cat sat [SEP]');
-  assert.match(await note(0.8, 0), /^85 % of the weight is on \[CLS\] and \[SEP\], but 25 % of weight times length/);
+  assert.match(await note(0.8, 0), /^85 % of the weight is on \[CLS\] and \[SEP\], but 25 % of weight times norm/);
   assert.strictEqual(await note(0.8, 1), '');
   assert.strictEqual(await note(0.3, 0), '', 'less than half of the weight');
 }

@@ -38,15 +38,15 @@ async function compareMeans(page, made) {
   }
 }
 
-/** Weights times lengths, and the rollout, are their formulas. */
+/** Weights times norms, and the rollout, are their formulas. */
 async function checkShows(page, made) {
   const places = [...Array(made.tokens).keys()];
-  const lengths = await page.evaluate(() => data.texts[0].lengths);
-  await page.selectOption('#show', 'lengths');
+  const norms = await page.evaluate(() => data.texts[0].norms);
+  await page.selectOption('#show', 'norms');
   await chooseMap(page, 1, 2);
-  assert.strictEqual(await heading(page), 'Layer 1, head 2, times lengths');
+  assert.strictEqual(await heading(page), 'Layer 1, head 2, times norms');
   await chooseToken(page, 3);
-  const product = (place) => made.weight(0, 1, 2, 3, place) * lengths[1][2][place];
+  const product = (place) => made.weight(0, 1, 2, 3, place) * norms[1][2][place];
   const sum = places.reduce((total, place) => total + product(place), 0);
   await compareTable(page, 'looks', made.tokens, (place) => product(place) / sum, 1e-6);
 

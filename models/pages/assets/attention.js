@@ -38,7 +38,7 @@ function fillChoices() {
   for (const [name, id] of Object.entries(SELECTS)) {
     byId(id).addEventListener('change', (event) => choose({[name]: typed(name, event.target.value)}));
   }
-  for (const [value, there] of [['lengths', hasLengths], ['rollout', hasRollout]]) {
+  for (const [value, there] of [['norms', hasNorms], ['rollout', hasRollout]]) {
     const option = byId('show').querySelector(`[value="${value}"]`);
     option.hidden = option.disabled = !there;
     byId(`about-${value}`).hidden = !there;

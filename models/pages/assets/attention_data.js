@@ -72,18 +72,18 @@ function meanOf(maps) {
   return Float32Array.from(sums, (sum) => sum / maps.length);
 }
 
-/** The kinds of maps: weights; weights times the lengths of what heads read; the flow through all layers so far. */
-const hasLengths = data.texts.every((text) => text.lengths.length > 0);
+/** The kinds of maps: weights; weights times the norms of what heads read; the flow through all layers so far. */
+const hasNorms = data.texts.every((text) => text.norms.length > 0);
 const hasRollout = data.layers.length === 0 && data.heads.length === 0;
 
-/** Weights times lengths, each row as shares of its sum. */
-function lengthened(map, lengths) {
-  const size = lengths.length;
+/** Weights times norms, each row as shares of its sum. */
+function normWeighted(map, norms) {
+  const size = norms.length;
   const result = new Float32Array(map.length);
   for (let i = 0; i < size; ++i) {
     let sum = 0;
-    for (let j = 0; j < size; ++j) sum += map[i * size + j] * lengths[j];
-    for (let j = 0; j < size && sum !== 0; ++j) result[i * size + j] = map[i * size + j] * lengths[j] / sum;
+    for (let j = 0; j < size; ++j) sum += map[i * size + j] * norms[j];
+    for (let j = 0; j < size && sum !== 0; ++j) result[i * size + j] = map[i * size + j] * norms[j] / sum;
   }
   return result;
 }
@@ -121,7 +121,7 @@ function madeMap(text, layer, head, show) {
     return maps.length === 0 ? null : maps.length === 1 ? maps[0] : meanOf(maps);
   }
   if (partsOf(layer, head).length === 0) return null;
-  if (show === 'lengths') return lengthened(mapOf(text, layer, head, 'weights'), data.texts[text].lengths[layer][head]);
+  if (show === 'norms') return normWeighted(mapOf(text, layer, head, 'weights'), data.texts[text].norms[layer][head]);
   return decode(bytesOf(data.texts[text].weights[layer][head]));
 }
 
@@ -135,5 +135,5 @@ function nameOf(layer, head, show) {
   if (show === 'rollout') return `rollout to layer ${layer === MEAN ? layerCount - 1 : layer}`;
   const layerName = layer === MEAN ? 'mean of layers' : `layer ${layerNumber(layer)}`;
   const headName = head === MEAN ? 'mean of heads' : `head ${headNumber(head)}`;
-  return `${layerName}, ${headName}${show === 'lengths' ? ', times lengths' : ''}`;
+  return `${layerName}, ${headName}${show === 'norms' ? ', times norms' : ''}`;
 }

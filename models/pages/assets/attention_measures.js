@@ -64,7 +64,7 @@ const MEASURES = {
 function scoreOf(measure, choice, layer, head) {
   const {tokens, ablation} = data.texts[choice.text];
   if (measure === 'off') return layer === MEAN || head === MEAN ? null : ablation[layer][head];
-  const map = mapOf(choice.text, layer, head, choice.show === 'lengths' ? 'lengths' : 'weights');
+  const map = mapOf(choice.text, layer, head, choice.show === 'norms' ? 'norms' : 'weights');
   if (measure === 'link') return meanLink(tokens, map);
   if (measure === 'pair') return map[choice.token * tokens.length + choice.key];
   return shareOf(PATTERNS[measure], tokens, map);
@@ -79,7 +79,7 @@ function rankedHeads(measure, choice) {
 
 /** The first view: the head with the largest change or the strongest links, and its strongest link. */
 function mostTelling() {
-  const choice = {text: 0, show: hasLengths ? 'lengths' : 'weights'};
+  const choice = {text: 0, show: hasNorms ? 'norms' : 'weights'};
   const measure = hasAblation ? 'off' : 'link';
   const {layer, head} = rankedHeads(measure, choice)[0] || {layer: layerCount - 1, head: 0};
   const {tokens} = data.texts[0];
@@ -93,14 +93,14 @@ const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 /** A line on a head that puts its weight on special tokens and reads little there; '' for others. */
 function sinkNote(text, layer, head) {
-  if (!hasLengths) return '';
+  if (!hasNorms) return '';
   const {tokens} = data.texts[text];
   const sinks = tokens.some(isSpecial) ? PATTERNS.special : PATTERNS.first;
   const weight = shareOf(sinks, tokens, mapOf(text, layer, head, 'weights'));
-  const read = shareOf(sinks, tokens, mapOf(text, layer, head, 'lengths'));
+  const read = shareOf(sinks, tokens, mapOf(text, layer, head, 'norms'));
   if (!(weight >= 0.5 && read <= weight / 2)) return '';
   const names = [...new Set(sinks.keys(tokens, 0).map((place) => tokens[place]))].join(' and ');
-  return `${percent(weight)} of the weight is on ${names}, but ${percent(read)} of weight times length: ` +
+  return `${percent(weight)} of the weight is on ${names}, but ${percent(read)} of weight times norm: ` +
       'the vectors there are short, so most tokens read little in this head (a no-op).';
 }
 

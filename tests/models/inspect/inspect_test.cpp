@@ -289,7 +289,7 @@ TEST(Inspect, ValueWeightedAttentionIsItsFormula) {
   const Tensor weights = softmax(random_tensor({2, 3, 4, 4}, kFloat64, 1), -1);
   const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
   const Tensor out_proj = random_tensor({5, 6}, kFloat64, 3);
-  const Tensor found = value_weighted(weights, values, out_proj);
+  const Tensor found = norm_weighted_attention(weights, values, out_proj);
   for (index_t b = 0; b < 2; ++b) {
     for (index_t h = 0; h < 3; ++h) {
       for (index_t i = 0; i < 4; ++i) {
@@ -383,8 +383,8 @@ TEST(Inspect, Errors) {
   EXPECT_TRUE(throws("activation_patching", {"must have shape (1, T, D)"},
                      [&] { activation_patching(score_of(model, random_ids(2, 1)), score); }));
   EXPECT_TRUE(throws("attention_rollout", {"at least 1 layer"}, [] { attention_rollout({}); }));
-  EXPECT_TRUE(throws("value_weighted", {"values must have shape (1, 3, H d)"}, [] {
-    value_weighted(ones({1, 2, 3, 3}), ones({1, 4, 4}), ones({4, 4}));
+  EXPECT_TRUE(throws("norm_weighted_attention", {"values must have shape (1, 3, H d)"}, [] {
+    norm_weighted_attention(ones({1, 2, 3, 3}), ones({1, 4, 4}), ones({4, 4}));
   }));
   EXPECT_TRUE(throws("linear_probe", {"labels must be int64"}, [] {
     linear_probe(ones({8, 2}), ones({8}));

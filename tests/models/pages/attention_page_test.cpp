@@ -121,18 +121,18 @@ TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
 
 TEST(AttentionPageTest, HoldsLengthsWithFourDigits) {
   AttentionView view = {.texts = {{.tokens = {"a", "b"}, .weights = {ones({1, 2, 2})}}}};
-  EXPECT_NE(data_of(attention_page(view)).find("\"lengths\":[],"), std::string::npos);
-  view.texts[0].lengths = {tensor({{0.123456, 1234567.0}})};
-  EXPECT_NE(data_of(attention_page(view)).find("\"lengths\":[[[0.1235,1.235e+06]]],"),
+  EXPECT_NE(data_of(attention_page(view)).find("\"norms\":[],"), std::string::npos);
+  view.texts[0].norms = {tensor({{0.123456, 1234567.0}})};
+  EXPECT_NE(data_of(attention_page(view)).find("\"norms\":[[[0.1235,1.235e+06]]],"),
             std::string::npos);
-  view.texts[0].lengths = {ones({1, 3})};
-  EXPECT_TRUE(throws("attention_page", {"lengths must have shape (1, 2), got (1, 3)"},
+  view.texts[0].norms = {ones({1, 3})};
+  EXPECT_TRUE(throws("attention_page", {"norms must have shape (1, 2), got (1, 3)"},
                      [&] { attention_page(view); }));
-  view.texts[0].lengths = {Tensor()};
-  EXPECT_TRUE(throws("attention_page", {"lengths must have shape (1, 2), got none"},
+  view.texts[0].norms = {Tensor()};
+  EXPECT_TRUE(throws("attention_page", {"norms must have shape (1, 2), got none"},
                      [&] { attention_page(view); }));
-  view.texts[0].lengths = {ones({1, 2}), ones({1, 2})};
-  EXPECT_TRUE(throws("attention_page", {"lengths of all 1 layers or of none, got 2"},
+  view.texts[0].norms = {ones({1, 2}), ones({1, 2})};
+  EXPECT_TRUE(throws("attention_page", {"norms of all 1 layers or of none, got 2"},
                      [&] { attention_page(view); }));
 }
 

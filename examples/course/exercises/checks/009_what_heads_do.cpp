@@ -27,7 +27,7 @@ void shares_are_by_length() {
   const Tensor weights = softmax(randn({4, 4}, kFloat64, rng), -1);
   const Tensor values = randn({4, 3}, kFloat64, rng), w_o = randn({6, 3}, kFloat64, rng);
   const Tensor moved =
-      inspect::value_weighted(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
+      inspect::norm_weighted_attention(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
   expect_close("value_shares of random rows",
                value_shares(to_matrix(weights), to_matrix(values), to_matrix(w_o)),
                to_matrix(moved / sum(moved, {3}, true)));
