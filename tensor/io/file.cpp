@@ -94,7 +94,7 @@ void FileRegion::read(index_t offset, void* to, index_t bytes) const {
   file.read(begin + offset, to, bytes);
 }
 
-void refuse_stand_in(const InputFile& file) {
+void refuse_incomplete_download(const InputFile& file) {
   std::string head(static_cast<std::size_t>(std::min<index_t>(file.size(), 256)), '\0');
   file.read(0, head.data(), std::ssize(head));
   if (head.starts_with("version https://git-lfs")) {

@@ -64,7 +64,7 @@ struct FileRegion {
 /// Throws if `file` is what an incomplete download often leaves instead of the data: a Git LFS
 /// pointer or an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
 /// **Source**: the specification of Git LFS, docs/spec.md, "The Pointer".
-void refuse_stand_in(const InputFile& file);
+void refuse_incomplete_download(const InputFile& file);
 
 /// Writes `parts`, one after the other, as the file `path`: first under a different name in the
 /// same folder; this file replaces `path` when all is on disk. After any error, or if the process

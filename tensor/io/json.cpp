@@ -226,7 +226,7 @@ std::string Json::described() const {
 
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   const InputFile file(path);
-  refuse_stand_in(file);
+  refuse_incomplete_download(file);
   if (file.size() > limits.bytes) {
     fail_file(file.name(), "must have at most ", limits.bytes, " bytes, got ", file.size());
   }

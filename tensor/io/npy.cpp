@@ -103,13 +103,13 @@ Shape reversed(const Shape& shape) {
 
 Tensor load_npy(const std::filesystem::path& path) {
   const InputFile file(path);
-  refuse_stand_in(file);
+  refuse_incomplete_download(file);
   return read_npy(file);
 }
 
 std::string npy_dtype(const std::filesystem::path& path) {
   const InputFile file(path);
-  refuse_stand_in(file);
+  refuse_incomplete_download(file);
   const NpyHeader header = parse_npy_header(read_preamble(file).header, file.name());
   return std::string(parse_descr(header.descr, file.name()).format.name);
 }

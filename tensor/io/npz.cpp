@@ -227,7 +227,7 @@ FileRegion locate(const InputFile& file, const Entry& entry, std::uint64_t limit
 
 std::map<std::string, Tensor> load_npz(const std::filesystem::path& path) {
   const InputFile file(path);
-  refuse_stand_in(file);
+  refuse_incomplete_download(file);
   const Directory directory = read_directory(file);
   constexpr std::string_view kSuffix = ".npy";
   std::map<std::string, Tensor> arrays;

@@ -127,7 +127,7 @@ struct SafetensorsFile::Opened {
   std::map<std::string, const SafetensorsEntry*> entries = {};
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
-    refuse_stand_in(file);
+    refuse_incomplete_download(file);
     std::string text = read_header(file);
     data = 8 + std::ssize(text);
     header = parse_safetensors_header(std::move(text), file.name());

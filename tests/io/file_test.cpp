@@ -63,7 +63,7 @@ TEST(RefuseStandIn, NamesWhatADownloadLeftAndTheCure) {
   const TemporaryFolder folder;
   const auto refuse = [&](const std::string& bytes) {
     const auto path = folder.write("model", bytes);
-    const std::string error = file_error([&] { refuse_stand_in(InputFile(path)); });
+    const std::string error = file_error([&] { refuse_incomplete_download(InputFile(path)); });
     EXPECT_TRUE(error.starts_with(path.string() + ": must be the file itself, got ")) << error;
     EXPECT_EQ(file_error([&] { load_safetensors(path); }), error);
     EXPECT_EQ(file_error([&] { load_npy(path); }), error);
@@ -83,7 +83,7 @@ TEST(RefuseStandIn, NamesWhatADownloadLeftAndTheCure) {
 TEST(RefuseStandIn, LetsOtherFilesPass) {
   const TemporaryFolder folder;
   for (const char* bytes : {"", "{}", "version 2", " ", "<", "<p>", "htm"}) {
-    refuse_stand_in(InputFile(folder.write("other", bytes)));
+    refuse_incomplete_download(InputFile(folder.write("other", bytes)));
   }
 }
 

@@ -279,7 +279,7 @@ PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
     return PipelineTokenizer::from_json(*json, all);
   }
   for (const char* name : {"vocab.txt", "merges.txt"}) {
-    if (fs::exists(folder / name)) refuse_stand_in(InputFile(folder / name));
+    if (fs::exists(folder / name)) refuse_incomplete_download(InputFile(folder / name));
   }
   if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
     return PipelineTokenizer::from_json(parse_json(std::move(*text), folder.string()), all);
