@@ -116,7 +116,7 @@ struct Call {
   bool train(const Task& task, Model& model, models::TokenEncoder& encoder,
              const Files& files) const;
   template <class Learner>
-  void save(const Learner& learner, bool rehearse) const;
+  void save(const Learner& learner, bool dry_run) const;
 };
 
 Files Call::files(const std::function<TextData(const std::string& file)>& read) const {
@@ -197,11 +197,11 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
 
 /// Saves the folder, or rehearses saving; only rank 0 writes.
 template <class Learner>
-void Call::save(const Learner& learner, bool rehearse) const {
+void Call::save(const Learner& learner, bool dry_run) const {
   if (!examples::leaves_traces()) return;
   const ProfileScope scope("save model");
   models::save_folder(o.save, o.model, learner,
-                      {.overwrite = program.options.overwrite, .rehearse = rehearse});
+                      {.overwrite = program.options.overwrite, .dry_run = dry_run});
 }
 
 template <class Learner, class Model>

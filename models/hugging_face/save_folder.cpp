@@ -74,7 +74,7 @@ void add_scoring(const Json& config, const TextClassifier& task, JsonMembers& ch
 }
 
 void finish(NewFolder& folder, const SaveOptions& options) {
-  if (options.rehearse) {
+  if (options.dry_run) {
     folder.check_place();
   } else {
     folder.take_the_place();

@@ -22,7 +22,7 @@ namespace tessera::models {
 /// The options of save_folder().
 struct SaveOptions {
   bool overwrite = false;  // replace `to`, if `to` contains only files that the new folder has
-  bool rehearse = false;   // write a new folder next to `to`, and remove it, to find errors early
+  bool dry_run = false;    // write a new folder next to `to`, and remove it, to find errors early
 };
 
 /// Writes the model as the folder `to`: first as a folder next to `to`, which is renamed to `to`

@@ -41,9 +41,9 @@ TEST_F(SaveTarget, IsNewOrEmptyOrReplacedOnRequest) {
   std::filesystem::create_directory(to);
   save_folder(to, from, encoder);
   refuse(to, "not empty");
-  refuse(to, "not empty", {.rehearse = true});
-  save_folder(to, from, encoder, {.overwrite = true, .rehearse = true});
-  save_folder(scratch.path() / "another", from, encoder, {.rehearse = true});
+  refuse(to, "not empty", {.dry_run = true});
+  save_folder(to, from, encoder, {.overwrite = true, .dry_run = true});
+  save_folder(scratch.path() / "another", from, encoder, {.dry_run = true});
   const auto before = folder_contents(to);
   save_folder(to, to, load_encoder(ModelFolder(to)), {.overwrite = true});  // onto itself
   EXPECT_EQ(folder_contents(to), before);
@@ -77,16 +77,16 @@ TEST_F(SaveTarget, IsThereAtAllTimes) {
 }
 
 TEST_F(SaveTarget, IsRehearsed) {
-  save_folder(to, from, encoder, {.rehearse = true});
+  save_folder(to, from, encoder, {.dry_run = true});
   EXPECT_EQ(scratch.file_count(), 0);
   save_folder(to, from, encoder);
-  refuse(to, "not empty", {.rehearse = true});
+  refuse(to, "not empty", {.dry_run = true});
   const auto before = folder_contents(scratch.path());
-  save_folder(to, from, encoder, {.overwrite = true, .rehearse = true});
+  save_folder(to, from, encoder, {.overwrite = true, .dry_run = true});
   EXPECT_EQ(folder_contents(scratch.path()), before);
   std::filesystem::create_directory(to / "more");
   std::ofstream(to / "more/notes.txt") << "mine";
-  refuse(to, "'more", {.overwrite = true, .rehearse = true});
+  refuse(to, "'more", {.overwrite = true, .dry_run = true});
 }
 
 TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
@@ -97,7 +97,7 @@ TEST_F(SaveTarget, IsRefusedWhereNoFolderCanBe) {
   refuse(scratch.path() / "no/such/to", "is not a folder");
   error("/proc/no_such_folder");
   EXPECT_NE(error("/proc", {.overwrite = true}).find("mount point"), std::string::npos);
-  refuse(scratch.path() / "file", "must be a folder or absent, got a file", {.rehearse = true});
+  refuse(scratch.path() / "file", "must be a folder or absent, got a file", {.dry_run = true});
 }
 
 TEST_F(SaveTarget, StaysAsItWasWhereSavingFails) {
