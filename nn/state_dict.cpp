@@ -51,7 +51,7 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(options.prefix + name);
     if (found == given.end()) {
-      plan.report.missing.push_back(name);
+      plan.report.missing_keys.push_back(name);
       if (options.strict) differences.add("missing: ", name, ' ', tensor.shape());
     } else if (!(found->second.shape() == tensor.shape())) {
       differences.add(name, " must have shape ", tensor.shape(), ", got ", found->second.shape());
@@ -62,12 +62,12 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   for (const auto& [name, tensor] : given) {
     const bool is_ours = name.starts_with(options.prefix);
     if (is_ours && wanted.contains(name.substr(options.prefix.size()))) continue;
-    plan.report.left_over.push_back(name);
+    plan.report.unexpected_keys.push_back(name);
     if (options.strict && is_ours) {
       differences.add("unexpected: ", escaped(name, 80), ' ', tensor.shape());
     }
   }
-  if (plan.report.missing.size() == wanted.size() && !wanted.empty()) {
+  if (plan.report.missing_keys.size() == wanted.size() && !wanted.empty()) {
     if (!options.strict) differences.add("none of the ", given.size(), " names of the state fits");
   }
   plan.differences = differences.text();

@@ -21,8 +21,8 @@ struct LoadOptions {
 
 /// The names that a load did not use.
 struct LoadReport {
-  std::vector<std::string> missing;    // parameters without a tensor
-  std::vector<std::string> left_over;  // full names without a parameter
+  std::vector<std::string> missing_keys;     // parameters without a tensor
+  std::vector<std::string> unexpected_keys;  // full names without a parameter
 };
 
 namespace detail {
@@ -61,7 +61,7 @@ StateDict state_dict(const M& module) {
 
 /// Copies `state` into the module's parameters, converting dtypes.
 ///
-/// With a prefix only names that begin with the prefix are used; the others are left over.
+/// With a prefix only names that begin with the prefix are used; the others are unexpected_keys of the report.
 /// **Errors**: a different shape; missing or unexpected names or, if not `strict`, no matching
 /// name. The error lists all differences and a prefix that would help; then nothing is changed.
 /// **Source**: torch.nn.Module.load_state_dict.

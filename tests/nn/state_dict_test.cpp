@@ -52,8 +52,8 @@ TEST(LoadStateDict, TakesWhatIsUnderAPrefix) {
   state.emplace("decoder.linear1.weight", ones({9}));
   state.emplace("linear1.weight", ones({3, 2}));
   const LoadReport report = load_state_dict(to, state, {.prefix = "encoder."});
-  EXPECT_EQ(report.missing, Names());
-  EXPECT_EQ(report.left_over, (Names{"decoder.linear1.weight", "linear1.weight"}));
+  EXPECT_EQ(report.missing_keys, Names());
+  EXPECT_EQ(report.unexpected_keys, (Names{"decoder.linear1.weight", "linear1.weight"}));
   EXPECT_TRUE(same_bits(to.linear1.weight, from.linear1.weight));
 
   state.emplace("encoder.extra", ones({1}));
@@ -68,8 +68,8 @@ TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
   state.erase("linear1.bias");
   state.emplace("head", ones({1}));
   const LoadReport report = load_state_dict(to, state, {.strict = false});
-  EXPECT_EQ(report.missing, Names{"linear1.bias"});
-  EXPECT_EQ(report.left_over, Names{"head"});
+  EXPECT_EQ(report.missing_keys, Names{"linear1.bias"});
+  EXPECT_EQ(report.unexpected_keys, Names{"head"});
   EXPECT_TRUE(same_bits(to.linear1.bias, bias));
   EXPECT_TRUE(same_bits(to.linear1.weight, state.at("linear1.weight")));
 

@@ -180,8 +180,8 @@ TEST(LoadGroup, TakesAPrefixAndReportsWhatItDoesNotTouch) {
   Linear copy(2, 2);
   const LoadReport report =
       load_group(checkpoint, "model", copy, {.prefix = "part.", .strict = false});
-  EXPECT_EQ(report.missing, std::vector<std::string>{"bias"});
-  EXPECT_EQ(report.left_over, std::vector<std::string>{"head"});
+  EXPECT_EQ(report.missing_keys, std::vector<std::string>{"bias"});
+  EXPECT_EQ(report.unexpected_keys, std::vector<std::string>{"head"});
   EXPECT_EQ(copy.weight->to_vector<float>(), linear.weight->to_vector<float>());
 }
 
