@@ -26,9 +26,9 @@ Linear::Linear(const LinearOptions& options, const Source& from)
     : weight(options.gated ? Weight::gated() : Weight()) {
   detail::require_size("Linear", "in_features", options.in_features);
   detail::require_size("Linear", "out_features", options.out_features);
-  const Start start = linear_uniform(options.in_features);
-  weight = from("weight", {options.out_features, options.in_features}, start);
-  if (options.bias) bias = from("bias", {options.out_features}, start);
+  const Init init = linear_uniform(options.in_features);
+  weight = from("weight", {options.out_features, options.in_features}, init);
+  if (options.bias) bias = from("bias", {options.out_features}, init);
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation, const Tensor& residual) const {

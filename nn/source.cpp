@@ -10,7 +10,7 @@
 
 namespace tessera::nn {
 
-Start linear_uniform(index_t fan_in) {
+Init linear_uniform(index_t fan_in) {
   detail::require_count("linear_uniform", "fan_in", fan_in);
   if (fan_in == 0) return constant(0);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
@@ -26,7 +26,7 @@ Tensor xavier_uniform(const Shape& shape, Rng& rng) {
   return uniform(shape, -bound, bound, kFloat32, rng);
 }
 
-Start normal(double std) {
+Init normal(double std) {
   detail::require_not_negative("normal", "std", std);
   return [std](const Shape& shape, Rng& rng) {
     const Tensor unit = randn(shape, kFloat32, rng);
@@ -34,17 +34,17 @@ Start normal(double std) {
   };
 }
 
-Start constant(double value) {
+Init constant(double value) {
   return [value](const Shape& shape, Rng&) { return full(shape, value, kFloat32); };
 }
 
 Source::Source(Rng& rng)
-    : Source(Find([&rng](const std::string&, const Shape& shape, const Start& start) {
-        return start(shape, rng);
+    : Source(Find([&rng](const std::string&, const Shape& shape, const Init& init) {
+        return init(shape, rng);
       })) {}
 
 Source::Source(StateDict state)
-    : Source(Find([state = std::move(state)](const std::string& name, const Shape&, const Start&) {
+    : Source(Find([state = std::move(state)](const std::string& name, const Shape&, const Init&) {
         const auto found = state.find(name);
         require(found != state.end(), "Source", printable(name), " must be in the state, got ",
                 state.size(), " other names");
@@ -55,9 +55,9 @@ Source::Source(StateDict state)
 
 Source::Source(Find find) : find_(std::make_shared<const Find>(std::move(find))) {}
 
-Tensor Source::operator()(std::string_view name, const Shape& shape, const Start& start) const {
+Tensor Source::operator()(std::string_view name, const Shape& shape, const Init& init) const {
   const std::string full_name = detail::join_names(module_, name);
-  Tensor found = (*find_)(full_name, shape, start);
+  Tensor found = (*find_)(full_name, shape, init);
   require(found.defined() && is_floating(found.dtype()), "Source", printable(full_name),
           " must be a floating tensor, got ",
           found.defined() ? str_cat(found.dtype()) : "an undefined one");

@@ -18,26 +18,26 @@ namespace tessera::nn {
 
 /// Makes the initial value of a parameter: a tensor of this shape, drawn from `rng` if the value is
 /// random.
-using Start = std::function<Tensor(const Shape& shape, Rng& rng)>;
+using Init = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
 /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's initial value for the weight and bias of a linear
 /// layer (kaiming_uniform with a = sqrt(5)).
 /// **Source**: torch.nn.Linear.reset_parameters.
-Start linear_uniform(index_t fan_in);
+Init linear_uniform(index_t fan_in);
 
 /// U(-b, b) with b = sqrt(6 / (fan_in + fan_out)), for a weight of shape (fan_out, fan_in); this
-/// function is a Start itself. **Errors**: a shape without two axes.
+/// function is an Init itself. **Errors**: a shape without two axes.
 /// **Source**: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
 /// networks", 2010, equation 16; torch.nn.init.xavier_uniform_.
 Tensor xavier_uniform(const Shape& shape, Rng& rng);
 
 /// N(0, std^2). **Errors**: a std that is negative or not finite.
 /// **Source**: torch.nn.init.normal_.
-Start normal(double std);
+Init normal(double std);
 
 /// `value` in every element; draws no random numbers.
 /// **Source**: torch.nn.init.constant_.
-Start constant(double value);
+Init constant(double value);
 
 /// Gives a module its parameters. A constructor requests each parameter by its name and shape, with
 /// the initial value of a new one:
@@ -47,7 +47,7 @@ Start constant(double value);
 /// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
 /// which prefixes all names with "out_proj.".
 ///
-/// A source made from a generator calls `start`. A source of existing tensors returns these
+/// A source made from a generator calls `init`. A source of existing tensors returns these
 /// tensors, so a model that is loaded draws no random numbers and takes no memory for initial
 /// values. A module whose constructor takes no Source is loaded by load_state_dict.
 /// **Source**: candle's VarBuilder.
@@ -55,8 +55,7 @@ class Source {
  public:
   /// Returns the parameter with this full name; may throw anything. Source checks the dtype and the
   /// shape of the result.
-  using Find =
-      std::function<Tensor(const std::string& name, const Shape& shape, const Start& start)>;
+  using Find = std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)>;
 
   /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
   Source(Rng& rng);  // implicit: a generator is a source
@@ -68,7 +67,7 @@ class Source {
 
   /// The parameter `name` of the module. **Errors**: the errors of the source; not a floating
   /// tensor; a different shape.
-  Tensor operator()(std::string_view name, const Shape& shape, const Start& start) const;
+  Tensor operator()(std::string_view name, const Shape& shape, const Init& init) const;
 
   /// The same source for the part with this name.
   Source operator[](std::string_view part) const;

@@ -135,7 +135,7 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
 }
 
 nn::Source ModelFolder::source(const std::vector<Rename>& renames) const {
-  return nn::Source([this, renames](const std::string& name, const Shape& shape, const nn::Start&) {
+  return nn::Source([this, renames](const std::string& name, const Shape& shape, const nn::Init&) {
     return weight(renamed(name, renames), shape);
   });
 }

@@ -88,7 +88,7 @@ TEST(Source, SaysWhatDoesNotFit) {
 
 TEST(Source, AFunctionMayBeOne) {
   std::string names;
-  const Source source([&](const std::string& name, const Shape& shape, const Start&) {
+  const Source source([&](const std::string& name, const Shape& shape, const Init&) {
     names += name + ' ';
     return full(shape, 2, kFloat32);
   });

@@ -19,11 +19,11 @@ template <class M, class Options>
 ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;
   Rng rng(1);
-  const M module(
-      options, nn::Source([&](const std::string& name, const Shape& shape, const nn::Start& start) {
-        EXPECT_TRUE(asked.emplace(name, shape).second) << name << " is asked for twice";
-        return start(shape, rng);
-      }));
+  const M module(options,
+                 nn::Source([&](const std::string& name, const Shape& shape, const nn::Init& init) {
+                   EXPECT_TRUE(asked.emplace(name, shape).second) << name << " is asked for twice";
+                   return init(shape, rng);
+                 }));
   for (const auto& [name, tensor] : nn::state_dict(module)) named.emplace(name, tensor.shape());
   EXPECT_EQ(asked, named);
   return named;

@@ -192,7 +192,7 @@ class PublishedForms {
     if (is_function(declaration)) {
       static const std::regex kResult(
           "^(template <.*> )?(requires .* )?(inline )?"
-          "(Tensor|Ordered|AttentionResult|AttentionMask|Schedule|Start) ");
+          "(Tensor|Ordered|AttentionResult|AttentionMask|Schedule|Init) ");
       return is_published_ || std::regex_search(declaration.code, kResult);
     }
     static const std::regex kBase(R"( : (public )?(\w+))");

@@ -75,7 +75,7 @@ void check_config(const ModelFolder& from, const SavedModel& model) {
          printable(from.path.string()), ", got ", got,
          "; give the folder that the model was made from");
   };
-  const auto find = [&](const std::string& name, const Shape& shape, const nn::Start&) {
+  const auto find = [&](const std::string& name, const Shape& shape, const nn::Init&) {
     const auto found = given.find(name);
     if (found == given.end()) fails(name, str_cat("of shape ", shape), "none");
     if (found->second.shape() != shape) {

@@ -91,12 +91,12 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
 nn::Source new_head_source(const ModelFolder& folder, Rng& rng) {
   const double std = config::epsilon(folder.config, "initializer_range", 0.02);
   return nn::Source([&folder, &rng, std](const std::string& name, const Shape& shape,
-                                         const nn::Start&) {
+                                         const nn::Init&) {
     const bool is_of_head = name.starts_with("head.") && !folder.has(name);
     if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
-    const nn::Start start =
+    const nn::Init init =
         shape.size() > 1 ? nn::normal(std) : nn::constant(name.ends_with("norm.weight") ? 1 : 0);
-    return start(shape, rng);
+    return init(shape, rng);
   });
 }
 

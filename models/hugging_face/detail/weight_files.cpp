@@ -112,7 +112,7 @@ Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
 }
 
 nn::Source WeightFiles::source() const {
-  return nn::Source([this](const std::string& name, const Shape& shape, const nn::Start&) {
+  return nn::Source([this](const std::string& name, const Shape& shape, const nn::Init&) {
     return read(name, shape);
   });
 }

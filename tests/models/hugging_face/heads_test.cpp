@@ -75,7 +75,7 @@ Model with_head(const std::string& folder_name, Options options,
   const models::ModelFolder folder(folders() / folder_name);
   options.tokens = folder.options;
   Model model(options,
-              nn::Source([&](const std::string& ours, const Shape& shape, const nn::Start&) {
+              nn::Source([&](const std::string& ours, const Shape& shape, const nn::Init&) {
                 return folder.weight(name(ours), shape);
               }));
   nn::eval(model);
