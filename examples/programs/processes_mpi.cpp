@@ -6,7 +6,7 @@ namespace tessera::examples {
 
 Launch join_launch() {
   const auto session = std::make_shared<mpi::Session>();
-  return {session, &session->processes(), session->threads(),
+  return {session, &session->communicator(), session->threads(),
           [session](int code) { session->end_all(code); }};
 }
 

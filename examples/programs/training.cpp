@@ -102,7 +102,7 @@ nn::TrainerOptions Training::trainer_options() const {
           .patience = options_.patience,
           .best_by = task_.best_by,
           .keep_best = task_.keep_best,
-          .processes = &processes()};
+          .communicator = &processes()};
 }
 
 void Training::begin(index_t parameters) {

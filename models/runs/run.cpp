@@ -52,8 +52,8 @@ std::string kept_log(const std::filesystem::path& path, index_t step) {
 
 nn::Communicator& processes_of(const nn::Trainer& trainer) {
   static nn::OneProcess one;
-  nn::Communicator* const processes = trainer.options().processes;
-  return processes != nullptr ? *processes : one;
+  nn::Communicator* const communicator = trainer.options().communicator;
+  return communicator != nullptr ? *communicator : one;
 }
 
 /// Our hook, followed by the caller's.

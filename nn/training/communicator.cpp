@@ -29,13 +29,13 @@ Share share_of(index_t count, index_t rank, index_t size) {
   return {before(rank), before(rank + 1)};
 }
 
-Share share_of(index_t count, const Communicator& processes) {
-  return share_of(count, processes.rank(), processes.size());
+Share share_of(index_t count, const Communicator& communicator) {
+  return share_of(count, communicator.rank(), communicator.size());
 }
 
-std::vector<std::string> all_gather_results(Communicator& processes,
+std::vector<std::string> all_gather_results(Communicator& communicator,
                                             const std::function<std::string()>& make) {
-  if (processes.size() == 1) return {make()};
+  if (communicator.size() == 1) return {make()};
   std::string mine;
   try {
     mine = ' ' + make();
@@ -46,7 +46,7 @@ std::vector<std::string> all_gather_results(Communicator& processes,
   } catch (...) {
     mine = "!an exception was thrown that is not a std::exception";
   }
-  std::vector<std::string> all = processes.all_gather(mine);
+  std::vector<std::string> all = communicator.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].front() == '!') {
       throw std::runtime_error(str_cat("rank ", rank, ": ", all[rank].substr(1)));
@@ -97,8 +97,8 @@ std::string shown(const std::string& text) {
 
 }  // namespace
 
-void require_agreement(Communicator& processes, const char* op, const NamedTexts& facts) {
-  const std::vector<std::string> all = processes.all_gather(packed(facts));
+void require_agreement(Communicator& communicator, const char* op, const NamedTexts& facts) {
+  const std::vector<std::string> all = communicator.all_gather(packed(facts));
   const NamedTexts first = unpacked(all.front());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all.front()) continue;

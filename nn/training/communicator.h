@@ -2,7 +2,7 @@
 //
 // OneProcess is the trivial case; nn/training/mpi implements processes started by mpirun.
 //
-//   nn::TrainerOptions options = {.shards = 8, .processes = &processes};
+//   nn::TrainerOptions options = {.shards = 8, .communicator = &communicator};
 //
 // All processes call the same functions in the same order: send and receive match by tag,
 // all_gather by the order of the calls.
@@ -89,7 +89,7 @@ struct Share {
 /// ranges, one per process, whose lengths differ by at most one.
 Share share_of(index_t count, index_t rank, index_t size);
 /// The part of this process.
-Share share_of(index_t count, const Communicator& processes);
+Share share_of(index_t count, const Communicator& communicator);
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
@@ -97,16 +97,16 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 ///
 /// **Errors**: if `make` throws in any process, std::runtime_error in all processes, with the text
 /// of the first error after "rank 2: ". A single process throws the original exception.
-std::vector<std::string> all_gather_results(Communicator& processes,
+std::vector<std::string> all_gather_results(Communicator& communicator,
                                             const std::function<std::string()>& make);
 
 /// Throws if not all processes give the same text under each name.
 ///
-///     require_agreement(processes, "Trainer", {{"seed", "5"}, {"shards", "4"}});
+///     require_agreement(communicator, "Trainer", {{"seed", "5"}, {"shards", "4"}});
 ///
 /// **Errors**: std::invalid_argument, the same in all processes, that begins with `op` and gives
 /// the name and both texts. Two processes are named, rank 0 and the first that differs from it.
-void require_agreement(Communicator& processes, const char* op, const NamedTexts& facts);
+void require_agreement(Communicator& communicator, const char* op, const NamedTexts& facts);
 
 /// The number of processes that a launcher started together with this one, read from the
 /// environment. Launchers are mpirun of Open MPI, of MPICH and of its derivatives, and Slurm's

@@ -9,18 +9,18 @@
 
 namespace tessera::nn::detail {
 
-LossTotals evaluate(Communicator& processes, const Examples& examples,
+LossTotals evaluate(Communicator& communicator, const Examples& examples,
                     const EvaluationOptions& options) {
   require_agreement(
-      processes, "evaluate",
+      communicator, "evaluate",
       {{"batch_size", std::to_string(options.batch_size)},
        {"seed", std::to_string(options.seed)},
        {"digest of the examples' lengths", std::to_string(digest_of(examples.lengths))}});
   // Processes take batches in turn, because the longest batches come last.
-  const std::vector<std::string> all = all_gather_results(processes, [&] {
+  const std::vector<std::string> all = all_gather_results(communicator, [&] {
     std::string mine;
     for (const LossTotals& totals :
-         totals_of_batches(examples, options, processes.rank(), processes.size())) {
+         totals_of_batches(examples, options, communicator.rank(), communicator.size())) {
       append(mine, totals);
     }
     return mine;

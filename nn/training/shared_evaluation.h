@@ -1,6 +1,6 @@
 // Evaluates a model on several processes, which share the batches.
 //
-//   const nn::LossTotals totals = nn::evaluate(session.processes(), model, {lengths, loss});
+//   const nn::LossTotals totals = nn::evaluate(session.communicator(), model, {lengths, loss});
 #pragma once
 
 #include "nn/training/communicator.h"
@@ -11,7 +11,7 @@ namespace tessera::nn {
 namespace detail {
 
 /// nn::evaluate of several processes, for a model that is in eval mode.
-LossTotals evaluate(Communicator& processes, const Examples& examples,
+LossTotals evaluate(Communicator& communicator, const Examples& examples,
                     const EvaluationOptions& options);
 
 }  // namespace detail
@@ -21,10 +21,10 @@ LossTotals evaluate(Communicator& processes, const Examples& examples,
 /// **Errors**: an error of one process is thrown in all; processes with different options or
 /// lengths.
 template <class M>
-LossTotals evaluate(Communicator& processes, M& model, const Examples& examples,
+LossTotals evaluate(Communicator& communicator, M& model, const Examples& examples,
                     const EvaluationOptions& options = {}) {
   const EvalScope scope(model);
-  return detail::evaluate(processes, examples, options);
+  return detail::evaluate(communicator, examples, options);
 }
 
 }  // namespace tessera::nn

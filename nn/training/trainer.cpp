@@ -74,7 +74,7 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
   check_examples();
   check_optimizer();
   if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
-  team_ = make_team(options_.processes, optimizer, options_.shards);
+  team_ = make_team(options_.communicator, optimizer, options_.shards);
   for (const Parameter& variable : team_->variables()) {
     numbers_.emplace(variable.tensor.grad_slot().get(), numbers_.size());
   }

@@ -60,7 +60,7 @@ struct TrainerOptions {
 
   // The processes that share each step's shards, at most `shards`; must outlive the trainer. The
   // number of processes does not change the bits. nullptr: only this process.
-  Communicator* processes = nullptr;
+  Communicator* communicator = nullptr;
 };
 
 /// The results of one step.
@@ -108,7 +108,7 @@ enum class RunEnd { kFinished, kPatience, kStopped };
 /// computed, the thread's default generator depends only on the seed, the step and the shard;
 /// afterwards the generator has its previous state.
 ///
-/// With `options.processes` several processes share the work. Each has its own trainer, with the
+/// With `options.communicator` several processes share the work. Each has its own trainer, with the
 /// same weights, examples, optimiser and options; all call their trainer's functions in the same
 /// order, and get the same results. Parameters are divided into chunks of at most 65,536 elements,
 /// each owned by one process. After construction, the optimiser's parameters are views of the

@@ -123,7 +123,7 @@ TEST(Scaling, TheTrainerSendsWhatIsCounted) {
                          .batch_size = kHosts,
                          .shards = kHosts,
                          .clip = 1,
-                         .processes = &processes});
+                         .communicator = &processes});
     const index_t before = processes.bytes_sent();
     trainer.run({});
     sent[static_cast<std::size_t>(processes.rank())] = processes.bytes_sent() - before;

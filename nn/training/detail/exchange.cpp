@@ -30,30 +30,30 @@ std::size_t chunks_in(index_t elements) {
 
 }  // namespace
 
-std::unique_ptr<Team> make_team(Communicator* processes, Optimizer& optimizer, index_t shards) {
-  if (processes == nullptr || processes->size() == 1) {
+std::unique_ptr<Team> make_team(Communicator* communicator, Optimizer& optimizer, index_t shards) {
+  if (communicator == nullptr || communicator->size() == 1) {
     return std::make_unique<Team>(optimizer, shards);
   }
-  return std::make_unique<Exchange>(*processes, optimizer, shards);
+  return std::make_unique<Exchange>(*communicator, optimizer, shards);
 }
 
-Exchange::Exchange(Communicator& processes, Optimizer& optimizer, index_t shards)
+Exchange::Exchange(Communicator& communicator, Optimizer& optimizer, index_t shards)
     : Team(optimizer, shards),
-      processes_(&processes),
+      communicator_(&communicator),
       optimizer_(&optimizer),
-      owned_(optimizer, processes),
+      owned_(optimizer, communicator),
       first_chunk_{0},
       zeros_(static_cast<std::size_t>(kChunkElements * item_size(kFloat64))) {
   check(optimizer);
-  for (index_t rank = 0; rank < processes.size(); ++rank) {
-    const Share share = share_of(shards, rank, processes.size());
+  for (index_t rank = 0; rank < communicator.size(); ++rank) {
+    const Share share = share_of(shards, rank, communicator.size());
     nodes_.push_back(nodes_of(shards, share.begin, share.end));
   }
   for (const Parameter& variable : variables())
     first_chunk_.push_back(first_chunk_.back() + chunks_in(variable.tensor.count()));
   for (const auto& [chunk, parameter] : owned_.views()) {
     Incoming& incoming = incoming_.emplace_back();
-    for (index_t other = 0; other < processes.size(); ++other) {
+    for (index_t other = 0; other < communicator.size(); ++other) {
       const bool sends = other != rank() && chunk.count > 0;
       const std::size_t nodes = sends ? nodes_[static_cast<std::size_t>(other)].size() : 0;
       std::vector<Tensor>& sums = incoming.emplace_back();
@@ -66,7 +66,7 @@ Exchange::Exchange(Communicator& processes, Optimizer& optimizer, index_t shards
 }
 
 void Exchange::check(const Optimizer& optimizer) const {
-  const index_t size = processes_->size();
+  const index_t size = communicator_->size();
   require(size <= shards(), kExchangeOp, "processes must be at most as many as shards, ", shards(),
           ", got ", size, "; use ", size,
           " or more shards, which gives different bits, or fewer processes");
@@ -75,7 +75,7 @@ void Exchange::check(const Optimizer& optimizer) const {
     facts.emplace_back("parameter " + name, str_cat(tensor.dtype(), ' ', tensor.shape()));
   }
   for (const auto& [name, value] : optimizer.settings().values) facts.emplace_back(name, value);
-  require_agreement(*processes_, kExchangeOp, facts);
+  require_agreement(*communicator_, kExchangeOp, facts);
   constexpr index_t kMost = Communicator::kMostTags / 2;
   require(std::ssize(owned_.chunks()) <= kMost, kExchangeOp, "the parameters must have at most ",
           kMost, " chunks of ", kChunkElements, " elements, got ", owned_.chunks().size());
@@ -88,7 +88,7 @@ index_t Exchange::tag_of(const Chunk& chunk) const {
 
 void Exchange::run(const Run& run) {
   try {
-    require_agreement(*processes_, kExchangeOp, facts_of_run(run.facts(), run.state()));
+    require_agreement(*communicator_, kExchangeOp, facts_of_run(run.facts(), run.state()));
     run.body();
   } catch (const ProcessLost& lost) {
     throw ProcessLost(str_cat(kExchangeOp, ": ", lost.what(), "; the run ends ", run.place()));
@@ -96,12 +96,12 @@ void Exchange::run(const Run& run) {
 }
 
 bool Exchange::any(bool value) const {
-  const std::vector<std::string> all = processes_->all_gather(value ? "1" : "0");
+  const std::vector<std::string> all = communicator_->all_gather(value ? "1" : "0");
   return std::find(all.begin(), all.end(), "1") != all.end();
 }
 
 LossTotals Exchange::evaluate(const Examples& examples, const EvaluationOptions& options) const {
-  return detail::evaluate(*processes_, examples, options);
+  return detail::evaluate(*communicator_, examples, options);
 }
 
 // ---- gradients ----
@@ -109,7 +109,7 @@ LossTotals Exchange::evaluate(const Examples& examples, const EvaluationOptions&
 BatchSums Exchange::sum(const AddShard& add_shard) {
   begin();
   BatchTrees trees(shards(), variables().size());
-  const Share share = share_of(shards(), *processes_);
+  const Share share = share_of(shards(), *communicator_);
   std::string error;
   try {
     // The optimiser holds views, which convert and freeze do not mark.
@@ -140,7 +140,7 @@ void Exchange::begin() {
     const Chunk& chunk = owned_.views()[i].chunk;
     for (std::size_t other = 0; other < incoming_[i].size(); ++other) {
       for (const Tensor& sum : incoming_[i][other]) {
-        processes_->receive(static_cast<index_t>(other), tag_of(chunk), mutable_bytes_of(sum));
+        communicator_->receive(static_cast<index_t>(other), tag_of(chunk), mutable_bytes_of(sum));
       }
     }
   }
@@ -158,13 +158,13 @@ void Exchange::send(std::size_t variable, const BatchTrees& trees) {
     if (is_own(chunk)) continue;
     for (std::size_t k = 0; k < nodes; ++k) {
       const bool is_defined = k < parts.size() && parts[k].sum.defined();
-      processes_->send(chunk.owner, tag_of(chunk),
-                       is_defined ? bytes_of(piece_of(parts[k].sum, chunk))
-                                  : std::span<const std::byte>(zeros_).first(
-                                        static_cast<std::size_t>(chunk.count) * item));
+      communicator_->send(chunk.owner, tag_of(chunk),
+                          is_defined ? bytes_of(piece_of(parts[k].sum, chunk))
+                                     : std::span<const std::byte>(zeros_).first(
+                                           static_cast<std::size_t>(chunk.count) * item));
     }
   }
-  processes_->progress();
+  communicator_->progress();
 }
 
 /// Sends the remaining messages, waits for the others, and finishes the trees. `error` is why this
@@ -174,7 +174,7 @@ BatchSums Exchange::finish(const BatchTrees& trees, const std::string& error) {
     if (!is_sent_[i]) send(i, trees);
   }
   const std::vector<Report> reports = gather(own_report(trees, error));
-  processes_->wait();
+  communicator_->wait();
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     if (reports[rank].error.empty()) continue;
     throw std::runtime_error(str_cat("rank ", rank, ": ", reports[rank].error));
@@ -224,7 +224,7 @@ Tensor Exchange::sum_of(std::size_t view, const BatchTrees& trees,
 double Exchange::total(const Tensor& squares) const {
   std::string mine;
   for (index_t i = 0; i < squares.count(); ++i) detail::append(mine, squares.data<double>()[i]);
-  const std::vector<std::string> all = processes_->all_gather(mine);
+  const std::vector<std::string> all = communicator_->all_gather(mine);
   std::vector<std::string_view> left(all.begin(), all.end());
   double total = 0;  // added in the same order as in one process
   for (const Chunk& chunk : owned_.chunks()) {
@@ -279,7 +279,7 @@ Exchange::Report Exchange::unpacked(std::string_view text, std::size_t process) 
 }
 
 std::vector<Exchange::Report> Exchange::gather(const Report& own) const {
-  const std::vector<std::string> texts = processes_->all_gather(packed(own));
+  const std::vector<std::string> texts = communicator_->all_gather(packed(own));
   std::vector<Report> reports;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     reports.push_back(unpacked(texts[rank], rank));
@@ -305,14 +305,14 @@ void Exchange::share_weights() {
     if (!has_gradient_[variable]) continue;
     const Tensor weights = piece_of(variables()[variable].tensor, chunk);
     if (!is_own(chunk)) {
-      processes_->receive(chunk.owner, tag_of(chunk), mutable_bytes_of(weights));
+      communicator_->receive(chunk.owner, tag_of(chunk), mutable_bytes_of(weights));
       continue;
     }
-    for (index_t other = 0; other < processes_->size(); ++other) {
-      if (other != rank()) processes_->send(other, tag_of(chunk), bytes_of(weights));
+    for (index_t other = 0; other < communicator_->size(); ++other) {
+      if (other != rank()) communicator_->send(other, tag_of(chunk), bytes_of(weights));
     }
   }
-  processes_->wait();
+  communicator_->wait();
 }
 
 }  // namespace tessera::nn

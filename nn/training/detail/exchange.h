@@ -40,8 +40,8 @@ namespace tessera::nn {
 /// or settings; more chunks than Communicator::kMostTags / 2. After an error nothing is changed.
 class Exchange final : public Team {
  public:
-  /// The optimiser and `processes` must outlive this object.
-  Exchange(Communicator& processes, Optimizer& optimizer, index_t shards);
+  /// The optimiser and `communicator` must outlive this object.
+  Exchange(Communicator& communicator, Optimizer& optimizer, index_t shards);
 
   /// Throws if processes disagree; adds the step to a ProcessLost.
   void run(const Run& run) override;
@@ -71,7 +71,7 @@ class Exchange final : public Team {
     std::string error;
   };
 
-  index_t rank() const { return processes_->rank(); }
+  index_t rank() const { return communicator_->rank(); }
   bool is_own(const Chunk& chunk) const { return chunk.owner == rank(); }
   index_t tag_of(const Chunk& chunk) const;
   void check(const Optimizer& optimizer) const;
@@ -87,7 +87,7 @@ class Exchange final : public Team {
   Tensor sum_of(std::size_t view, const BatchTrees& trees,
                 const std::vector<Report>& reports) const;
 
-  Communicator* processes_;
+  Communicator* communicator_;
   Optimizer* optimizer_;
   OwnedChunks owned_;
   std::vector<std::vector<ShardNode>> nodes_;  // by process
@@ -99,6 +99,6 @@ class Exchange final : public Team {
 };
 
 /// The team of a trainer: an Exchange of several processes, or a Team of only this process.
-std::unique_ptr<Team> make_team(Communicator* processes, Optimizer& optimizer, index_t shards);
+std::unique_ptr<Team> make_team(Communicator* communicator, Optimizer& optimizer, index_t shards);
 
 }  // namespace tessera::nn

@@ -11,18 +11,18 @@ using detail::bytes_of;
 using detail::mutable_bytes_of;
 using detail::piece_of;
 
-OwnedChunks::OwnedChunks(const Optimizer& optimizer, Communicator& processes)
-    : processes_(&processes), variables_(optimizer.variables()) {
+OwnedChunks::OwnedChunks(const Optimizer& optimizer, Communicator& communicator)
+    : communicator_(&communicator), variables_(optimizer.variables()) {
   std::vector<index_t> counts;
   for (const Parameter& variable : variables_) counts.push_back(variable.tensor.count());
-  chunks_ = cut_into_chunks(counts, processes.size());
+  chunks_ = cut_into_chunks(counts, communicator.size());
   auto chunk = chunks_.begin();
   for (index_t i = 0; i < std::ssize(variables_); ++i) {
     const std::size_t before = views_.size();
     for (; chunk != chunks_.end() && chunk->parameter == i; ++chunk) {
       if (is_own(*chunk)) add_view(*chunk);
     }
-    if (views_.size() == before) add_view({i, 0, 0, processes.rank()});
+    if (views_.size() == before) add_view({i, 0, 0, communicator.rank()});
   }
 }
 
@@ -77,7 +77,7 @@ Checkpoint OwnedChunks::whole(const Checkpoint& own) const {
   Checkpoint whole;
   for (const auto& [name, value] : own.values) whole.values[whole_name(name)] = value;
   const std::vector<std::string> kept = kept_of(own);
-  const bool is_root = processes_->rank() == 0;
+  const bool is_root = communicator_->rank() == 0;
   for (const auto& [name, tensor] : variables_) {
     for (std::size_t k = 0; is_root && k < kept.size(); ++k) {
       whole.tensors.emplace(name + kept[k], Tensor::empty(tensor.shape(), tensor.dtype()));
@@ -92,15 +92,15 @@ Checkpoint OwnedChunks::whole(const Checkpoint& own) const {
         if (part.defined()) {
           piece.copy_from(part);
         } else {
-          processes_->receive(chunk.owner, tag, mutable_bytes_of(piece));
+          communicator_->receive(chunk.owner, tag, mutable_bytes_of(piece));
         }
       } else if (part.defined()) {
-        processes_->send(0, tag, bytes_of(part));
+        communicator_->send(0, tag, bytes_of(part));
       }
       ++tag;
     }
   }
-  processes_->wait();
+  communicator_->wait();
   return whole;
 }
 

@@ -26,8 +26,8 @@ class OwnedChunks {
     Parameter parameter;  // named as the whole parameter, with "[begin:end]"
   };
 
-  /// Divides the optimiser's current parameters. `processes` must outlive this object.
-  OwnedChunks(const Optimizer& optimizer, Communicator& processes);
+  /// Divides the optimiser's current parameters. `communicator` must outlive this object.
+  OwnedChunks(const Optimizer& optimizer, Communicator& communicator);
 
   /// All chunks of all processes, in the order of parameters and elements.
   const std::vector<Chunk>& chunks() const { return chunks_; }
@@ -48,12 +48,12 @@ class OwnedChunks {
   const Parameter& variable_of(const Chunk& chunk) const {
     return variables_[static_cast<std::size_t>(chunk.parameter)];
   }
-  bool is_own(const Chunk& chunk) const { return chunk.owner == processes_->rank(); }
+  bool is_own(const Chunk& chunk) const { return chunk.owner == communicator_->rank(); }
   std::string name_of(const Chunk& chunk) const;
   void add_view(const Chunk& chunk);
   std::vector<std::string> kept_of(const Checkpoint& own) const;
 
-  Communicator* processes_;
+  Communicator* communicator_;
   Parameters variables_;
   std::vector<Chunk> chunks_;
   std::vector<View> views_;

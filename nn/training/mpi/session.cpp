@@ -84,13 +84,13 @@ void say(index_t rank, const std::string& text) {
 
 Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_exceptions()) {
   if (nn::launched_processes() == 1 && !runs_already()) {
-    processes_ = std::make_unique<nn::OneProcess>();
+    communicator_ = std::make_unique<nn::OneProcess>();
     return;
   }
   ends_mpi_ = start_mpi();
-  auto processes = std::make_unique<MpiCommunicator>();
-  mpi_ = processes.get();
-  processes_ = std::move(processes);
+  auto communicator = std::make_unique<MpiCommunicator>();
+  mpi_ = communicator.get();
+  communicator_ = std::move(communicator);
   if (!is_thread_count_set()) {
     threads_ = fair_share(mpi_->places(), static_cast<std::size_t>(mpi_->rank()), threads_);
   }
@@ -108,7 +108,7 @@ Session::~Session() {
     say(mpi_->rank(), str_cat("cannot end its session: ", error.what()));
     end_all(1);
   }
-  processes_.reset();
+  communicator_.reset();
   MPI_Finalize();
 }
 

@@ -6,7 +6,7 @@
 //     tessera::mpi::Session session;  // before files are opened and threads are started
 //     try {
 //       tessera::set_thread_count(session.threads());
-//       train({.shards = 8, .processes = &session.processes()});  // nn::TrainerOptions
+//       train({.shards = 8, .communicator = &session.communicator()});  // nn::TrainerOptions
 //     } catch (const std::exception& error) {
 //       std::cerr << error.what() << '\n';
 //       session.end_all(1);
@@ -50,7 +50,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// All processes that were started together: those of MPI_COMM_WORLD.
-  nn::Communicator& processes() { return *processes_; }
+  nn::Communicator& communicator() { return *communicator_; }
 
   /// The threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over the cores
   /// that this process may run on, of 1 / (the number of processes that may run on the core),
@@ -61,8 +61,8 @@ class Session {
   [[noreturn]] void end_all(int code);
 
  private:
-  std::unique_ptr<nn::Communicator> processes_;
-  MpiCommunicator* mpi_ = nullptr;  // equal to processes_ if there are several
+  std::unique_ptr<nn::Communicator> communicator_;
+  MpiCommunicator* mpi_ = nullptr;  // equal to communicator_ if there are several
   int threads_;
   int exceptions_;  // in flight when the session began
   bool ends_mpi_ = false;

@@ -34,7 +34,7 @@ inline nn::TrainerOptions sharded(nn::Communicator* processes) {
   nn::TrainerOptions options = Trial::options();
   options.shards = 5;
   options.average = 0.8;
-  options.processes = processes;
+  options.communicator = processes;
   return options;
 }
 

@@ -152,7 +152,7 @@ Outcome train(const Course& course, Communicator* processes) {
   if (course.uses_sgd) sgd.emplace(parameters(net), SgdOptions{.lr = 0.05, .momentum = 0.9});
   if (!course.uses_sgd) adam.emplace(split_weight_decay(net), AdamWOptions{.lr = 0.02});
   TrainerOptions options = course.options;
-  options.processes = processes;
+  options.communicator = processes;
   const bool evaluates = options.evaluate_every > 0;
   Trainer trainer(net, sgd ? static_cast<Optimizer&>(*sgd) : *adam,
                   examples_of(net, 0, course.examples), options,
@@ -295,8 +295,9 @@ TEST(Processes, SendWhatTheFormulaSays) {
       WideNet net(kWide);
       set_requires_grad(net);
       SGD optimizer(parameters(net), {.lr = 0.01});
-      Trainer trainer(net, optimizer, examples_of(net, 0, 40),
-                      {.steps = 4, .batch_size = 10, .shards = c.shards, .processes = &processes});
+      Trainer trainer(
+          net, optimizer, examples_of(net, 0, 40),
+          {.steps = 4, .batch_size = 10, .shards = c.shards, .communicator = &processes});
       std::vector<index_t> after;
       trainer.run({.step = [&](const StepReport&) { after.push_back(processes.bytes_sent()); }});
       EXPECT_EQ(after[2] - after[1], after[1] - after[0]);

@@ -2,6 +2,6 @@
 
 int main() {
   tessera::mpi::Session session;
-  const bool is_alone = session.processes().all_gather("me").size() == 1;
+  const bool is_alone = session.communicator().all_gather("me").size() == 1;
   return is_alone && session.threads() >= 1 ? 0 : 1;
 }

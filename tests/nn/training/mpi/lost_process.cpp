@@ -30,7 +30,7 @@ void wait_for_rank_1(tessera::nn::Communicator& processes, pid_t lost) {
 
 void run(const std::string& how) {
   tessera::mpi::Session session;
-  tessera::nn::Communicator& processes = session.processes();
+  tessera::nn::Communicator& processes = session.communicator();
   try {
     const std::vector<std::string> ids = processes.all_gather(std::to_string(getpid()));
     if (processes.rank() == 1) {

@@ -24,7 +24,7 @@ class TheSession final : public ::testing::Environment {
     ::testing::AddGlobalTestEnvironment(new TheSession);
 
 nn::Communicator& processes() {
-  return TheSession::session->processes();
+  return TheSession::session->communicator();
 }
 
 TEST(MpiTest, AllThatWereStartedAreThere) {
@@ -130,8 +130,8 @@ TEST(MpiTest, MistakesAreRefused) {
 TEST(MpiTest, ASecondSessionUsesTheSameMpi) {
   for (int round = 0; round < 2; ++round) {
     mpi::Session second;
-    EXPECT_EQ(second.processes().size(), processes().size());
-    EXPECT_EQ(second.processes().all_gather("a"), processes().all_gather("a"));
+    EXPECT_EQ(second.communicator().size(), processes().size());
+    EXPECT_EQ(second.communicator().all_gather("a"), processes().all_gather("a"));
   }
   // The first session still delays SIGTERM.
   struct sigaction action = {};
@@ -155,7 +155,7 @@ TEST(MpiTest, TrainsToTheBitsOfOneProcess) {
   test::Trial alone(options, true);
   alone.trainer.run();
 
-  options.processes = &processes();
+  options.communicator = &processes();
   test::Trial together(options, true);
   together.trainer.run();
   const nn::Checkpoint state = together.trainer.state();
