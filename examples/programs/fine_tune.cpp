@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "examples/programs/attention_file.h"
-#include "examples/programs/confusion.h"
+#include "examples/programs/confusion_counter.h"
 #include "examples/programs/fine_tuning_data.h"
 #include "examples/programs/processes.h"
 #include "examples/programs/same_files.h"
@@ -164,7 +164,7 @@ void report(examples::Training& training, const Task& task, const Files& files) 
   for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
                                     std::pair(&files.test, "Examples of --test")}) {
     if (data->empty()) continue;
-    const examples::Confusion counts = examples::confusion_of(
+    const examples::ConfusionCounter counts = examples::confusion_of(
         data->examples, std::ssize(task.labels), padding_of(task.tokenizer), task.scores);
     training.report(counts.for_page(title, task.labels));
   }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "examples/programs/attention_file.h"
-#include "examples/programs/confusion.h"
+#include "examples/programs/confusion_counter.h"
 #include "examples/programs/named_tokenizer.h"
 #include "examples/programs/plan.h"
 #include "examples/programs/same_files.h"
@@ -150,8 +150,8 @@ struct Files {
   std::vector<text::Example> train, valid, test;
 };
 
-examples::Confusion confusion_of(const models::SequenceClassifier& model, const Names& names,
-                                 std::span<const text::Example> lines) {
+examples::ConfusionCounter confusion_of(const models::SequenceClassifier& model, const Names& names,
+                                        std::span<const text::Example> lines) {
   return examples::confusion_of(lines, std::ssize(names.labels), {}, [&](const text::Batch& batch) {
     return model({batch.ids, batch.lengths});
   });
@@ -202,7 +202,7 @@ std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
 /// Prints the confusion matrix, and the accuracy as the last line.
 void test(const models::SequenceClassifier& model, const Names& names,
           const std::vector<text::Example>& lines) {
-  const examples::Confusion counts = confusion_of(model, names, lines);
+  const examples::ConfusionCounter counts = confusion_of(model, names, lines);
   std::cout << '\n';
   counts.print(std::cout, names.labels);
   std::cout << '\n';

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "examples/programs/attention_file.h"
-#include "examples/programs/confusion.h"
+#include "examples/programs/confusion_counter.h"
 #include "examples/programs/plan.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
@@ -57,8 +57,8 @@ index_t count_correct(const Tensor& scores, const Tensor& words) {
 }
 
 /// The confusion matrix of letters, for --report.
-pages::ClassCounts letter_counts(const models::TokenClassifier& model, const Tensor& words) {
-  examples::Confusion counts(kLetters);
+pages::ConfusionMatrix letter_counts(const models::TokenClassifier& model, const Tensor& words) {
+  examples::ConfusionCounter counts(kLetters);
   counts.add(words.slice(1, {}, {}, -1), model(words));
   std::vector<std::string> names;
   for (char letter = 'a'; letter <= 'z'; ++letter) names.emplace_back(1, letter);

@@ -107,7 +107,7 @@ class Training {
   /// Whether --report is given.
   bool has_report() const { return !options_.report.empty(); }
   /// Adds the confusion matrix of a trained model to the page.
-  void report(pages::ClassCounts classes) { run_->report(std::move(classes)); }
+  void report(pages::ConfusionMatrix classes) { run_->report(std::move(classes)); }
 
  private:
   Training(const Program& program, std::vector<nn::ParameterGroup> groups, TrainingTask task);

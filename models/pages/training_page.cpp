@@ -66,7 +66,7 @@ std::string epochs_html(const std::vector<LoggedStep>& steps) {
 }
 
 /// The most frequent mistakes of a table that is too large to be read.
-std::string mistakes_html(const ClassCounts& classes) {
+std::string mistakes_html(const ConfusionMatrix& classes) {
   constexpr std::size_t kMost = 30;
   struct Mistake {
     index_t count;
@@ -89,7 +89,7 @@ std::string mistakes_html(const ClassCounts& classes) {
 }
 
 /// Labels in rows and answers in columns, darker where more of a row are.
-std::string classes_html(const ClassCounts& classes) {
+std::string classes_html(const ConfusionMatrix& classes) {
   constexpr std::size_t kMostShown = 60;
   if (classes.labels.size() > kMostShown) return mistakes_html(classes);
   const std::string title = escape(classes.title);
@@ -163,7 +163,7 @@ Page training_page(const TrainingReport& report) {
   for (const Chart& chart : run_charts(std::span(&run, 1))) body += chart_html(chart);
   body += "</div>\n";
   if (!report.classes.empty()) body += "<h2>Classes</h2>\n";
-  for (const ClassCounts& classes : report.classes) body += classes_html(classes);
+  for (const ConfusionMatrix& classes : report.classes) body += classes_html(classes);
   if (!run.steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(run.steps);
   body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" + options_html(report) +
           facts_html("Machine", report.machine) + "</div>\n</main>";

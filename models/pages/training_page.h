@@ -15,8 +15,8 @@
 
 namespace tessera::pages {
 
-/// A confusion matrix.
-struct ClassCounts {
+/// How often each class was the answer for each label.
+struct ConfusionMatrix {
   std::string title;
   std::vector<std::string> labels;
   std::vector<std::vector<index_t>> counts;  // [label][answer]
@@ -35,7 +35,7 @@ struct TrainingReport {
   Facts options = {};    // those whose values are not the defaults
   Facts defaults = {};   // the others
   Facts machine = {};
-  std::vector<ClassCounts> classes = {};
+  std::vector<ConfusionMatrix> classes = {};
 };
 
 /// State, best values, curves, epochs, classes and options as a page. The page holds the log.

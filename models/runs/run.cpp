@@ -153,7 +153,7 @@ void Run::begin_files() {
   report_->write("begins", lines_, true);
 }
 
-void Run::report(pages::ClassCounts classes) {
+void Run::report(pages::ConfusionMatrix classes) {
   report_->add(std::move(classes));
   report_->write(std::string(report_->state()), lines_, false);
 }

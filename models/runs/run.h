@@ -87,7 +87,7 @@ class Run {
   Ending train(const nn::TrainerCallbacks& hooks = {});
 
   /// Adds a confusion matrix of the trained model to the page.
-  void report(pages::ClassCounts classes);
+  void report(pages::ConfusionMatrix classes);
 
   /// The number of steps completed before this call.
   index_t first_step() const { return first_step_; }

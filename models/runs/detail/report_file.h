@@ -23,7 +23,7 @@ class ReportFile {
   /// The log in the file from an earlier call of the same run; nullopt if there is none.
   std::optional<std::string> earlier_log() const;
 
-  void add(pages::ClassCounts classes) { page_.classes.push_back(std::move(classes)); }
+  void add(pages::ConfusionMatrix classes) { page_.classes.push_back(std::move(classes)); }
   /// The last text that was written.
   const std::string& state() const { return page_.state; }
   /// Writes the page. **Errors**: as write_page.

@@ -62,7 +62,7 @@ TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
 }
 
 TEST(TrainingPageTest, LongNamesOfManyClassesRunUpwards) {
-  ClassCounts classes = {.title = "Test", .labels = {}, .counts = {}};
+  ConfusionMatrix classes = {.title = "Test", .labels = {}, .counts = {}};
   for (std::size_t i = 0; i < 26; ++i) {
     classes.labels.emplace_back(1, static_cast<char>('a' + i));
     classes.counts.emplace_back(26, 1);
@@ -75,7 +75,7 @@ TEST(TrainingPageTest, LongNamesOfManyClassesRunUpwards) {
 }
 
 TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
-  ClassCounts classes = {.title = "Test", .labels = {}, .counts = {}};
+  ConfusionMatrix classes = {.title = "Test", .labels = {}, .counts = {}};
   for (std::size_t i = 0; i < 61; ++i) {
     classes.labels.push_back("class" + std::to_string(i));
     classes.counts.emplace_back(61, 0);

@@ -1,4 +1,4 @@
-#include "examples/programs/confusion.h"
+#include "examples/programs/confusion_counter.h"
 
 #include <algorithm>
 #include <ostream>
@@ -11,36 +11,36 @@
 
 namespace tessera::examples {
 
-Confusion::Confusion(index_t classes)
+ConfusionCounter::ConfusionCounter(index_t classes)
     : counts_(static_cast<std::size_t>(classes),
               std::vector<index_t>(static_cast<std::size_t>(classes))) {}
 
-void Confusion::count(index_t label, index_t answer) {
+void ConfusionCounter::count(index_t label, index_t answer) {
   const auto place = [&](index_t number) {
     const index_t classes = std::ssize(counts_);
-    require(0 <= number && number < classes, "Confusion", "class must be from 0 to ", classes - 1,
-            ", got ", number);
+    require(0 <= number && number < classes, "ConfusionCounter", "class must be from 0 to ",
+            classes - 1, ", got ", number);
     return static_cast<std::size_t>(number);
   };
   ++counts_[place(label)][place(answer)];
 }
 
-void Confusion::add(const Tensor& labels, const Tensor& scores) {
+void ConfusionCounter::add(const Tensor& labels, const Tensor& scores) {
   const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
   const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
-  require(wanted.size() == answers.size(), "Confusion", "number of answers must be ", wanted.size(),
-          ", that of labels, got ", answers.size());
+  require(wanted.size() == answers.size(), "ConfusionCounter", "number of answers must be ",
+          wanted.size(), ", that of labels, got ", answers.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] >= 0) count(wanted[i], answers[i]);
   }
 }
 
-void Confusion::add_others() {
+void ConfusionCounter::add_others() {
   std::ostringstream mine;
   for (const auto& answers : counts_) {
     for (const index_t count : answers) mine << count << ' ';
   }
-  counts_ = Confusion(std::ssize(counts_)).counts_;
+  counts_ = ConfusionCounter(std::ssize(counts_)).counts_;
   for (const std::string& text : processes().all_gather(mine.str())) {
     std::istringstream counts(text);
     for (auto& answers : counts_) {
@@ -53,7 +53,7 @@ void Confusion::add_others() {
   }
 }
 
-double Confusion::accuracy() const {
+double ConfusionCounter::accuracy() const {
   index_t right = 0, all = 0;
   for (std::size_t label = 0; label < counts_.size(); ++label) {
     right += counts_[label][label];
@@ -62,7 +62,7 @@ double Confusion::accuracy() const {
   return static_cast<double>(right) / static_cast<double>(all);
 }
 
-double Confusion::macro_f1() const {
+double ConfusionCounter::macro_f1() const {
   double sum = 0;
   index_t there = 0;
   for (std::size_t label = 0; label < counts_.size(); ++label) {
@@ -77,7 +77,7 @@ double Confusion::macro_f1() const {
   return sum / static_cast<double>(there);
 }
 
-void Confusion::print(std::ostream& out, const std::vector<std::string>& names) const {
+void ConfusionCounter::print(std::ostream& out, const std::vector<std::string>& names) const {
   constexpr std::size_t kMostColumns = 1000;
   std::size_t width = 6;
   for (const std::string& name : names) width = std::max(width, name.size() + 1);
@@ -99,9 +99,9 @@ void Confusion::print(std::ostream& out, const std::vector<std::string>& names) 
   }
 }
 
-Confusion confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
-                       const std::function<Tensor(const text::Batch& batch)>& scores_of) {
-  Confusion counts(classes);
+ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
+                              const std::function<Tensor(const text::Batch& batch)>& scores_of) {
+  ConfusionCounter counts(classes);
   if (const auto own = own_share(examples).items; !own.empty()) {
     nn::BatchSampler sampler(text::lengths_of(own), {.batch_size = 32, .shuffle = false});
     while (sampler.epoch() == 0) {

@@ -13,11 +13,11 @@
 
 namespace tessera::examples {
 
-/// Counts of pairs (label, answer), and figures computed from them.
-class Confusion {
+/// Counts a confusion matrix, from which it computes figures.
+class ConfusionCounter {
  public:
   /// No counts yet.
-  explicit Confusion(index_t classes);
+  explicit ConfusionCounter(index_t classes);
   /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of
   /// the labels (...), except negative labels. **Errors**: different numbers of answers and labels;
   /// a label or an answer outside [0, classes).
@@ -35,8 +35,8 @@ class Confusion {
   double macro_f1() const;
 
   /// The counts for a page.
-  pages::ClassCounts for_page(const std::string& title,
-                              const std::vector<std::string>& names) const {
+  pages::ConfusionMatrix for_page(const std::string& title,
+                                  const std::vector<std::string>& names) const {
     return {title, names, counts_};
   }
 
@@ -51,8 +51,8 @@ class Confusion {
 };
 
 /// The confusion matrix of all examples, from the scores (..., C) of batches. Processes share the
-/// batches, and each gets all counts; all must call it. **Errors**: as Confusion::add.
-Confusion confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
-                       const std::function<Tensor(const text::Batch& batch)>& scores_of);
+/// batches, and each gets all counts; all must call it. **Errors**: as ConfusionCounter::add.
+ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
+                              const std::function<Tensor(const text::Batch& batch)>& scores_of);
 
 }  // namespace tessera::examples

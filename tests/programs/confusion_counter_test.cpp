@@ -1,5 +1,5 @@
 // The confusion matrix, and the figures that follow from it.
-#include "examples/programs/confusion.h"
+#include "examples/programs/confusion_counter.h"
 
 #include "tensor/create.h"
 #include "tests/support/test.h"
@@ -18,10 +18,10 @@ Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {
   return scores;
 }
 
-TEST(Confusion, CountsAccuracyAndF1) {
+TEST(ConfusionCounter, CountsAccuracyAndF1) {
   // Class 3 is neither label nor answer; sklearn.metrics.f1_score gives 0.5, 0.8 and 0 for the
   // others.
-  Confusion counts(4);
+  ConfusionCounter counts(4);
   counts.add(from_vector(std::vector<index_t>{0, 0, 1, -1}), scores_for({0, 1, 1, 0}, 4));
   counts.add(from_vector(std::vector<index_t>{1, 2}), scores_for({1, 0}, 4));
   EXPECT_DOUBLE_EQ(counts.accuracy(), 0.6);
@@ -32,13 +32,13 @@ TEST(Confusion, CountsAccuracyAndF1) {
       contains(table.str(), "\n     a     1     1     0     0\n     b     0     2     0     0\n"));
 }
 
-TEST(Confusion, RefusesOtherClasses) {
+TEST(ConfusionCounter, RefusesOtherClasses) {
   const Tensor labels = from_vector(std::vector<index_t>{0, 1});
-  Confusion counts(2);
-  EXPECT_TRUE(throws("Confusion", {"class must be from 0 to 1, got 2"}, [&] {
+  ConfusionCounter counts(2);
+  EXPECT_TRUE(throws("ConfusionCounter", {"class must be from 0 to 1, got 2"}, [&] {
     counts.add(labels, scores_for({0, 2}, 3));
   }));
-  EXPECT_TRUE(throws("Confusion", {"number of answers must be 2, that of labels, got 1"},
+  EXPECT_TRUE(throws("ConfusionCounter", {"number of answers must be 2, that of labels, got 1"},
                      [&] { counts.add(labels, scores_for({0}, 3)); }));
 }
 
