@@ -9,15 +9,16 @@ namespace tessera::models {
 
 namespace {
 
-const HeadOptions& checked(const HeadOptions& options) {
-  require_enum("Head", "activation", options.activation.value_or(nn::Activation::kNone),
+const PredictionHeadOptions& checked(const PredictionHeadOptions& options) {
+  require_enum("PredictionHead", "activation", options.activation.value_or(nn::Activation::kNone),
                nn::Activation::kSilu);
   return options;
 }
 
 }  // namespace
 
-Head::Head(const HeadOptions& options, const EncoderOptions& encoder, const nn::Source& from)
+PredictionHead::PredictionHead(const PredictionHeadOptions& options, const EncoderOptions& encoder,
+                               const nn::Source& from)
     : dense({.in_features = encoder.width(),
              .out_features = encoder.width(),
              .bias = checked(options).bias},
@@ -26,17 +27,17 @@ Head::Head(const HeadOptions& options, const EncoderOptions& encoder, const nn::
   if (options.norm) norm.emplace(norm_options(encoder), from["norm"]);
 }
 
-Tensor Head::operator()(const Tensor& x) const {
+Tensor PredictionHead::operator()(const Tensor& x) const {
   const Tensor h = activation ? dense(x, *activation) : tanh(dense(x));
   return norm ? (*norm)(h) : h;
 }
 
 namespace {
 
-std::optional<Head> make_head(const std::optional<HeadOptions>& options,
-                              const EncoderOptions& encoder, const nn::Source& from) {
+std::optional<PredictionHead> make_head(const std::optional<PredictionHeadOptions>& options,
+                                        const EncoderOptions& encoder, const nn::Source& from) {
   if (!options) return {};
-  return Head(*options, encoder, from);
+  return PredictionHead(*options, encoder, from);
 }
 
 template <class Options>

@@ -22,7 +22,7 @@
 namespace tessera::models {
 
 /// The options of a head before the last linear layer.
-struct HeadOptions {
+struct PredictionHeadOptions {
   std::optional<nn::Activation> activation = {};  // absent: tanh, as in BERT's pooler
   bool bias = true;                               // of the affine layer
   bool norm = false;                              // after the activation; of the last layer's kind
@@ -36,14 +36,14 @@ struct HeadOptions {
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
-struct Head {
+struct PredictionHead {
   nn::Linear dense;
   std::optional<nn::Activation> activation;
   std::optional<nn::Norm> norm;
 
   /// A head for the vectors of an encoder with these options.
-  Head(const HeadOptions& options, const EncoderOptions& encoder,
-       const nn::Source& from = default_rng());
+  PredictionHead(const PredictionHeadOptions& options, const EncoderOptions& encoder,
+                 const nn::Source& from = default_rng());
 
   Tensor operator()(const Tensor& x) const;
 
@@ -59,8 +59,8 @@ struct SequenceClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
   Pooling pooling = Pooling::kMean;
-  double dropout = 0.1;                  // of the classifier's input
-  std::optional<HeadOptions> head = {};  // absent: the classifier reads the pooled vector
+  double dropout = 0.1;                            // of the classifier's input
+  std::optional<PredictionHeadOptions> head = {};  // absent: the classifier reads the pooled vector
 };
 
 /// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
@@ -70,14 +70,14 @@ struct SequenceClassifierOptions {
 /// pair follows the first.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, C).
-/// **Parameters** are TokenEncoder's, those of Head as head, and classifier.weight (C, D),
+/// **Parameters** are TokenEncoder's, those of PredictionHead as head, and classifier.weight (C, D),
 /// classifier.bias (C). **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all.
 struct SequenceClassifier {
   TokenEncoder encode;
   Pooling pooling;
-  std::optional<Head> head;
+  std::optional<PredictionHead> head;
   nn::Dropout dropout;
   nn::Linear classifier;
 
@@ -103,8 +103,9 @@ struct SequenceClassifier {
 struct TokenClassifierOptions {
   TokenEncoderOptions tokens;
   index_t classes;
-  double dropout = 0.1;                  // of the classifier's input
-  std::optional<HeadOptions> head = {};  // absent: the classifier reads the tokens' vectors
+  double dropout = 0.1;  // of the classifier's input
+  std::optional<PredictionHeadOptions> head =
+      {};  // absent: the classifier reads the tokens' vectors
 };
 
 /// `classifier(dropout(head(encode(tokens))))`: a score for each class of each token.
@@ -114,14 +115,14 @@ struct TokenClassifierOptions {
 /// tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
-/// **Parameters** are TokenEncoder's, those of Head as head, and classifier.weight (C, D),
+/// **Parameters** are TokenEncoder's, those of PredictionHead as head, and classifier.weight (C, D),
 /// classifier.bias (C).
 /// **Errors**: as TokenEncoder; no classes.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {
   TokenEncoder encode;
-  std::optional<Head> head;
+  std::optional<PredictionHead> head;
   nn::Dropout dropout;
   nn::Linear classifier;
 

@@ -57,14 +57,15 @@ TEST(TokenClassifier, IsItsPartsInARow) {
       scores, without_padding(model.classifier(model.encode({kTokens, kLengths})), {5, 3})));
 }
 
-const std::vector<HeadOptions> kHeads = {
+const std::vector<PredictionHeadOptions> kHeads = {
     {},
     {.activation = nn::Activation::kRelu},
     {.activation = nn::Activation::kGelu, .bias = false, .norm = true},
 };
 
 /// The result of a head with these options, by the definition.
-Tensor naive_head(const HeadOptions& options, const nn::StateDict& state, const Tensor& x) {
+Tensor naive_head(const PredictionHeadOptions& options, const nn::StateDict& state,
+                  const Tensor& x) {
   const Tensor bias = options.bias ? state.at("head.dense.bias") : Tensor{};
   const Array h =
       map(array(naive_linear(x, state.at("head.dense.weight"), bias)), [&](double value) {
@@ -75,7 +76,7 @@ Tensor naive_head(const HeadOptions& options, const nn::StateDict& state, const 
 }
 
 TEST(Classifiers, HeadsFollowTheirFormula) {
-  for (const HeadOptions& head : kHeads) {
+  for (const PredictionHeadOptions& head : kHeads) {
     auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
         .tokens = tiny_tokens(), .classes = 3, .pooling = Pooling::kCls, .head = head});
     auto tokens = make_model<TokenClassifier>(

@@ -97,7 +97,7 @@ TEST(TokenClassifier, Gradients) {
 }
 
 TEST(Classifiers, EveryParameterOfAHeadLearns) {
-  const HeadOptions head = {.norm = true};
+  const PredictionHeadOptions head = {.norm = true};
   auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
       .tokens = tiny_tokens(), .classes = 4, .pooling = Pooling::kCls, .head = head});
   EXPECT_TRUE(every_parameter_learns(texts, [](const SequenceClassifier& m) {

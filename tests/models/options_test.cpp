@@ -109,7 +109,8 @@ TEST(Options, OfHeads) {
   const TokenEncoderOptions tokens = tiny_tokens();
   const auto none = static_cast<nn::Activation>(77);
   const char* const error = "activation must be one of its enum's values, got 77";
-  EXPECT_TRUE(throws("Head", {error}, [&] { Head({.activation = none}, tokens.encoder); }));
+  EXPECT_TRUE(throws("PredictionHead", {error},
+                     [&] { PredictionHead({.activation = none}, tokens.encoder); }));
   EXPECT_TRUE(
       throws("MaskedLm", {error}, [&] { MaskedLm({.tokens = tokens, .activation = none}); }));
 }

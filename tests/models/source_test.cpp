@@ -38,7 +38,7 @@ TEST(Source, ModelsAskForWhatTheyName) {
         "encoder.norm.weight"}) {
     EXPECT_TRUE(all.contains(name)) << name;
   }
-  const HeadOptions head = {.norm = true};
+  const PredictionHeadOptions head = {.norm = true};
   const auto of_sequences = expect_asks_for_what_it_names<SequenceClassifier>(
       SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head});
   EXPECT_TRUE(of_sequences.contains("head.norm.weight"));

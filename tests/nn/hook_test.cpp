@@ -103,7 +103,7 @@ models::SequenceClassifier classifier_of(const models::EncoderLayerOptions& laye
                   .embedding_norm = true},
        .classes = 3,
        .dropout = layer.dropout,
-       .head = models::HeadOptions{}},
+       .head = models::PredictionHeadOptions{}},
       rng);
   set_requires_grad(model);
   return model;

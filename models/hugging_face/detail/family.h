@@ -49,7 +49,7 @@ struct FamilyHeads {
 
   /// One head for all scores, and the pooling of the tokens of a text; null functions: no head, and
   /// the first token's vector.
-  HeadOptions (*shared)(const Json& config) = nullptr;
+  PredictionHeadOptions (*shared)(const Json& config) = nullptr;
   Pooling (*pooling)(const Json& config) = nullptr;
 };
 

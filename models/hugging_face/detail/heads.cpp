@@ -36,8 +36,9 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
   const FamilyHeads& of = folder.family->heads;
   const Pooling pooling = of.pooling != nullptr ? of.pooling(folder.config) : Pooling::kCls;
-  const HeadOptions head =
-      of.shared != nullptr ? of.shared(folder.config) : HeadOptions{.activation = of.sequence};
+  const PredictionHeadOptions head = of.shared != nullptr
+                                         ? of.shared(folder.config)
+                                         : PredictionHeadOptions{.activation = of.sequence};
   const double dropout = classifier_dropout(folder, of.text_dropout);
   return {.tokens = folder.options,
           .classes = classes,
@@ -63,7 +64,7 @@ MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
     options.activation = config::activation(config, of.masked_key, "");
   }
   if (of.shared != nullptr) {
-    const HeadOptions head = of.shared(config);
+    const PredictionHeadOptions head = of.shared(config);
     options.activation = *head.activation;
     options.dense_bias = head.bias;
     options.bias = config.boolean("decoder_bias", true);

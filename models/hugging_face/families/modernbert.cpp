@@ -132,7 +132,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-HeadOptions head(const Json& config) {
+PredictionHeadOptions head(const Json& config) {
   return {.activation = config::activation(config, "classifier_activation", "gelu"),
           .bias = config.boolean("classifier_bias", false),
           .norm = true};

@@ -89,7 +89,7 @@ TEST(PretrainedHeads, SayWhetherASecondTextFollows) {
         models::SequenceClassifierOptions{.tokens = {},
                                           .classes = 2,
                                           .pooling = models::Pooling::kCls,
-                                          .head = models::HeadOptions{}},
+                                          .head = models::PredictionHeadOptions{}},
         [](const std::string& ours) {
           return ours.starts_with("classifier.") ? "cls.seq_relationship" + ours.substr(10) : ours;
         });
@@ -105,7 +105,7 @@ TEST(PretrainedHeads, TellReplacedTokens) {
       models::TokenClassifierOptions{
           .tokens = {},
           .classes = 1,
-          .head = models::HeadOptions{.activation = nn::Activation::kGelu}},
+          .head = models::PredictionHeadOptions{.activation = nn::Activation::kGelu}},
       [](const std::string& ours) {
         return replaced(
             replaced(ours, "classifier.", "discriminator_predictions.dense_prediction."),

@@ -42,14 +42,14 @@ TextReader reader() {
 }
 
 TextClassifier classifier(Scoring scoring) {
-  return {
-      .reader = reader(),
-      .model = make_model<SequenceClassifier>(SequenceClassifierOptions{.tokens = tokens_of_pairs(),
-                                                                        .classes = 3,
-                                                                        .pooling = Pooling::kCls,
-                                                                        .head = HeadOptions{}}),
-      .labels = {"a", "b", "c"},
-      .scoring = scoring};
+  return {.reader = reader(),
+          .model = make_model<SequenceClassifier>(
+              SequenceClassifierOptions{.tokens = tokens_of_pairs(),
+                                        .classes = 3,
+                                        .pooling = Pooling::kCls,
+                                        .head = PredictionHeadOptions{}}),
+          .labels = {"a", "b", "c"},
+          .scoring = scoring};
 }
 
 QuestionAnswerer answerer() {
