@@ -41,7 +41,7 @@ class OrdinaryTokens {
 };
 
 void check(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
-           const MaskOptions& options) {
+           const MaskTokensOptions& options) {
   require(ids.dtype() == kInt64, "mask_tokens", "ids must be int64, got ", ids.dtype());
   for (const index_t id : special.ids()) {
     require(id >= 0 && id < vocabulary_size, "mask_tokens",
@@ -80,7 +80,7 @@ std::vector<Example> token_windows(std::span<const index_t> tokens, index_t leng
 }
 
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
-                         Rng& rng, const MaskOptions& options) {
+                         Rng& rng, const MaskTokensOptions& options) {
   check(ids, special, vocabulary_size, options);
   const OrdinaryTokens ordinary(special, vocabulary_size);
   MaskedTokens result{ids.clone(), full(ids.shape(), kIgnoreIndex, kInt64), 0};

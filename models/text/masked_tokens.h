@@ -19,7 +19,7 @@ std::vector<Example> token_windows(std::span<const index_t> tokens, index_t leng
                                    std::optional<index_t> cls = {});
 
 /// The options of mask_tokens().
-struct MaskOptions {
+struct MaskTokensOptions {
   double chosen = 0.15;  // the probability that a token must be predicted
   double masked = 0.8;   // of these: replaced by the mask token,
   double random = 0.1;   // replaced by any token; the others do not change
@@ -43,7 +43,7 @@ struct MaskedTokens {
 /// outside [0, 1] or with a sum above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
-                         Rng& rng, const MaskOptions& options = {});
+                         Rng& rng, const MaskTokensOptions& options = {});
 
 /// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);

@@ -43,11 +43,11 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// The options of train_word_piece() and train_byte_pair().
-struct TokenizerTraining {
+struct TokenizerTrainingOptions {
   index_t vocabulary_size = 30000;  // in tokens; 0: learning ends when all words are whole
   index_t min_count = 0;            // the least count of a pair that becomes a token
   bool lower_case = true;           // lower case, without accents; only WordPiece
-  index_t most_characters = 1000;   // in the alphabet; rarer ones are unknown; only WordPiece
+  index_t max_characters = 1000;    // in the alphabet; rarer ones are unknown; only WordPiece
 };
 
 /// A tokenizer like BERT's: words are split at white space and punctuation, then into WordPiece's
@@ -57,7 +57,7 @@ struct TokenizerTraining {
 /// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
 /// "BERT", 2018; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
-                                            const TokenizerTraining& options = {});
+                                            const TokenizerTrainingOptions& options = {});
 
 /// A tokenizer like RoBERTa's: byte-level byte-pair encoding, which has no unknown texts.
 /// **Errors**: as train_word_piece.
@@ -65,6 +65,6 @@ std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
 /// 2016; Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.2,
 /// for bytes; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
-                                           const TokenizerTraining& options = {});
+                                           const TokenizerTrainingOptions& options = {});
 
 }  // namespace tessera::text

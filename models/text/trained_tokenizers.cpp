@@ -102,7 +102,7 @@ std::unique_ptr<Tokenizer> made(const PipelineParts& parts, const JsonObject& mo
 }  // namespace
 
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
-                                            const TokenizerTraining& options) {
+                                            const TokenizerTrainingOptions& options) {
   const PipelineParts parts = {
       .normalizer = JsonObject({{"type", "BertNormalizer"},
                                 {"clean_text", true},
@@ -116,7 +116,7 @@ std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
       learn_subwords(count_words(texts, parts), {.vocabulary_size = options.vocabulary_size,
                                                  .min_count = options.min_count,
                                                  .special = kSpecial,
-                                                 .most_characters = options.most_characters,
+                                                 .max_characters = options.max_characters,
                                                  .prefix = "##"});
   return made(parts, JsonObject({{"type", "WordPiece"},
                                  {"unk_token", "[UNK]"},
@@ -126,7 +126,7 @@ std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
 }
 
 std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
-                                           const TokenizerTraining& options) {
+                                           const TokenizerTrainingOptions& options) {
   const JsonText byte_level = JsonText::written(kByteLevel);
   const JsonText around = JsonText::written(kBertTemplate);
   const PipelineParts parts = {

@@ -86,10 +86,10 @@ class Learner {
       characters[character] = std::numeric_limits<index_t>::max();
     }
     std::vector<std::pair<std::string, index_t>> kept(characters.begin(), characters.end());
-    if (options_.most_characters > 0 && std::ssize(kept) > options_.most_characters) {
+    if (options_.max_characters > 0 && std::ssize(kept) > options_.max_characters) {
       std::stable_sort(kept.begin(), kept.end(),
                        [](const auto& a, const auto& b) { return a.second > b.second; });
-      kept.resize(static_cast<std::size_t>(options_.most_characters));
+      kept.resize(static_cast<std::size_t>(options_.max_characters));
       std::sort(kept.begin(), kept.end());
     }
     for (const auto& character : kept) number(character.first);
@@ -186,10 +186,10 @@ class Learner {
 }  // namespace
 
 LearnedSubwords learn_subwords(const WordCounts& words, const SubwordLearning& options) {
-  require(options.vocabulary_size >= 0 && options.min_count >= 0 && options.most_characters >= 0,
+  require(options.vocabulary_size >= 0 && options.min_count >= 0 && options.max_characters >= 0,
           "learn_subwords",
-          "vocabulary_size, min_count and most_characters must be at least 0, got ",
-          options.vocabulary_size, ", ", options.min_count, " and ", options.most_characters);
+          "vocabulary_size, min_count and max_characters must be at least 0, got ",
+          options.vocabulary_size, ", ", options.min_count, " and ", options.max_characters);
   return Learner(options).learn(words);
 }
 

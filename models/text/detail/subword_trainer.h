@@ -17,7 +17,7 @@ struct SubwordLearning {
   index_t min_count = 0;                   // the least count of a pair that becomes a token
   std::vector<std::string> special = {};   // the first tokens
   std::vector<std::string> alphabet = {};  // characters that are always tokens
-  index_t most_characters = 0;             // rarer characters are dropped; 0: no limit
+  index_t max_characters = 0;              // rarer characters are dropped; 0: no limit
   std::string prefix = {};                 // of tokens that continue a word
   std::string suffix = {};                 // of tokens that end one
 };

@@ -11,16 +11,16 @@ WordPiece::WordPiece(TokenList vocabulary, const WordPieceOptions& options)
       vocabulary_(tokens(), "WordPiece"),
       unknown_(vocabulary_.number(options.unknown)),
       continuation_(vocabulary_.trie.walk(Trie::kRoot, options.prefix)),
-      most_characters_(options.most_characters) {
+      max_characters_(options.max_characters) {
   constexpr index_t kLongWord = 1000;  // shorter words limit the search themselves
-  if (most_characters_ <= kLongWord) return;
+  if (max_characters_ <= kLongWord) return;
   for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "WordPiece");
 }
 
 void WordPiece::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const {
   const std::size_t before = pieces.size();
   const auto size = std::ssize(word);
-  bool known = size <= most_characters_ || code_point_count(word) <= most_characters_;
+  bool known = size <= max_characters_ || code_point_count(word) <= max_characters_;
   Trie::Node from = Trie::kRoot;
   for (index_t at = 0; known && at < size; from = continuation_) {
     Trie::Match match;
@@ -42,8 +42,8 @@ std::unique_ptr<SubwordModel> read_word_piece(const Json& json) {
   WordPieceOptions options;
   options.unknown = json.text("unk_token", options.unknown);
   options.prefix = json.text("continuing_subword_prefix", options.prefix);
-  options.most_characters =
-      json.integer("max_input_chars_per_word", JsonRange{.low = 0}, options.most_characters);
+  options.max_characters =
+      json.integer("max_input_chars_per_word", JsonRange{.low = 0}, options.max_characters);
   return std::make_unique<WordPiece>(read_tokens(json.at("vocab")), options);
 }
 

@@ -11,8 +11,8 @@ namespace tessera::text {
 
 struct WordPieceOptions {
   std::string unknown = "[UNK]";
-  std::string prefix = "##";      // of tokens that continue a word
-  index_t most_characters = 100;  // of a word; longer ones are unknown
+  std::string prefix = "##";     // of tokens that continue a word
+  index_t max_characters = 100;  // of a word; longer ones are unknown
 };
 
 /// The longest token that begins the word, then the longest that continues it, ...; a word that
@@ -32,7 +32,7 @@ class WordPiece final : public SubwordModel {
   SubwordVocabulary vocabulary_;
   std::optional<index_t> unknown_;
   Trie::Node continuation_;  // after the prefix
-  index_t most_characters_;
+  index_t max_characters_;
 };
 
 std::unique_ptr<SubwordModel> read_word_piece(const Json& json);

@@ -179,7 +179,7 @@ TEST(MaskTokens, DependsOnTheGeneratorAlone) {
 TEST(MaskTokens, RefusesWhatIsNoTokenOrNoChance) {
   Rng rng(1);
   const auto refuses = [&](const std::string& part, const Tensor& tokens, index_t size,
-                           const MaskOptions& options) {
+                           const MaskTokensOptions& options) {
     EXPECT_TRUE(test::throws("mask_tokens", {part},
                              [&] { mask_tokens(tokens, kSpecial, size, rng, options); }));
   };

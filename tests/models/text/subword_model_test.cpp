@@ -283,7 +283,7 @@ TEST(SubwordModel, TakesLinearTimeForALongWord) {
   const std::string word(kLong, 'a');
   const auto pairs = model_of(kPairs);
   const auto unigram = model_of(kUnigram);
-  const WordPiece pieces({"a", "##aa", "##a"}, {.most_characters = 2 * kLong});
+  const WordPiece pieces({"a", "##aa", "##a"}, {.max_characters = 2 * kLong});
   std::vector<Piece> tokens;
   pairs->tokenize(word, tokens);
   EXPECT_EQ(std::ssize(tokens), kLong / 2);

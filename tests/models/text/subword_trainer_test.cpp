@@ -68,9 +68,9 @@ TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
   EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .alphabet = {"z", "a"}}).tokens),
             "a b x z \xc3\xa9");
   // Equally rare characters are removed from the highest code point down.
-  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .most_characters = 2}).tokens),
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2}).tokens),
             "a b");
-  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.most_characters = 1}).tokens), "a");
+  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1}).tokens), "a");
   const LearnedSubwords pieces =
       learn_subwords(counts, {.min_count = 2, .prefix = "##", .suffix = "."});
   EXPECT_EQ(listed(pieces.tokens), "a b x \xc3\xa9 ##b. ##\xc3\xa9. ##a ab. b\xc3\xa9.");
