@@ -36,7 +36,7 @@ std::unique_ptr<Rule> SgdRule::with(const Checkpoint& state) const {
                  .nesterov = state.count("load_state", "nesterov") != 0});
 }
 
-void SgdRule::update(const Stretch& s) const {
+void SgdRule::update(const ParameterSlice& s) const {
   visit_floating(s.dtype, [&](auto kind) {
     using T = decltype(kind);
     kernels::table().of<T>().sgd({
@@ -86,7 +86,7 @@ Checkpoint MomentsRule<AnyOptions>::mark() const {
 }
 
 template <class AnyOptions>
-void MomentsRule<AnyOptions>::update(const Stretch& s) const {
+void MomentsRule<AnyOptions>::update(const ParameterSlice& s) const {
   visit_floating(s.dtype, [&](auto kind) {
     using T = decltype(kind);
     const auto t = static_cast<double>(s.steps + 1);

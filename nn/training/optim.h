@@ -45,7 +45,7 @@ struct SgdRule final : Rule {
   std::string wrong() const override;
   Checkpoint options() const override;
   std::unique_ptr<Rule> with(const Checkpoint& state) const override;
-  void update(const Stretch& stretch) const override;
+  void update(const ParameterSlice& slice) const override;
 };
 
 /// Stochastic gradient descent.
@@ -91,7 +91,7 @@ struct MomentsRule final : Rule {
   Checkpoint options() const override;
   std::unique_ptr<Rule> with(const Checkpoint& state) const override;
   Checkpoint mark() const override;
-  void update(const Stretch& stretch) const override;
+  void update(const ParameterSlice& slice) const override;
 };
 
 /// **Source**: torch.optim.Adam; Kingma and Ba, "Adam", 2015, algorithm 1.

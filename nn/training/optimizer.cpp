@@ -82,9 +82,9 @@ void check_number(const char* op, const char* what, double value) {
   require(wrong.empty(), op, wrong);
 }
 
-/// The same stretch with pointers to the elements from `begin` on.
-Stretch part_of(const Stretch& whole, index_t begin, index_t end) {
-  Stretch part = whole;
+/// The same slice with pointers to the elements from `begin` on.
+ParameterSlice part_of(const ParameterSlice& whole, index_t begin, index_t end) {
+  ParameterSlice part = whole;
   const index_t bytes = begin * item_size(whole.dtype);
   part.count = end - begin;
   part.weights = static_cast<char*>(whole.weights) + bytes;
@@ -114,7 +114,7 @@ std::string wrong_number(std::initializer_list<NamedNumber> numbers) {
 Optimizer::Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
                      double weight_decay)
     : rule_(std::move(rule)), name_(rule_->name()), kept_names_(rule_->kept()) {
-  constexpr std::size_t kMost = std::tuple_size_v<decltype(Stretch::kept)>;
+  constexpr std::size_t kMost = std::tuple_size_v<decltype(ParameterSlice::kept)>;
   require(kept_names_.size() <= kMost, name_, "a rule must keep at most ", kMost,
           " tensors for each parameter, got ", kept_names_.size());
   const std::string wrong = rule_->wrong();
@@ -197,17 +197,17 @@ void Optimizer::open_pieces() {
       const std::size_t i = number++;
       const Tensor& gradient = tensor.grad_slot()->gradient;
       if (!gradient.defined()) continue;
-      Stretch stretch{.dtype = tensor.dtype(),
-                      .count = tensor.count(),
-                      .weights = detail::mutable_elements_of(tensor),
-                      .gradient = gradient.untyped_data(),
-                      .kept = {},
-                      .steps = steps_[i],
-                      .lr = group.lr,
-                      .weight_decay = group.weight_decay};
-      std::ranges::transform(kept_[i], stretch.kept.begin(), detail::mutable_elements_of);
-      pieces_.push_back({first, stretch.count, stretch});
-      first += stretch.count;
+      ParameterSlice slice{.dtype = tensor.dtype(),
+                           .count = tensor.count(),
+                           .weights = detail::mutable_elements_of(tensor),
+                           .gradient = gradient.untyped_data(),
+                           .kept = {},
+                           .steps = steps_[i],
+                           .lr = group.lr,
+                           .weight_decay = group.weight_decay};
+      std::ranges::transform(kept_[i], slice.kept.begin(), detail::mutable_elements_of);
+      pieces_.push_back({first, slice.count, slice});
+      first += slice.count;
     }
   }
 }
@@ -243,10 +243,10 @@ void Optimizer::step() {
   // A step reads gradients, and reads and writes weights and kept tensors.
   const index_t passes = 3 + 2 * std::ssize(kept_names_);
   for (const Piece& piece : pieces_) {
-    count_work(0, static_cast<double>(passes * piece.count * item_size(piece.stretch.dtype)));
+    count_work(0, static_cast<double>(passes * piece.count * item_size(piece.slice.dtype)));
   }
   detail::for_each_range(pieces_, kUpdateCost, [&](const Piece& piece, index_t begin, index_t end) {
-    rule_->update(part_of(piece.stretch, begin, end));
+    rule_->update(part_of(piece.slice, begin, end));
   });
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (variables_[i].tensor.grad_slot()->gradient.defined()) ++steps_[i];

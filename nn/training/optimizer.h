@@ -20,7 +20,7 @@
 namespace tessera::nn {
 
 /// Some adjacent elements of a parameter, with all data that one step needs.
-struct Stretch {
+struct ParameterSlice {
   DType dtype;
   index_t count;
   void* weights;
@@ -83,7 +83,7 @@ struct Rule {
   virtual Checkpoint mark() const { return {}; }
   /// Updates weights. Several threads call it at once, for stretches that do not overlap. An
   /// element's new value must depend only on that element, so that threads do not change the bits.
-  virtual void update(const Stretch& stretch) const = 0;
+  virtual void update(const ParameterSlice& slice) const = 0;
 };
 
 /// The common part of all optimisers: everything except their rules.
@@ -149,10 +149,10 @@ class Optimizer {
   ~Optimizer() = default;
 
  private:
-  /// A stretch, and the number of elements of all stretches before it.
+  /// A slice, and the number of elements of all stretches before it.
   struct Piece {
     index_t first, count;
-    Stretch stretch;
+    ParameterSlice slice;
   };
 
   void take(std::vector<Group> groups);

@@ -33,7 +33,7 @@ struct SignRule final : nn::Rule {
   std::unique_ptr<Rule> with(const nn::Checkpoint& state) const override {
     return std::make_unique<SignRule>(SignOptions{.beta = state.number("beta")});
   }
-  void update(const nn::Stretch& s) const override {
+  void update(const nn::ParameterSlice& s) const override {
     for (index_t i = 0; i < s.count; ++i) {
       float& m = s.kept_as<float>(0)[i];
       m = static_cast<float>(beta) * m + static_cast<float>(1 - beta) * s.gradient_as<float>()[i];
