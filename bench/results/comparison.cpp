@@ -29,9 +29,9 @@ Compared compared(CaseRounds rounds, const CompareOptions& options) {
     faster.push_back(-differences.back() - least);
   }
   return {.rounds = std::move(rounds),
-          .change = std::expm1(pages::middle(differences)),
-          .p_slower = pages::signed_rank(slower),
-          .p_faster = pages::signed_rank(faster)};
+          .change = std::expm1(pages::hodges_lehmann(differences)),
+          .p_slower = pages::wilcoxon_signed_rank(slower),
+          .p_faster = pages::wilcoxon_signed_rank(faster)};
 }
 
 /// Corrects for the number of cases, and decides.

@@ -67,7 +67,7 @@ double tie_term(std::vector<std::size_t> ranks) {
 
 }  // namespace
 
-double signed_rank(std::span<const double> differences) {
+double wilcoxon_signed_rank(std::span<const double> differences) {
   std::vector<double> sizes;
   std::vector<bool> positive;
   for (const double d : differences) {
@@ -93,7 +93,7 @@ double median(std::vector<double> values) {
   return (*half + *std::max_element(values.begin(), half)) / 2;
 }
 
-double middle(std::span<const double> differences) {
+double hodges_lehmann(std::span<const double> differences) {
   std::vector<double> means;
   for (std::size_t i = 0; i < differences.size(); ++i) {
     for (std::size_t j = i; j < differences.size(); ++j) {

@@ -15,14 +15,14 @@ namespace tessera::pages {
 /// negative signs are equally probable, where W is the sum of the ranks of |d| over the positive d.
 /// Zeros are omitted.
 /// **Source**: Wilcoxon, "Individual comparisons by ranking methods", 1945.
-double signed_rank(std::span<const double> differences);
+double wilcoxon_signed_rank(std::span<const double> differences);
 
 /// The median. **Errors**: std::invalid_argument: no values.
 double median(std::vector<double> values);
 
 /// The middle of the differences: the median of (d_i + d_j) / 2 over all i <= j.
 /// **Source**: Hodges and Lehmann, "Estimates of location based on rank tests", 1963.
-double middle(std::span<const double> differences);
+double hodges_lehmann(std::span<const double> differences);
 
 /// The probabilities of a family of tests, corrected so that, if all tests with a value below alpha
 /// are called significant, the probability of at least one false one in the family is at most

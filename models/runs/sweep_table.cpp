@@ -73,7 +73,8 @@ std::vector<Setting> settings_of(std::span<const SweepResult> results) {
 double two_sided(const std::vector<double>& differences) {
   std::vector<double> opposite;
   for (const double d : differences) opposite.push_back(-d);
-  return std::min(1.0, 2 * std::min(pages::signed_rank(differences), pages::signed_rank(opposite)));
+  return std::min(1.0, 2 * std::min(pages::wilcoxon_signed_rank(differences),
+                                    pages::wilcoxon_signed_rank(opposite)));
 }
 
 /// The names of the axes, or their values.

@@ -31,7 +31,7 @@ pages::Rows result_rows(std::span<const SweepResult> results);
 /// A row for each setting: its values, the number of its runs, mean and standard deviation of the
 /// measure. Settings after the first are compared with the first by pairs of runs with the same
 /// seed: the mean difference; p, the two-sided p-value of the signed-rank test
-/// (pages::signed_rank); and p corrected for the number of settings (pages::holm). The smallest p
+/// (pages::wilcoxon_signed_rank); and p corrected for the number of settings (pages::holm). The smallest p
 /// of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125.
 pages::Rows setting_rows(std::span<const SweepResult> results);
 

@@ -11,10 +11,10 @@ using Values = std::vector<double>;
 
 TEST(RanksTest, SmallSamplesAreCounted) {
   // All 4 signs positive: 1 of 16; the smallest negative: 2 of 16; zeros left out.
-  EXPECT_DOUBLE_EQ(signed_rank(Values{1, 2, 3, 4}), 1.0 / 16);
-  EXPECT_DOUBLE_EQ(signed_rank(Values{-1, 2, 3, 4, 0}), 2.0 / 16);
-  EXPECT_DOUBLE_EQ(signed_rank(Values{-1, -2}), 1);
-  EXPECT_DOUBLE_EQ(signed_rank(Values{0, 0}), 1);
+  EXPECT_DOUBLE_EQ(wilcoxon_signed_rank(Values{1, 2, 3, 4}), 1.0 / 16);
+  EXPECT_DOUBLE_EQ(wilcoxon_signed_rank(Values{-1, 2, 3, 4, 0}), 2.0 / 16);
+  EXPECT_DOUBLE_EQ(wilcoxon_signed_rank(Values{-1, -2}), 1);
+  EXPECT_DOUBLE_EQ(wilcoxon_signed_rank(Values{0, 0}), 1);
 }
 
 /// The largest difference between the exact probabilities and the normal distribution's, where one
@@ -26,9 +26,9 @@ TEST(RanksTest, LargeSamplesContinueSmallOnes) {
   for (int trial = 0; trial < 50; ++trial) {
     Values d(40);
     for (double& v : d) v = value(random) - 7.5;
-    const double of_signs = signed_rank(d);
+    const double of_signs = wilcoxon_signed_rank(d);
     d.push_back(0.25);
-    worst = std::max(worst, std::abs(of_signs - signed_rank(d)));
+    worst = std::max(worst, std::abs(of_signs - wilcoxon_signed_rank(d)));
   }
   EXPECT_LT(worst, 0.1);
   EXPECT_GT(worst, 0);
@@ -37,7 +37,7 @@ TEST(RanksTest, LargeSamplesContinueSmallOnes) {
 TEST(RanksTest, Medians) {
   EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
-  EXPECT_DOUBLE_EQ(middle(Values{1, 2, 3, 100}), 2.75);
+  EXPECT_DOUBLE_EQ(hodges_lehmann(Values{1, 2, 3, 100}), 2.75);
   EXPECT_THROW(median({}), std::invalid_argument);
 }
 
