@@ -121,8 +121,8 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
 /// The heads without which the score falls most.
 void print_heads(const Tensor& heads) {
   std::cout << "without one head, the score falls by (largest of " << heads.count() << " heads)\n";
-  for (const auto& [layer, head, fall] : pages::first_heads(heads)) {
-    std::cout << examples::fixed(fall, 4) << "\tlayer " << layer << " head " << head << '\n';
+  for (const auto& [layer, head, drop] : pages::top_heads(heads)) {
+    std::cout << examples::fixed(drop, 4) << "\tlayer " << layer << " head " << head << '\n';
   }
 }
 

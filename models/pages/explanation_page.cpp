@@ -106,12 +106,12 @@ std::string map_part(const std::string& caption, const Tensor& map, const Names&
   return html + "</tbody></table></div>\n";
 }
 
-/// "layer 5 head 3 +0.114, layer 5 head 5 +0.082", from the largest fall on.
+/// "layer 5 head 3 +0.114, layer 5 head 5 +0.082", from the largest drop on.
 std::string head_list(const Tensor& heads) {
   std::string text;
-  for (const HeadFall& each : first_heads(heads)) {
+  for (const HeadDrop& each : top_heads(heads)) {
     text += str_cat(text.empty() ? "" : ", ", "layer ", each.layer, " head ", each.head, ' ',
-                    signed_number(each.fall));
+                    signed_number(each.drop));
   }
   return text;
 }
@@ -168,15 +168,15 @@ void check(const ExplainedText& text) {
 
 }  // namespace
 
-std::vector<HeadFall> first_heads(const Tensor& heads, index_t count) {
+std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count) {
   const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
-  std::vector<HeadFall> first;
+  std::vector<HeadDrop> top;
   for (const index_t number :
-       std::span(order).first(static_cast<std::size_t>(std::min(count, heads.count())))) {
+       std::span(order).top(static_cast<std::size_t>(std::min(count, heads.count())))) {
     const index_t layer = number / heads.size(1), head = number % heads.size(1);
-    first.push_back({layer, head, heads.item_at({layer, head})});
+    top.push_back({layer, head, heads.item_at({layer, head})});
   }
-  return first;
+  return top;
 }
 
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation) {

@@ -23,8 +23,8 @@ struct ExplainedText {
   std::optional<double> probability = {};  // of the class, if the score is its logit
   std::optional<double> baseline_probability = {};
   double error = 0;     // sum of `added` - (score - baseline)
-  Tensor heads = {};    // (layers, heads): the fall of the score without a head
-  Tensor patches = {};  // (layers, T): the fall of the score with one vector of the baseline
+  Tensor heads = {};    // (layers, heads): the drop of the score without a head
+  Tensor patches = {};  // (layers, T): the drop of the score with one vector of the baseline
 };
 
 /// The contents of an explanation page.
@@ -36,16 +36,16 @@ struct Explanation {
   std::vector<ExplainedText> texts;
 };
 
-/// A head, and the fall of the score without this head.
-struct HeadFall {
+/// A head, and the drop of the score without this head.
+struct HeadDrop {
   index_t layer;
   index_t head;
-  double fall;
+  double drop;
 };
 
 /// The heads without which the score falls most; at most `count` heads. **Shapes**: heads (layers,
 /// heads).
-std::vector<HeadFall> first_heads(const Tensor& heads, index_t count = 3);
+std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count = 3);
 
 /// Writes the page, completely or not at all. Several texts are in columns if the window is wide
 /// enough.

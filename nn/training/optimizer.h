@@ -81,7 +81,7 @@ struct Rule {
   /// Values that distinguish the states of this rule from those of other rules that keep tensors of
   /// the same names: Adam and AdamW both keep exp_avg.
   virtual Checkpoint mark() const { return {}; }
-  /// Updates weights. Several threads call it at once, for stretches that do not overlap. An
+  /// Updates weights. Several threads call it at once, for slices that do not overlap. An
   /// element's new value must depend only on that element, so that threads do not change the bits.
   virtual void update(const ParameterSlice& slice) const = 0;
 };
@@ -149,7 +149,7 @@ class Optimizer {
   ~Optimizer() = default;
 
  private:
-  /// A slice, and the number of elements of all stretches before it.
+  /// A slice, and the number of elements of all slices before it.
   struct Piece {
     index_t first, count;
     ParameterSlice slice;
