@@ -126,7 +126,7 @@ pages::AttentionView AttentionFile::view_of(const AttentionTexts& texts) const {
   view.heads = request_.heads.value_or(std::vector<index_t>());
   if (ablation_) {
     view.ablation = texts.result.is_logits
-                        ? "fall of the largest logit without the head"
+                        ? "drop of the largest logit without the head"
                         : "1 - cosine of " + texts.result.name + " with and without the head";
   }
   const index_t most = std::min(texts.count, pages::is_page(file_) ? kMostTexts : 1);

@@ -38,17 +38,17 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen) {
   const HeadCounts counts = count_heads(kAblationOp, [&] { whole = value_of(score); });
   const std::vector<index_t> layers = chosen_of("layers", chosen.layers, counts.layers);
   const std::vector<index_t> heads = chosen_of("heads", chosen.heads, counts.heads);
-  Tensor falls = zeros({std::ssize(layers), std::ssize(heads)}, kFloat64);
-  auto* fall = falls.mutable_data<double>();
+  Tensor drops = zeros({std::ssize(layers), std::ssize(heads)}, kFloat64);
+  auto* drop = drops.mutable_data<double>();
   for (const index_t layer : layers) {
     for (const index_t head : heads) {
       const nn::Hook hook(str_cat("layers.", layer, ".self_attn.heads"), [&](const nn::Step& step) {
         return step.without_head(head, counts.heads);
       });
-      *fall++ = whole - value_of(score);
+      *drop++ = whole - value_of(score);
     }
   }
-  return falls;
+  return drops;
 }
 
 Tensor head_gradients(const Score& score) {

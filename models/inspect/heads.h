@@ -2,7 +2,7 @@
 // vector of a different text.
 //
 //   const inspect::Score score = [&] { return model(tokens).select(0, 0).select(0, 2); };
-//   const Tensor falls = inspect::head_ablation(score);                   // (layers, heads)
+//   const Tensor drops = inspect::head_ablation(score);                   // (layers, heads)
 //
 // record.h defines Score.
 #pragma once
@@ -21,7 +21,7 @@ struct HeadChoice {
   std::optional<std::vector<index_t>> heads = {};
 };
 
-/// The fall of the score without each chosen head: `score - score(head = 0)`, where a head is its
+/// The drop of the score without each chosen head: `score - score(head = 0)`, where a head is its
 /// columns of the step `self_attn.heads`.
 ///
 /// For a set of texts, `score` can be minus their mean loss, in any number of batches.

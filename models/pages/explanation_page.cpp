@@ -172,7 +172,7 @@ std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count) {
   const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
   std::vector<HeadDrop> top;
   for (const index_t number :
-       std::span(order).top(static_cast<std::size_t>(std::min(count, heads.count())))) {
+       std::span(order).first(static_cast<std::size_t>(std::min(count, heads.count())))) {
     const index_t layer = number / heads.size(1), head = number % heads.size(1);
     top.push_back({layer, head, heads.item_at({layer, head})});
   }

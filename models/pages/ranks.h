@@ -20,7 +20,7 @@ double wilcoxon_signed_rank(std::span<const double> differences);
 /// The median. **Errors**: std::invalid_argument: no values.
 double median(std::vector<double> values);
 
-/// The middle of the differences: the median of (d_i + d_j) / 2 over all i <= j.
+/// An estimate of the typical difference: the median of (d_i + d_j) / 2 over all i <= j.
 /// **Source**: Hodges and Lehmann, "Estimates of location based on rank tests", 1963.
 double hodges_lehmann(std::span<const double> differences);
 

@@ -41,12 +41,12 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
   const std::string bert = with_model("bert");
   const std::vector<Case> cases = {
       {"embed", with_model("sentence", "lines.txt"), "[CLS]the", 2, "cosine of the text's vector"},
-      {"classify_text", bert + "lines.txt", "[CLS]the", 2, "fall of the largest logit"},
+      {"classify_text", bert + "lines.txt", "[CLS]the", 2, "drop of the largest logit"},
       {"tag_tokens", bert + "lines.txt", "[CLS]the", 2},
       {"fill_mask", bert + "masks.txt", "[CLS]the", 2},
       {"answer", "--model questions --question 'the cat' lines.txt", "[CLS]the", 1},
       {"rerank", with_model("reranker", "--query 'the cat' lines.txt"), "", 2,
-       "fall of the largest logit"},
+       "drop of the largest logit"},
       {"train_reverse", kReverse, "", 1},
       {"train_classifier", kClassifier, "[CLS]a", 2},
       {"train_masked_lm", kMaskedLm + "--fill 'Round _nd'", "[CLS]R", 1},
