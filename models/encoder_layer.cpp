@@ -27,7 +27,7 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
                NormPlacement::kPreFeedForward);
   require(options.norm.kind != nn::NormKind::kRmsNorm || !options.norm.bias.value_or(false), kOp,
           "norm.bias must be false with an RMS norm, got true");
-  const DropoutDetails& p = options.dropouts;
+  const EncoderDropoutOptions& p = options.dropouts;
   const auto check = [](const char* what, const std::optional<double>& probability) {
     if (probability) nn::detail::require_probability(kOp, what, *probability);
   };

@@ -19,14 +19,14 @@ enum class NormPlacement {
 
 /// Options of a layer's norms that PyTorch's layer does not have. If `placement` or `bias` is
 /// absent, norm_first or bias of EncoderLayerOptions decides.
-struct NormDetails {
+struct EncoderNormOptions {
   nn::NormKind kind = nn::NormKind::kLayerNorm;
   std::optional<NormPlacement> placement = {};  // if absent, by norm_first
   std::optional<bool> bias = {};                // of layer norms
 };
 
-/// The details of attention in an encoder layer.
-struct AttentionDetails {
+/// Options of attention in an encoder layer.
+struct EncoderAttentionOptions {
   std::optional<bool> bias = {};
   std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
   std::optional<index_t> window = {};  // keys |i - j| <= window, all if absent
@@ -35,15 +35,15 @@ struct AttentionDetails {
   bool alibi = false;
 };
 
-/// The details of the feed-forward network in an encoder layer.
-struct FeedForwardDetails {
+/// Options of the feed-forward network in an encoder layer.
+struct EncoderFeedForwardOptions {
   std::optional<bool> bias = {};
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
   std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
 /// The dropout probabilities of an encoder layer; if absent, those of EncoderLayerOptions.
-struct DropoutDetails {
+struct EncoderDropoutOptions {
   std::optional<double> attention_weights = {};
   std::optional<double> attention_output = {};
   std::optional<double> feed_forward = {};  // between its linear layers; 0 in BERT
@@ -72,10 +72,10 @@ struct EncoderLayerOptions {
   bool norm_first = false;
   bool bias = true;
   bool gradient_checkpoint = false;  // saves memory, takes more time: see EncoderLayer
-  NormDetails norm = {};
-  AttentionDetails attention = {};
-  FeedForwardDetails feed_forward = {};
-  DropoutDetails dropouts = {};
+  EncoderNormOptions norm = {};
+  EncoderAttentionOptions attention = {};
+  EncoderFeedForwardOptions feed_forward = {};
+  EncoderDropoutOptions dropouts = {};
 };
 
 /// The options of one norm of the layer: width, kind, epsilon and bias.

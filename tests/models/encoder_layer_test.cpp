@@ -124,7 +124,7 @@ TEST(EncoderLayer, DetailsChooseItsParameters) {
 }
 
 TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
-  const auto probabilities = [](const DropoutDetails& dropouts) {
+  const auto probabilities = [](const EncoderDropoutOptions& dropouts) {
     EncoderLayerOptions options = small({});
     options.dropouts = dropouts;
     const EncoderLayer layer(options);
