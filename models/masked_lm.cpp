@@ -39,13 +39,13 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::Source& from)
 }
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
-  if (places.defined()) return score(index_select(encode(tokens).flatten(0, 1), 0, places));
+  if (places.defined()) return logits(index_select(encode(tokens).flatten(0, 1), 0, places));
   const auto [x, packed] = encode.packed(tokens);
   const nn::HookedRows rows(packed);
-  return packed.unpack(score(x));
+  return packed.unpack(logits(x));
 }
 
-Tensor MaskedLm::score(const Tensor& encoded) const {
+Tensor MaskedLm::logits(const Tensor& encoded) const {
   const Weight& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
   const Tensor read = nn::hooked("head", transform(encoded));
   return nn::hooked("logits", linear(read, weight, bias));

@@ -66,7 +66,7 @@ struct MaskedLm {
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
   /// The scores for vectors from the output of `encode`, (..., D) -> (..., V).
-  Tensor score(const Tensor& encoded) const;
+  Tensor logits(const Tensor& encoded) const;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -71,7 +71,7 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
     nn::freeze(output, {WeightFormat::kBFloat16});
     const MaskedLm copy = nn::clone(model);
     for (const MaskedLm* frozen : {&copy, static_cast<const MaskedLm*>(&model)}) {
-      EXPECT_TRUE(same_bits(frozen->score(x), output(frozen->transform(x))));
+      EXPECT_TRUE(same_bits(frozen->logits(x), output(frozen->transform(x))));
     }
     EXPECT_EQ(nn::summary(model), summary);
     {
@@ -80,7 +80,7 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
       EXPECT_TRUE(throws("linear", {"frozen"}, [&] { model({kMaskedTokens, kMaskedLengths}); }));
     }
     model.encode.embeddings.word.weight->detach().fill(0);
-    EXPECT_EQ(same_bits(model.score(x), copy.score(x)), !tied) << "what it reads has changed";
+    EXPECT_EQ(same_bits(model.logits(x), copy.logits(x)), !tied) << "what it reads has changed";
   }
 }
 
