@@ -185,7 +185,7 @@ Ending Run::train(const nn::TrainerCallbacks& hooks) {
   Ending ending = {.why = run_or_fail(hooks)};
   const std::string where = str_cat("after step ", trainer_.step(), " of ", trainer_.total_steps());
   const nn::TrainerOptions& options = trainer_.options();
-  if (ending.why == nn::RunEnd::kPatience) {
+  if (ending.why == nn::RunEnd::kEarlyStopped) {
     ending.text = str_cat("no better for ", options.patience,
                           options.evaluate_every > 0 ? " evaluations" : " epochs", ": ended ",
                           where, "; the best was after step ", trainer_.best_step().value_or(0));

@@ -278,7 +278,7 @@ RunEnd Trainer::run_steps(const TrainerCallbacks& hooks) {
     // The hooks may have called stop() too.
     if (saves && !ends && team_->any(stop_)) return RunEnd::kStopped;
   }
-  return step() < total_steps_ ? RunEnd::kPatience : RunEnd::kFinished;
+  return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;
 }
 
 // ---- the state ----

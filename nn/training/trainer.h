@@ -97,7 +97,7 @@ struct TrainerCallbacks {
 };
 
 /// The reason why a run ended.
-enum class RunEnd { kFinished, kPatience, kStopped };
+enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 
 /// Trains a model with an optimiser, which must hold all of the model's variables and no others.
 /// Both must outlive the trainer, and meanwhile only the trainer may call the optimiser's step().

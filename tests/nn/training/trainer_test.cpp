@@ -307,7 +307,7 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   std::vector<nn::EvaluationReport> seen;
   const nn::RunEnd end = run.trainer.run(
       {.evaluation = [&](const nn::EvaluationReport& report) { seen.push_back(report); }});
-  EXPECT_EQ(end, nn::RunEnd::kPatience);
+  EXPECT_EQ(end, nn::RunEnd::kEarlyStopped);
   ASSERT_GE(seen.size(), 3U);
   std::size_t best = 0;
   for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -317,7 +317,7 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   }
   EXPECT_EQ(seen.size() - best, 3U);  // two without improvement
   EXPECT_EQ(run.trainer.best_step(), seen[best].step);
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kPatience);  // and does not continue
+  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kEarlyStopped);  // and does not continue
   nn::load_trained(run.trainer.state(), run.net);
   EXPECT_EQ(nn::evaluate(run.net, run.held_out.examples(run.net), {.batch_size = 8}).loss,
             seen[best].totals.loss);
