@@ -29,7 +29,7 @@ Embedding::Embedding(const EmbeddingOptions& options, const Source& from) {
 
 Tensor Embedding::operator()(const Tensor& ids) const {
   const Tensor y = embedding(weight, ids);
-  if (!padding_index || !wants_gradient({&*weight})) return y;
+  if (!padding_index || !any_needs_gradient({&*weight})) return y;
   return where(eq(ids, *padding_index).unsqueeze(-1), y.detach(), y);
 }
 

@@ -33,7 +33,7 @@ class Gradients {
   explicit Gradients(const GradSlots& slots) : slots_(slots) {}
 
   /// Whether input i requires a gradient; other gradients need not be computed.
-  bool wanted(std::size_t i) const { return slots_[i] != nullptr; }
+  bool needs_gradient(std::size_t i) const { return slots_[i] != nullptr; }
 
   /// Adds `gradient` to the gradient of input i, if wanted.
   ///

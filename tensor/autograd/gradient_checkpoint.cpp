@@ -81,7 +81,7 @@ struct Recomputation {
  private:
   /// Whether input i needs a gradient and no earlier input is the same variable.
   bool is_first(const Gradients& dx, std::size_t i) const {
-    return dx.wanted(i) && first_of(i) == i;
+    return dx.needs_gradient(i) && first_of(i) == i;
   }
 };
 

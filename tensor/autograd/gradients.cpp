@@ -46,7 +46,7 @@ void add_in_place(Tensor total, const Tensor& part) {
 }
 
 void Gradients::add(std::size_t i, Tensor gradient) {
-  if (!wanted(i)) return;
+  if (!needs_gradient(i)) return;
   GradSlot& slot = *slots_[i];
   // From here on, `gradient` is the only handle if the caller passed a temporary.
   if (gradient.dtype() != slot.dtype) gradient = gradient.to(slot.dtype);
@@ -64,7 +64,7 @@ void Gradients::add(std::size_t i, Tensor gradient) {
 }
 
 Tensor Gradients::take(std::size_t i) {
-  return wanted(i) ? std::exchange(slots_[i]->gradient, Tensor()) : Tensor();
+  return needs_gradient(i) ? std::exchange(slots_[i]->gradient, Tensor()) : Tensor();
 }
 
 Tensor Gradients::buffer(std::size_t i) {

@@ -14,7 +14,7 @@ void detail::count_elements(const Tensor& x) {
   add_arguments(static_cast<double>(bytes));
 }
 
-bool wants_gradient(std::initializer_list<const Tensor*> inputs) {
+bool any_needs_gradient(std::initializer_list<const Tensor*> inputs) {
   return active_recorder != nullptr &&
          std::any_of(inputs.begin(), inputs.end(),
                      [](const Tensor* x) { return x != nullptr && x->requires_grad(); });
@@ -36,7 +36,7 @@ Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs
       if (x != nullptr) detail::count_elements(*x);
     }
   }
-  if (!wants_gradient(inputs)) return;
+  if (!any_needs_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
   recorder_ = std::exchange(active_recorder, nullptr);
 }
@@ -51,7 +51,7 @@ Recording::Recording(const char* op, std::span<const Tensor> inputs)
 }
 
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs) {
-  require(!wants_gradient(inputs), op,
+  require(!any_needs_gradient(inputs), op,
           "inputs must not require a gradient, which this op does not have; detach() them to use "
           "them as constants");
 }

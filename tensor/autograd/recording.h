@@ -65,7 +65,7 @@ class Recording {
   /// Whether an input requires a gradient: only then the op saves tensors for its backward.
   explicit operator bool() const { return recorder_ != nullptr; }
   /// Whether input i requires a gradient.
-  bool wanted(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
+  bool needs_gradient(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
 
   /// `x` for the backward to read.
   Saved save(const Tensor& x) const { return Saved(op_, x); }
@@ -90,7 +90,7 @@ class Recording {
 };
 
 /// Whether a tape records and an input requires a gradient.
-bool wants_gradient(std::initializer_list<const Tensor*> inputs);
+bool any_needs_gradient(std::initializer_list<const Tensor*> inputs);
 
 /// For an op without a backward: throws if a gradient is needed, because a silently missing
 /// gradient is worse.

@@ -95,15 +95,15 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
       return;
     case BinaryOp::kSub:
       dx.add(0, dy);
-      if (dx.wanted(1)) dx.add(1, -dy);
+      if (dx.needs_gradient(1)) dx.add(1, -dy);
       return;
     case BinaryOp::kMul:
-      if (dx.wanted(0)) dx.add(0, dy * b);
-      if (dx.wanted(1)) dx.add(1, dy * a);
+      if (dx.needs_gradient(0)) dx.add(0, dy * b);
+      if (dx.needs_gradient(1)) dx.add(1, dy * a);
       return;
     case BinaryOp::kDiv:
-      if (dx.wanted(0)) dx.add(0, dy / b);
-      if (dx.wanted(1)) dx.add(1, -(dy * (a / b) / b));
+      if (dx.needs_gradient(0)) dx.add(0, dy / b);
+      if (dx.needs_gradient(1)) dx.add(1, -(dy * (a / b) / b));
       return;
     case BinaryOp::kPow:
       return;  // pow has its own backward, below
@@ -114,8 +114,8 @@ void backward(BinaryOp kind, const Tensor& a, const Tensor& b, const Tensor& dy,
   // With NaN neither operand is chosen, and both get the gradient.
   const bool largest = kind == BinaryOp::kMaximum;
   const Tensor shared = where(eq(a, b), dy * 0.5, dy);
-  if (dx.wanted(0)) dx.add(0, where(largest ? lt(a, b) : gt(a, b), 0, shared));
-  if (dx.wanted(1)) dx.add(1, where(largest ? lt(b, a) : gt(b, a), 0, shared));
+  if (dx.needs_gradient(0)) dx.add(0, where(largest ? lt(a, b) : gt(a, b), 0, shared));
+  if (dx.needs_gradient(1)) dx.add(1, where(largest ? lt(b, a) : gt(b, a), 0, shared));
 }
 
 /// `kind` of the promoted operands.
@@ -127,8 +127,8 @@ Tensor promoted(const char* op, BinaryOp kind, const Operand& a, const Operand& 
   return recording.finish(binary(op, kind, left, right), [&] {
     const bool linear = kind == BinaryOp::kAdd || kind == BinaryOp::kSub;
     const bool bilinear = kind == BinaryOp::kMul;
-    const bool reads_a = bilinear || kind == BinaryOp::kDiv ? recording.wanted(1) : !linear;
-    const bool reads_b = bilinear ? recording.wanted(0) : !linear;
+    const bool reads_a = bilinear || kind == BinaryOp::kDiv ? recording.needs_gradient(1) : !linear;
+    const bool reads_b = bilinear ? recording.needs_gradient(0) : !linear;
     return [kind, a = reads_a ? recording.save(left) : Saved(),
             b = reads_b ? recording.save(right) : Saved()](const Tensor& dy, Gradients& dx) {
       backward(kind, a, b, dy, dx);
@@ -217,12 +217,12 @@ Tensor power(const Operand& base, const Operand& exponent, DType dtype) {
       "exponents must be at least 0 for integer tensors; convert the tensors to a floating dtype");
   const Tensor y = binary("pow", BinaryOp::kPow, a, b);
   return op.finish(y, [&] {
-    return [a = op.save(a), b = op.save(b), y = op.wanted(1) ? op.save(y) : Saved()](
+    return [a = op.save(a), b = op.save(b), y = op.needs_gradient(1) ? op.save(y) : Saved()](
                const Tensor& dy, Gradients& dx) {
       const Tensor x = a;
       const Tensor e = b;
-      if (dx.wanted(0)) dx.add(0, where(eq(e, 0), 0, dy * (e * pow(x, e - 1))));
-      if (dx.wanted(1)) {
+      if (dx.needs_gradient(0)) dx.add(0, where(eq(e, 0), 0, dy * (e * pow(x, e - 1))));
+      if (dx.needs_gradient(1)) {
         const Tensor is_flat = logical_and(eq(x, 0), e >= 0);
         dx.add(1, where(is_flat, 0, dy * (y * log(x))));
       }

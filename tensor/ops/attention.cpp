@@ -134,8 +134,8 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
     dx.add(input, x.packed.pack(gradient.transpose(1, 2)).transpose(1, 2));
   };
   using enum detail::AttentionInput;
-  if (dx.wanted(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
-  if (dx.wanted(kK)) add(kK, matmul(d_scores.transpose(-1, -2), read(x.q)) * x.scale);
+  if (dx.needs_gradient(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
+  if (dx.needs_gradient(kK)) add(kK, matmul(d_scores.transpose(-1, -2), read(x.q)) * x.scale);
   dx.add(kBias, d_scores);
 }
 
@@ -234,7 +234,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   // is the average.
   const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
   const AttentionRequest average = {.averaged = whole.averaged};
-  const bool of_all = wants_gradient({&x.q, &x.k, &x.mask.bias()});
+  const bool of_all = any_needs_gradient({&x.q, &x.k, &x.mask.bias()});
   const AttentionRequest& now = of_all ? average : whole;
   const AttentionRequest& later = of_all ? whole : average;
   Outputs y;

@@ -234,8 +234,8 @@ Tensor select(const char* op, const Tensor& condition, const Operand& a, const O
   Recording recording(op, {a.tensor(), b.tensor()});
   return recording.finish(select_elements(op, condition, a.to(dtype), b.to(dtype)), [&] {
     return [condition = recording.save(condition)](const Tensor& dy, Gradients& dx) {
-      if (dx.wanted(0)) dx.add(0, where(condition, dy, 0));
-      if (dx.wanted(1)) dx.add(1, where(condition, 0, dy));
+      if (dx.needs_gradient(0)) dx.add(0, where(condition, dy, 0));
+      if (dx.needs_gradient(1)) dx.add(1, where(condition, 0, dy));
     };
   });
 }

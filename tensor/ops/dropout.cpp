@@ -63,7 +63,7 @@ Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual)
   const Tensor y = drop(x, drawn, residual);
   return op.finish(y, [&] {
     return [drawn](const Tensor& dy, Gradients& dx) {
-      if (dx.wanted(0)) dx.add(0, drop(dy, drawn, {}));
+      if (dx.needs_gradient(0)) dx.add(0, drop(dy, drawn, {}));
       dx.add(1, dy);
     };
   });

@@ -205,7 +205,7 @@ Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Ten
   return op.finish(y, [&] {
     return [a, index = op.save(index)](const Tensor& dy, Gradients& dx) {
       dx.add(0, dy);
-      if (dx.wanted(1)) dx.add(1, gather(dy, a, index));
+      if (dx.needs_gradient(1)) dx.add(1, gather(dy, a, index));
     };
   });
 }
@@ -231,7 +231,7 @@ Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor&
   return op.finish(y, [&] {
     return [a, scaled, alpha, ids = op.save(ids)](const Tensor& dy, Gradients& dx) {
       dx.add(0, dy);
-      if (!dx.wanted(1)) return;
+      if (!dx.needs_gradient(1)) return;
       const Tensor chosen = index_select(dy, a, ids);
       dx.add(1, scaled ? chosen * alpha : chosen);
     };

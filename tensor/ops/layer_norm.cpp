@@ -139,12 +139,12 @@ void norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape,
   const Tensor gradients = detail::as_rows(dy, axes);
   const index_t n = gradients.size(1);
   Tensor ds, added, sums;
-  if (dx.wanted(0)) {
+  if (dx.needs_gradient(0)) {
     added = dx.take(0);
     if (added.defined()) added = detail::as_rows(added, axes);
     ds = added.defined() && is_own(added) ? added : Tensor::empty(gradients.shape(), dy.dtype());
   }
-  if (dx.wanted(1) || dx.wanted(2)) {
+  if (dx.needs_gradient(1) || dx.needs_gradient(2)) {
     sums = Tensor::empty({2, block_count(gradients.size(0), n), n}, dy.dtype());
   }
   visit_floating(dy.dtype(), [&](auto kind) {
@@ -152,14 +152,14 @@ void norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape,
   });
   added = Tensor();
   if (ds.defined()) ds = ds.reshape(dy.shape());
-  if (dx.wanted(0)) dx.add(0, std::move(ds));
+  if (dx.needs_gradient(0)) dx.add(0, std::move(ds));
   const auto total = [&](index_t which) {
     const Tensor sum = detail::reduce_floating(kernels::ReduceOp::kSum, sums.select(0, which), {0},
                                                /*keepdim=*/false);
     return sum.reshape(shape);
   };
-  if (dx.wanted(1)) dx.add(1, total(0));
-  if (dx.wanted(2)) dx.add(2, total(1));
+  if (dx.needs_gradient(1)) dx.add(1, total(0));
+  if (dx.needs_gradient(2)) dx.add(2, total(1));
 }
 
 /// The forward pass over `rows`; fills the statistics of `saved` that are defined.

@@ -69,7 +69,7 @@ detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
 /// Throws if a gradient must pass a weight that is frozen or rounded.
 /// Panels are made for x W^T: the gradient of x, dz W, cannot read them.
 void check_passes_gradient(const char* op, const Recording& recording, const WeightView& weight) {
-  const bool passes = recording.wanted(0) || recording.wanted(1);
+  const bool passes = recording.needs_gradient(0) || recording.needs_gradient(1);
   require(!passes || !weight.is_frozen_or_rounded(), op, "weight ", weight.shape,
           " must not be frozen or rounded if a gradient is required; call thaw() first");
 }
@@ -96,19 +96,19 @@ struct ProductSaved {
   Saved x, weight;
 
   ProductSaved(const Recording& op, const Tensor& input, const WeightView& view) {
-    if (op.wanted(1)) x = op.save(input);
-    if (op.wanted(0)) weight = op.save(view.elements);
+    if (op.needs_gradient(1)) x = op.save(input);
+    if (op.needs_gradient(0)) weight = op.save(view.elements);
   }
 
   /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from dz. `dy`, the
   /// gradient of the op's output, has x's shape except for the last axis.
   void add_gradients(const Tensor& dy, const Tensor& dz, Gradients& dx) const {
     const Tensor rows = as_matrix(dz);
-    if (dx.wanted(0)) {
+    if (dx.needs_gradient(0)) {
       const Tensor& factor = weight;
       dx.add(0, matmul(rows, factor).reshape(product_shape(dy, factor.size(1))));
     }
-    if (dx.wanted(1)) dx.add(1, matmul(rows.t(), as_matrix(x)));
+    if (dx.needs_gradient(1)) dx.add(1, matmul(rows.t(), as_matrix(x)));
     dx.add(2, dz);
   }
 };
@@ -165,7 +165,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
     return [saved = ProductSaved(op, x, weight), activation, is_active, read](const Tensor& dy,
                                                                               Gradients& dx) {
       dx.add(3, dy);
-      if (!dx.wanted(0) && !dx.wanted(1) && !dx.wanted(2)) return;
+      if (!dx.needs_gradient(0) && !dx.needs_gradient(1) && !dx.needs_gradient(2)) return;
       const Tensor dz =
           is_active ? detail::unary_gradient(kernels::function_of(activation), read, dy) : dy;
       saved.add_gradients(dy, dz, dx);

@@ -177,7 +177,7 @@ Tensor loss_of_differences(const char* name, PointwiseLoss loss, const Tensor& x
     return [dx](const Tensor& dy, Gradients& of_inputs) {
       const Tensor gradient = times(dx, dy);
       of_inputs.add(0, gradient);
-      if (of_inputs.wanted(1)) of_inputs.add(1, -gradient);
+      if (of_inputs.needs_gradient(1)) of_inputs.add(1, -gradient);
     };
   });
 }
@@ -293,7 +293,7 @@ Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& 
        elements_like(kOp, "weight", options.weight, x),
        elements_like(kOp, "pos_weight", options.pos_weight, x)}};
   Tensor dx;
-  const Tensor loss = pointwise(kOp, all, options.reduction, op.wanted(0), dx);
+  const Tensor loss = pointwise(kOp, all, options.reduction, op.needs_gradient(0), dx);
   return op.finish(
       loss, [&] { return [dx](const Tensor& dy, Gradients& of) { of.add(0, times(dx, dy)); }; });
 }

@@ -118,8 +118,8 @@ Tensor without_vector_axes(Tensor out, index_t a_rank, index_t b_rank) {
 /// all rows computes its gradient.
 void multiply_backward(const Tensor& a, const Tensor& b, bool shared, const Tensor& dy,
                        Gradients& dx) {
-  if (dx.wanted(0)) dx.add(0, multiply(dy, b.t()));
-  if (!dx.wanted(1)) return;
+  if (dx.needs_gradient(0)) dx.add(0, multiply(dy, b.t()));
+  if (!dx.needs_gradient(1)) return;
   dx.add(1, shared ? multiply(as_matrix(a).t(), as_matrix(dy)) : multiply(a.t(), dy));
 }
 
@@ -138,7 +138,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
           a.shape(), " x ", b.shape());
   Recording op("matmul", {&left, &right});
   Tensor out = op.finish(multiply(left, right), [&] {
-    return [x = op.wanted(1) ? op.save(left) : Saved(), y = op.wanted(0) ? op.save(right) : Saved(),
+    return [x = op.needs_gradient(1) ? op.save(left) : Saved(),
+            y = op.needs_gradient(0) ? op.save(right) : Saved(),
             shared = right.rank() == 2 && left.rank() > 2](const Tensor& dy, Gradients& dx) {
       multiply_backward(x, y, shared, dy, dx);
     };

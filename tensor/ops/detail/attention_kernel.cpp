@@ -162,7 +162,7 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
   Tensor dq = empty_heads(x.q, x.q.size(3));
   Tensor dk = empty_heads(x.k, x.k.size(3));
   Tensor dv = empty_heads(x.v, x.v.size(3));
-  Tensor d_bias = dx.wanted(kBias) ? zeros(x.mask.bias().shape(), x.q.dtype()) : Tensor();
+  Tensor d_bias = dx.needs_gradient(kBias) ? zeros(x.mask.bias().shape(), x.q.dtype()) : Tensor();
   kernels::AttentionBackwardArgs<T> args = {
       .forward = kernel_args<T>(x),
       .d_out = heads_of<T>(d_out),
