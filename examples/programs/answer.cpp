@@ -23,7 +23,7 @@ using namespace tessera;
 
 struct Options {
   std::string model, file, question;
-  std::string weights = "float32";
+  std::string weight_format = "float32";
   bool pair = false;
   models::AnsweringOptions answering;
   index_t window = 0;
@@ -86,7 +86,7 @@ void write_attention(const examples::AttentionFile& file, const models::Question
 
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
-  const auto model = examples::loaded(models::load_question_answerer, o.model, o.weights);
+  const auto model = examples::loaded(models::load_question_answerer, o.model, o.weight_format);
   const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
   models::require_max_length("--window", o.window, model.reader.max_length);
   if (o.window > 0) o.answering.window = o.window;
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
   Options o;
   command.add_argument("FILE", o.file, "text; standard input if absent");
   command.add_input("--model", o.model, "folder of the model").required();
-  examples::add_weights_option(command, o.weights);
+  examples::add_weight_format_option(command, o.weight_format);
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");
   command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});

@@ -74,7 +74,7 @@ models::SentenceEncoder load(const Options& options) {
   const auto from = [&](const std::string& folder) {
     return models::load_sentence_encoder(folder, pooling);
   };
-  return examples::loaded(from, options.model.model, options.model.weights);
+  return examples::loaded(from, options.model.model, options.model.weight_format);
 }
 
 /// The options to encode the lines: with a query they are the documents to search.

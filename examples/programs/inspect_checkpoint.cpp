@@ -1,7 +1,7 @@
 // The contents of .safetensors files: names, dtypes, shapes, bytes and metadata.
 //
 //   inspect_checkpoint model.safetensors
-//   inspect_checkpoint --int8 model.safetensors      the rounding by `--weights int8`
+//   inspect_checkpoint --int8 model.safetensors      the rounding by `--weight-format int8`
 //
 // The program makes all checks of the loader, so a file that it lists can be loaded. It reads the
 // elements of tensors only with --int8.

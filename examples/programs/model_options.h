@@ -28,7 +28,7 @@ namespace tessera::examples {
 
 struct ModelOptions {
   std::string model, file;
-  std::string weights = "float32";
+  std::string weight_format = "float32";
   index_t max_length = 0;
   index_t batch_size = 32;
   bool plain_text = false;
@@ -36,8 +36,8 @@ struct ModelOptions {
   AttentionFileOptions attention;
 };
 
-inline void add_weights_option(Command& command, std::string& weights) {
-  command.add("--weights", weights,
+inline void add_weight_format_option(Command& command, std::string& weight_format) {
+  command.add("--weight-format", weight_format,
               "format of the weights in memory: full, half or a quarter of the size",
               {"float32", "bfloat16", "int8"});
 }
@@ -45,7 +45,7 @@ inline void add_weights_option(Command& command, std::string& weights) {
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
   command.add_argument("FILE", options.file, file_is);
   command.add_input("--model", options.model, "folder of the model").required();
-  add_weights_option(command, options.weights);
+  add_weight_format_option(command, options.weight_format);
   command.add("--max-length", options.max_length,
               "maximum number of tokens per text; the model's limit if absent", {1, kMany});
   command.add("--batch-size", options.batch_size, "texts per batch", {1, kMany});
@@ -58,13 +58,13 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
 /// The model of a folder, only for inference: each weight is in memory once. **Errors**: also a
 /// folder that differs between processes.
 template <class Load>
-auto loaded(const Load& load, const std::string& folder, const std::string& weights) {
+auto loaded(const Load& load, const std::string& folder, const std::string& weight_format) {
   const ProfileScope scope("load model");
   require_same_files(folder);
   auto model = load(folder);
-  models::freeze(model, {.format = weights == "bfloat16" ? WeightFormat::kBFloat16
-                                   : weights == "int8"   ? WeightFormat::kInt8
-                                                         : WeightFormat::kExact});
+  models::freeze(model, {.format = weight_format == "bfloat16" ? WeightFormat::kBFloat16
+                                   : weight_format == "int8"   ? WeightFormat::kInt8
+                                                               : WeightFormat::kExact});
   return model;
 }
 
@@ -99,7 +99,7 @@ template <class Model>
 struct LineRun {
   template <class Load>
   LineRun(const Load& load, const ModelOptions& options)
-      : model(loaded(load, options.model, options.weights)),
+      : model(loaded(load, options.model, options.weight_format)),
         attention(options.attention, model.model.encode.encoder, options.model),
         lines(input_lines(options.file)),
         own(own_share(lines)),

@@ -110,13 +110,13 @@ TEST_F(Embed, HasTheSameBytesInInt8ForEveryBatch) {
     output_of("embed", "--model wide --output " + file + " " + options + " lines.txt");
     return file_text(path(file));
   };
-  const std::string one = vectors("one.npy", "--weights int8 --batch-size 1 --threads 1");
-  EXPECT_EQ(vectors("again.npy", "--weights int8 --batch-size 1 --threads 1"), one);
-  EXPECT_EQ(vectors("eight.npy", "--weights int8 --batch-size 8 --threads 3"), one);
+  const std::string one = vectors("one.npy", "--weight-format int8 --batch-size 1 --threads 1");
+  EXPECT_EQ(vectors("again.npy", "--weight-format int8 --batch-size 1 --threads 1"), one);
+  EXPECT_EQ(vectors("eight.npy", "--weight-format int8 --batch-size 8 --threads 3"), one);
   EXPECT_NE(vectors("exact.npy", "--batch-size 8"), one);
   const Tensor cosines = cosine_similarity(load_npy(path("one.npy")), load_npy(path("exact.npy")));
   EXPECT_GE(min(cosines).item<float>(), 0.99F);
-  EXPECT_TRUE(fails("embed", "--model wide --weights int4 lines.txt", "--weights"));
+  EXPECT_TRUE(fails("embed", "--model wide --weight-format int4 lines.txt", "--weight-format"));
 }
 
 TEST_F(Embed, WritesAProfile) {
