@@ -34,7 +34,7 @@ constexpr const char* kProgram = "tessera_scaling";
 
 struct Options {
   index_t layers = 6, width = 384, heads = 12, feedforward = 1536;
-  index_t batch = 8, tokens = 128;
+  index_t batch_size = 8, tokens = 128;
   std::string hosts = "2,4,8,16,32,64,128,256,512,1024";
   std::string bandwidths = "10,100";
   double latency = 20;  // us
@@ -111,7 +111,7 @@ double addition_time() {
 bench::Work measured(const Options& o, models::Encoder& encoder) {
   set_thread_count(1);
   Rng rng(2);
-  const Shape shape = {o.batch, o.tokens, o.width};
+  const Shape shape = {o.batch_size, o.tokens, o.width};
   const Tensor x = randn(shape, kFloat32, rng), target = randn(shape, kFloat32, rng);
   nn::AdamW optimizer(nn::split_weight_decay(encoder), {.lr = 1e-4});
   bench::Work best = {1e9, 1e9, 1e9, addition_time()};
@@ -184,8 +184,8 @@ void print_scaling(const Options& o) {
   std::cout << "Encoder L" << o.layers << " D" << o.width << " H" << o.heads << " F"
             << o.feedforward << ", "
             << decimals(static_cast<double>(nn::parameter_count(encoder)) / 1e6, 1)
-            << " million parameters; each host computes " << o.batch << " sequences of " << o.tokens
-            << " tokens per step.\nOne thread: forward " << seconds_text(one.forward)
+            << " million parameters; each host computes " << o.batch_size << " sequences of "
+            << o.tokens << " tokens per step.\nOne thread: forward " << seconds_text(one.forward)
             << ", backward " << seconds_text(one.backward) << ", norm and optimiser "
             << seconds_text(one.update) << ", adding 10^6 elements "
             << seconds_text(one.addition * 1e6) << ". A host is " << decimals(o.speedup, 1)
@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   command.add("--heads", o.heads, "attention heads", {1, 1024});
   command.add("--feedforward", o.feedforward, "hidden width of the feed-forward networks",
               {1, 262144});
-  command.add("--batch", o.batch, "sequences per host and step", {1, 65536});
+  command.add("--batch-size", o.batch_size, "sequences per host and step", {1, 65536});
   command.add("--tokens", o.tokens, "tokens per sequence", {1, 65536});
   command.add("--hosts", o.hosts, "numbers of hosts, separated by commas");
   command.add("--bandwidth", o.bandwidths,

@@ -15,7 +15,7 @@ Program::Program(std::string name, const std::string& description, const Trainin
     : Command(std::move(name), description),
       options(defaults),
       save_flag_(trains == Trains::kNewModel ? "--save" : "--checkpoint") {
-  advice_ = "; a smaller --batch or shorter texts take less";
+  advice_ = "; a smaller --batch-size or shorter texts take less";
   splits_work();
   if (trains == Trains::kNewModel) add_model_options();
   add_common_options();
@@ -42,7 +42,7 @@ void Program::add_model_options() {
 }
 
 void Program::add_common_options() {
-  add("--batch", options.batch_size, "examples per step", {1, kMany}).kept();
+  add("--batch-size", options.batch_size, "examples per step", {1, kMany}).kept();
   add("--lr", options.learning_rate, "peak learning rate", {0, 1e9}).kept();
   add("--weight-decay", options.weight_decay, "weight decay of AdamW, on matrices only", {0, 1e9})
       .kept();

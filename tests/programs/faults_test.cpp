@@ -60,8 +60,8 @@ std::string files_of(bool masked) {
 }
 std::string arguments_of(bool masked) {
   return files_of(masked) +
-         (masked ? "--length 20 --batch 10 --epochs 3 "
-                 : "--words 40 --length 5 --batch 4 --epochs 3 ") +
+         (masked ? "--length 20 --batch-size 10 --epochs 3 "
+                 : "--words 40 --length 5 --batch-size 4 --epochs 3 ") +
          kSmall;
 }
 

@@ -28,7 +28,7 @@ class FineTune : public Programs {
   }
 
   static std::string bert(const std::string& arguments) {
-    return with_model("bert", "--batch 4 --lr 0.01 --head-lr 0.02 " + arguments);
+    return with_model("bert", "--batch-size 4 --lr 0.01 --head-lr 0.02 " + arguments);
   }
 
   std::string weights(const std::string& folder) const {
@@ -61,10 +61,10 @@ TEST_F(FineTune, EveryTaskIsLearnedAndSaved) {
   write("pair.txt", "she runs\tin the city\n");
   for (const Case& each : cases) {
     SCOPED_TRACE(each.model + " " + each.file);
-    const std::string output =
-        output_of("fine_tune", with_model(each.model, "--train ") + each.file + " --test " +
-                                   each.file + " --epochs 25 --batch 4 --lr 0.01 --head-lr 0.02 " +
-                                   "--layer-decay 1 --save new " + each.arguments);
+    const std::string output = output_of(
+        "fine_tune", with_model(each.model, "--train ") + each.file + " --test " + each.file +
+                         " --epochs 25 --batch-size 4 --lr 0.01 --head-lr 0.02 " +
+                         "--layer-decay 1 --save new " + each.arguments);
     EXPECT_TRUE(output.starts_with(each.task + ": 14 examples; ")) << output;
     const double last = last_number(output, each.most < 1 ? "error" : "accuracy");
     EXPECT_GE(last, each.least) << output;

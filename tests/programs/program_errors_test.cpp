@@ -122,7 +122,7 @@ TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
 // A file in which each tensor is small, but not the model that its options describe.
 TEST_F(ProgramErrors, AFewNumbersOfACheckpointDoNotMakeALargeTable) {
   save_run("train_classifier",
-           "--layers 0 --width 2000 --heads 1 --batch 4 "
+           "--layers 0 --width 2000 --heads 1 --batch-size 4 "
            "--max-words 5 --epochs 1 --train train.tsv ");
   change_run({{"option.max-words", "100000"}});
   EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "--max-words"));
@@ -156,9 +156,9 @@ TEST_F(ProgramErrors, AStepThatDoesNotFitIntoMemory) {
   if (std::string(TESSERA_EMULATOR).empty()) {
     const std::string arguments =
         "--text text.txt --epochs 1 --layers 1 --width 64 --heads 1 "
-        "--feed-forward 60000 --batch 32 --length 1500";
+        "--feed-forward 60000 --batch-size 32 --length 1500";
     const std::string limit = "ulimit -v 400000 && OMP_NUM_THREADS=1";
-    for (const char* words : {"--batch", "float32", ", 60000)", " bytes"}) {
+    for (const char* words : {"--batch-size", "float32", ", 60000)", " bytes"}) {
       EXPECT_TRUE(fails("train_masked_lm", arguments, words, limit));
     }
   }
@@ -169,8 +169,9 @@ TEST_F(ProgramErrors, ATableOfManyLabelsIsNotPrinted) {
   std::string many;
   for (int i = 0; i < 3000; ++i) many += "class" + std::to_string(i) + "\tone\n";
   write("many.tsv", many);
-  const std::string output = output_of(
-      "train_classifier", "--train many.tsv --test many.tsv --epochs 1 " + kTiny + "--batch 3000");
+  const std::string output =
+      output_of("train_classifier",
+                "--train many.tsv --test many.tsv --epochs 1 " + kTiny + "--batch-size 3000");
   EXPECT_LT(output.size(), 2000U);
   EXPECT_TRUE(contains(output, "3000 labels"));
   EXPECT_TRUE(contains(output, "\ntest accuracy "));

@@ -75,7 +75,7 @@ std::ptrdiff_t widest_bar(const std::string& text) {
   return widest;
 }
 
-const std::string kSmall = "--words 100 --length 5 --batch 4 ";
+const std::string kSmall = "--words 100 --length 5 --batch-size 4 ";
 
 TEST(Progress, TheBarFitsTheTerminal) {
   for (const int columns : {20, 50, 65, 80, 200}) {

@@ -51,7 +51,7 @@ TEST_F(Reports, SayWhatTheLogSays) {
   };
   const std::string bert = with_model(
       "bert",
-      "--train train.tsv --test test.tsv --valid-share 0.2 --batch 8 --epochs 2 --save new");
+      "--train train.tsv --test test.tsv --valid-share 0.2 --batch-size 8 --epochs 2 --save new");
   const std::vector<Run> cases = {
       {"train_reverse", kReverse, {"Letters of unseen words", "finished after step 30 of 30"}},
       {"train_classifier",

@@ -157,14 +157,14 @@ TEST_F(SharedLines, ClassifiersNameAndTestThemAsOneProcess) {
   write("lines.txt", "\xEF\xBB\xBFpears\r\na hammer\n\nan apple\nnails\npears and\nor 3 nails");
   ASSERT_EQ(run("train_classifier",
                 "--train train.tsv --epochs 3 --layers 1 --width 8 --heads 2 --feed-forward 16 "
-                "--batch 4 --save run")
+                "--batch-size 4 --save run")
                 .status,
             0);
   const std::string resumed = "--resume ../run ";
   const std::string tuned =
       with_model("bert",
                  "--train ../train.tsv --valid-share 0.2 --test ../test.tsv --epochs 1 "
-                 "--batch 8 --shards 2 --save tuned | sed 's/  *[0-9]* tokens.*//'");
+                 "--batch-size 8 --shards 2 --save tuned | sed 's/  *[0-9]* tokens.*//'");
   expect_as_one({{3, "train_classifier", resumed + "--predict --probabilities < ../lines.txt"},
                  {2, "train_classifier", resumed + "--test ../test.tsv --predict < ../0.txt"},
                  {3, "train_classifier", resumed + "--predict < ../1.txt"},

@@ -20,7 +20,7 @@ const std::string kEndlessRun = kReverse + "--epochs 1000000 --save run ";
 class StoppedRuns : public TrainingPrograms {
  protected:
   static std::string bert(const std::string& arguments) {
-    return with_model("bert", "--train train.tsv --batch 4 --save new " + arguments);
+    return with_model("bert", "--train train.tsv --batch-size 4 --save new " + arguments);
   }
 
   /// Starts a program that runs during the test; `env` are its options, as for signals.

@@ -124,7 +124,8 @@ TEST_F(Sweeps, RunsAreThoseOfTheirOptions) {
 
 TEST_F(Sweeps, FineTunedModelsAreSavedEach) {
   const std::string arguments = with_model(
-      "bert", "--train train.tsv --valid-share 0.2 --batch 8 --epochs 1 --save sweep --seeds 0..1");
+      "bert",
+      "--train train.tsv --valid-share 0.2 --batch-size 8 --epochs 1 --save sweep --seeds 0..1");
   const std::string output = output_of("fine_tune", arguments);
   EXPECT_TRUE(contains(output, "runs  mean_held_out_accuracy")) << output;
   for (const char* const run : {"seed=0", "seed=1"}) {
@@ -148,7 +149,7 @@ TEST_F(Sweeps, SayWhatIsWrong) {
        {call + "--seeds 1,1", "seeds must be at least 1, each given once"},
        {call + "--sweep lr", "sweep: must have the form NAME=VALUE,VALUE, got 'lr'"},
        {call + "--sweep lr=1,x", "--sweep: --lr: must be a number from 0 to 1e+09, got 'x'"},
-       {call + "--sweep batch=", "--batch: must be a whole number"},
+       {call + "--sweep batch-size=", "--batch-size: must be a whole number"},
        {call + "--sweep seed=1,2", "each given once"},
        {call + "--sweep lr=1 lr=2", "names must be at least 1, each given once"},
        {call + "--sweep size=1", "--sweep must name one of layers, width, heads, feed-forward, "},

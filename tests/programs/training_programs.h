@@ -25,7 +25,7 @@ class TrainingPrograms : public Programs {
   }
 };
 
-inline const std::string kTiny = "--layers 1 --width 8 --heads 2 --feed-forward 16 --batch 4 ";
+inline const std::string kTiny = "--layers 1 --width 8 --heads 2 --feed-forward 16 --batch-size 4 ";
 inline const std::string kClassifier = "--train train.tsv --test test.tsv --epochs 3 " + kTiny;
 inline const std::string kMaskedLm = "--text text.txt --length 20 --epochs 2 " + kTiny;
 inline const std::string kReverse = "--words 40 --length 5 --epochs 3 " + kTiny;

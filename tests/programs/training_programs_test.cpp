@@ -106,7 +106,7 @@ TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
 TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
   const std::array<std::array<std::string, 2>, 3> cases = {
       {{"train_classifier", kClassifier + "--dropout 0.3 --epochs 20 "},
-       {"train_masked_lm", kMaskedLm + "--batch 10 --epochs 20 "},
+       {"train_masked_lm", kMaskedLm + "--batch-size 10 --epochs 20 "},
        {"train_reverse", kReverse + "--epochs 20 "}}};
   for (const auto& [program, arguments] : cases) {
     ASSERT_EQ(run(program, arguments + "--save whole --overwrite", "OMP_NUM_THREADS=2").status, 0);
@@ -253,7 +253,7 @@ TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   const std::string output = output_of("train_masked_lm", words + "--length 40");
   EXPECT_TRUE(contains(output, "blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
   // Many batches here have no targets.
-  output_of("train_masked_lm", words + "--length 2 --batch 1");
+  output_of("train_masked_lm", words + "--length 2 --batch-size 1");
 }
 
 TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
@@ -357,7 +357,7 @@ TEST_F(TrainingPrograms, RefuseCheckpointsWithOtherNumbers) {
   const std::array<std::array<std::string, 2>, 12> changes = {
       {{"option.layers", "-1"},
        {"option.layers", "1000000"},
-       {"option.batch", "0"},
+       {"option.batch-size", "0"},
        {"option.length", "100000000000"},
        {"option.warmup", "-1"},
        {"option.dropout", "nan"},
