@@ -1,7 +1,7 @@
 // tessera_scaling: estimates the time of a training step on many hosts.
 //
 //   tessera_scaling
-//   tessera_scaling --layers 12 --width 768 --feedforward 3072 --hosts 2,16,128 --bandwidth 25
+//   tessera_scaling --layers 12 --width 768 --feed-forward 3072 --hosts 2,16,128 --bandwidth 25
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -33,7 +33,7 @@ using results::seconds_text;
 constexpr const char* kProgram = "tessera_scaling";
 
 struct Options {
-  index_t layers = 6, width = 384, heads = 12, feedforward = 1536;
+  index_t layers = 6, width = 384, heads = 12, feed_forward = 1536;
   index_t batch_size = 8, tokens = 128;
   std::string hosts = "2,4,8,16,32,64,128,256,512,1024";
   std::string bandwidths = "10,100";
@@ -67,7 +67,7 @@ models::Encoder make_encoder(const Options& o) {
   Rng rng(1);
   models::Encoder encoder({.layers = models::repeat_layer({.d_model = o.width,
                                                            .nhead = o.heads,
-                                                           .dim_feedforward = o.feedforward,
+                                                           .dim_feedforward = o.feed_forward,
                                                            .dropout = 0,
                                                            .activation = nn::Activation::kGelu},
                                                           o.layers)},
@@ -182,7 +182,7 @@ void print_scaling(const Options& o) {
   const std::vector<index_t> counts = counts_of(encoder);
   const bench::Work one = o.times.empty() ? measured(o, encoder) : known_times(o.times);
   std::cout << "Encoder L" << o.layers << " D" << o.width << " H" << o.heads << " F"
-            << o.feedforward << ", "
+            << o.feed_forward << ", "
             << decimals(static_cast<double>(nn::parameter_count(encoder)) / 1e6, 1)
             << " million parameters; each host computes " << o.batch_size << " sequences of "
             << o.tokens << " tokens per step.\nOne thread: forward " << seconds_text(one.forward)
@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   command.add("--layers", o.layers, "encoder layers", {1, 1000});
   command.add("--width", o.width, "width of the encoder", {1, 65536});
   command.add("--heads", o.heads, "attention heads", {1, 1024});
-  command.add("--feedforward", o.feedforward, "hidden width of the feed-forward networks",
+  command.add("--feed-forward", o.feed_forward, "hidden width of the feed-forward networks",
               {1, 262144});
   command.add("--batch-size", o.batch_size, "sequences per host and step", {1, 65536});
   command.add("--tokens", o.tokens, "tokens per sequence", {1, 65536});

@@ -142,7 +142,7 @@ std::string table_in(const std::string& text) {
 
 TEST_F(ScalingProgram, MeasuresAndPrintsATable) {
   const std::string small =
-      "--layers 1 --width 16 --heads 2 --feedforward 32 --batch-size 2 --tokens 5 --seconds 0 ";
+      "--layers 1 --width 16 --heads 2 --feed-forward 32 --batch-size 2 --tokens 5 --seconds 0 ";
   const std::string table = output_of("tessera_scaling", small + "--hosts 2,1024 --bandwidth 2.5");
   EXPECT_TRUE(contains(table, "Encoder L1 D16 H2 F32, "));
   EXPECT_TRUE(contains(table, "norm and optimiser "));
