@@ -176,7 +176,7 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
                  const Files& files) const {
   std::vector<models::EncoderLayer>& layers = encoder.encoder.layers;
   for (models::EncoderLayer& layer : layers) {
-    layer.gradient_checkpoint = program.options.checkpoint_layers;
+    layer.gradient_checkpoint = program.options.gradient_checkpoint;
   }
   auto groups = models::fine_tuning_groups(model, tuning(std::ssize(layers)));
   announce(task, model, files);

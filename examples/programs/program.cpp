@@ -60,7 +60,7 @@ void Program::add_common_options() {
   add("--epochs", options.epochs, "passes over the examples", {1, kMany});
   add("--max-steps", options.max_steps, "maximum number of steps of this call; no limit if absent",
       {1, kMany});
-  add("--checkpoint-layers", options.checkpoint_layers,
+  add("--gradient-checkpoint", options.gradient_checkpoint,
       "recomputation of layers in the backward pass: less memory, a third more time");
   add(save_flag_.c_str(), options.save, "folder for the checkpoint; that of --resume if absent");
   const bool saves_models = save_flag_ != "--save";  // else of the model's folder

@@ -42,9 +42,9 @@ struct TrainingOptions {
   std::uint64_t seed = 0;
 
   // For each call: location and duration, which a resumed run may change.
-  index_t max_steps = 0;           // of this call; 0: no limit
-  bool checkpoint_layers = false;  // compute layers again in the backward: the same bits
-  bool overwrite = false;          // replace the saved state of another run
+  index_t max_steps = 0;             // of this call; 0: no limit
+  bool gradient_checkpoint = false;  // compute layers again in the backward: the same bits
+  bool overwrite = false;            // replace the saved state of another run
   std::string save = "";
   std::string resume = "";
   std::string log = "";

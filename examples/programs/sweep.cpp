@@ -51,7 +51,7 @@ runs::SweepOptions Program::sweep_options() {
                               .overwrite = options.overwrite};
   for (const auto& [flag, value] : values()) {
     const bool changes_bits =
-        flag != "--threads" && flag != "--checkpoint-layers" && flag != "--profile";
+        flag != "--threads" && flag != "--gradient-checkpoint" && flag != "--profile";
     if (changes_bits && std::ranges::count(of_sweep, flag) == 0) {
       std::error_code error;
       const bool is_file = !value.empty() && std::filesystem::exists(value, error);

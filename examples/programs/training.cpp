@@ -44,19 +44,19 @@ void require_classes(const std::string& file, const std::vector<std::string>& la
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
                                                   index_t vocabulary_size) {
-  return {
-      .vocabulary_size = vocabulary_size,
-      .encoder = {.layers = models::repeat_layer({.d_model = options.width,
-                                                  .nhead = options.heads,
-                                                  .dim_feedforward = options.feed_forward,
-                                                  .dropout = options.dropout,
-                                                  .activation = nn::Activation::kGelu,
-                                                  .norm_first = true,
-                                                  .gradient_checkpoint = options.checkpoint_layers},
-                                                 options.layers),
-                  .final_norm = true,
-                  .d_model = options.width},
-      .dropout = options.dropout};
+  return {.vocabulary_size = vocabulary_size,
+          .encoder = {.layers =
+                          models::repeat_layer({.d_model = options.width,
+                                                .nhead = options.heads,
+                                                .dim_feedforward = options.feed_forward,
+                                                .dropout = options.dropout,
+                                                .activation = nn::Activation::kGelu,
+                                                .norm_first = true,
+                                                .gradient_checkpoint = options.gradient_checkpoint},
+                                               options.layers),
+                      .final_norm = true,
+                      .d_model = options.width},
+          .dropout = options.dropout};
 }
 
 std::string said(const nn::LossTotals& totals, bool has_accuracy) {

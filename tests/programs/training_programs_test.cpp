@@ -94,7 +94,7 @@ TEST_F(TrainingPrograms, ReverseShowsItsMap) {
 TEST_F(TrainingPrograms, CheckpointedLayersEndWithTheSameBits) {
   const std::string arguments = kReverse + "--dropout 0.2 ";
   ASSERT_EQ(run("train_reverse", arguments + "--save plain").status, 0);
-  ASSERT_EQ(run("train_reverse", arguments + "--checkpoint-layers --save computed_again").status,
+  ASSERT_EQ(run("train_reverse", arguments + "--gradient-checkpoint --save computed_again").status,
             0);
   const std::string want = file_text(folder_ / "plain" / "checkpoint.safetensors");
   ASSERT_FALSE(want.empty());
