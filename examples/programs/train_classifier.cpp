@@ -44,7 +44,7 @@ struct ClassifierOptions {
   double word_dropout = 0.1;
   double label_smoothing = 0.1;
   index_t min_count = 1;
-  index_t vocabulary = 0;
+  index_t vocabulary_size = 0;
   index_t max_words = 256;
   examples::AttentionFileOptions attention;
 };
@@ -81,7 +81,7 @@ Names names_of(const std::vector<text::LabelledText>& lines,
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   const text::VocabularyOptions limits = {.min_count = options.min_count,
-                                          .max_size = options.vocabulary};
+                                          .max_size = options.vocabulary_size};
   return {examples::named_tokenizer(options.tokenizer, texts, limits), std::move(labels)};
 }
 
@@ -323,8 +323,8 @@ int main(int argc, char** argv) {
       .add("--min-count", c.min_count, "minimum count of a word in the vocabulary", {1, 1'000'000})
       .kept();
   program
-      .add("--vocabulary", c.vocabulary, "maximum vocabulary size; 0: all words, or 8000 subwords",
-           {0, 10'000'000})
+      .add("--vocabulary-size", c.vocabulary_size,
+           "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000})
       .kept();
   program
       .add("--max-words", c.max_words, "maximum number of words per line; the rest is cut off",

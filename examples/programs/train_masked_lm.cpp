@@ -36,7 +36,7 @@ struct TrainMaskedLmOptions {
   std::string fill;
   std::string tokenizer = "characters";
   index_t length = 32;
-  index_t vocabulary = 10000;
+  index_t vocabulary_size = 10000;
   examples::AttentionFileOptions attention;
 };
 
@@ -79,7 +79,7 @@ struct Text {
 Text read(const TrainMaskedLmOptions& c, const std::optional<nn::Checkpoint>& resumed) {
   const std::string text = text::read_text(c.text);
   const std::span<const std::string> texts(&text, 1);
-  const text::VocabularyOptions limit = {.max_size = c.vocabulary};
+  const text::VocabularyOptions limit = {.max_size = c.vocabulary_size};
   auto tokenizer = resumed ? text::tokenizer_from_text(resumed->text("vocabulary"), resumed->file)
                            : examples::named_tokenizer(c.tokenizer, texts, limit);
   const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
@@ -222,7 +222,7 @@ void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
   encode_blanks(c.fill, *text.tokenizer, c.length);  // checks --fill before the training
   manual_seed(program.options.seed);
   const index_t words = text.tokenizer->size();
-  examples::Plan plan(program, words, str_cat("--vocabulary ", c.vocabulary));
+  examples::Plan plan(program, words, str_cat("--vocabulary-size ", c.vocabulary_size));
   const index_t width = program.options.width;
   plan.add("cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)});
   plan.check();
@@ -260,7 +260,7 @@ int main(int argc, char** argv) {
   program.add("--fill", c.fill, "text with blanks (each _) to fill at the end");
   program.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp).kept();
   program.add("--length", c.length, "tokens per sequence", {2, 100'000}).kept();
-  program.add("--vocabulary", c.vocabulary, "maximum vocabulary size", {5, 10'000'000})
+  program.add("--vocabulary-size", c.vocabulary_size, "maximum vocabulary size", {5, 10'000'000})
       .kept();  // the special tokens and one more
   examples::add_attention_options(program, c.attention);
   return program.run(argc, argv, [&] { run(program, c); });

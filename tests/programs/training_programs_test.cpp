@@ -249,7 +249,7 @@ TEST_F(TrainingPrograms, AnEncoderWithoutLayersHasNoMap) {
 
 TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   // Most words are unknown: the blanked text shows each of them as one sign.
-  const std::string words = kMaskedLm + "--tokenizer words --vocabulary 5 ";
+  const std::string words = kMaskedLm + "--tokenizer words --vocabulary-size 5 ";
   const std::string output = output_of("train_masked_lm", words + "--length 40");
   EXPECT_TRUE(contains(output, "blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
   // Many batches here have no targets.
@@ -258,9 +258,10 @@ TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
 
 TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
   const std::string masked =
-      output_of("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary 280");
+      output_of("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary-size 280");
   EXPECT_TRUE(contains(masked, "filled: "));
-  output_of("train_classifier", kClassifier + "--tokenizer wordpiece --vocabulary 60 --save run");
+  output_of("train_classifier",
+            kClassifier + "--tokenizer wordpiece --vocabulary-size 60 --save run");
   output_of("train_classifier", "--resume run --predict", "echo apple | ");
   const Outcome wrong = run("train_classifier", kClassifier + "--tokenizer nowhere");
   EXPECT_EQ(wrong.status, 2);
