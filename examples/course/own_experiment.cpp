@@ -1,10 +1,10 @@
 // An experiment in fifty lines: does a wider model sort lines of text better?
 //
-//   own_experiment TRAIN VALID   files of lines "label<TAB>text"; begins, or continues after Ctrl-C
+//   own_experiment TRAIN HELD_OUT   two files of lines "label<TAB>text"
 //
-// Two widths with three seeds each, and early stopping. The folder experiment gets a log, a page
-// and a checkpoint of each run, and at the end a table and a page with all curves. Remove the
-// folder after a change of the program.
+// Two widths with three seeds each, and early stopping. The same command continues the experiment
+// after Ctrl-C. The folder experiment gets a log, a page and a checkpoint of each run, and at the
+// end a table and a page with all curves. Remove the folder after a change of the program.
 #include <iostream>
 
 #include "models/models.h"
@@ -14,9 +14,9 @@ using namespace tessera;
 
 int main(int argc, char** argv) try {
   const bool helps = argc == 2 && std::string(argv[1]) == "--help";
-  if (helps) return std::cout << "usage: own_experiment TRAIN VALID" << std::endl ? 0 : 2;
+  if (helps) return std::cout << "usage: own_experiment TRAIN HELD_OUT" << std::endl ? 0 : 2;
   require(nn::launched_processes() == 1, "processes", "must be 1; start it without mpirun");
-  require(argc == 3, "files", "must be 2, TRAIN and VALID, got ", argc - 1);
+  require(argc == 3, "files", "must be 2, TRAIN and HELD_OUT, got ", argc - 1);
   const auto lines = text::read_labelled_lines(argv[1]);
   const auto held_out_lines = text::read_labelled_lines(argv[2]);
   const auto labels = text::distinct_labels(lines);
@@ -50,7 +50,7 @@ int main(int argc, char** argv) try {
       {.folder = "experiment",
        .axes = {{"width", {"32", "64"}}},
        .seeds = {0, 1, 2},
-       .facts = {{"train", digest(lines, argv[1])}, {"valid", digest(held_out_lines, argv[2])}}},
+       .facts = {{"train", digest(lines, argv[1])}, {"held-out", digest(held_out_lines, argv[2])}}},
       train);
   std::cout << end.text << std::flush;
   if (!end.error.empty()) throw std::runtime_error(end.error);

@@ -1,6 +1,6 @@
 // Trains a pretrained model for a new task, and saves it as a folder for other programs.
 //
-//   fine_tune --model all-MiniLM-L6-v2 --train train.tsv --valid-share 0.1 --save questions
+//   fine_tune --model all-MiniLM-L6-v2 --train train.tsv --held-out-share 0.1 --save questions
 //   classify_text --model questions lines.txt
 //
 // The form of a line depends on the task: fine_tuning_data.h. Options: --help.
@@ -58,7 +58,7 @@ struct Options {
 
 /// The examples of the files of one call.
 struct Files {
-  TextData train, valid, test;
+  TextData train, held_out, test;
 };
 
 /// A task for the trainer.
@@ -122,15 +122,15 @@ struct Call {
 Files Call::files(const std::function<TextData(const std::string& file)>& read) const {
   Files all;
   all.train = read(o.train);
-  if (!program.options.valid.empty()) all.valid = read(program.options.valid);
+  if (!program.options.held_out.empty()) all.held_out = read(program.options.held_out);
   if (!o.test.empty()) {
     examples::require_same_files(o.test);
     all.test = read(o.test);
   }
-  if (program.options.valid_share > 0) {
-    all.valid.examples = examples::hold_out(program, all.train.examples);
+  if (program.options.held_out_share > 0) {
+    all.held_out.examples = examples::hold_out(program, all.train.examples);
     if (!all.train.partners.empty()) {  // they are the same examples
-      all.valid.partners = examples::hold_out(program, all.train.partners);
+      all.held_out.partners = examples::hold_out(program, all.train.partners);
     }
   }
   return all;
@@ -154,14 +154,14 @@ void announce(const Task& task, const Model& model, const Files& files) {
   index_t learned = 0;
   for (const nn::Parameter& each : nn::parameters(model)) learned += each.tensor.count();
   std::cout << task.name << ": " << files.train.examples.size() << " examples";
-  if (!files.valid.empty()) std::cout << ", " << files.valid.examples.size() << " held out";
+  if (!files.held_out.empty()) std::cout << ", " << files.held_out.examples.size() << " held out";
   std::cout << "; " << learned << " of " << nn::parameter_count(model) << " parameters learn"
             << std::endl;
 }
 
 /// Adds the confusion matrices of a trained model to --report.
 void report(examples::Training& training, const Task& task, const Files& files) {
-  for (const auto& [data, title] : {std::pair(&files.valid, "Held-out examples"),
+  for (const auto& [data, title] : {std::pair(&files.held_out, "Held-out examples"),
                                     std::pair(&files.test, "Examples of --test")}) {
     if (data->empty()) continue;
     const examples::ConfusionCounter counts = examples::confusion_of(
@@ -185,7 +185,7 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
       .has_accuracy = task.has_accuracy,
       .best_by = task.has_accuracy ? nn::BestBy::kAccuracy : nn::BestBy::kLoss};
   training_task.notes.set("task", task.name);
-  if (!files.valid.empty()) training_task.held_out = task.of(files.valid);
+  if (!files.held_out.empty()) training_task.held_out = task.of(files.held_out);
   nn::train(model);
   examples::Training training(program, model, std::move(groups), std::move(training_task));
   if (!training.run()) return false;
@@ -221,9 +221,9 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
     const nn::LossTotals totals = nn::evaluate(examples::processes(), model, task.of(files.test));
     std::cout << "test " << examples::said(totals, task.has_accuracy) << std::endl;
   }
-  const TextData& shown = !files.test.empty()    ? files.test
-                          : !files.valid.empty() ? files.valid
-                                                 : files.train;
+  const TextData& shown = !files.test.empty()       ? files.test
+                          : !files.held_out.empty() ? files.held_out
+                                                    : files.train;
   attention.write(examples::attention_texts(
       std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
         return tokens_of(batch_of(shown.examples, Chosen(&i, 1), task.tokenizer));

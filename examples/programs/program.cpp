@@ -22,9 +22,9 @@ Program::Program(std::string name, const std::string& description, const Trainin
 }
 
 void Program::add_held_out() {
-  add_input("--valid", options.valid, "file of held-out lines, evaluated after each epoch");
-  add("--valid-share", options.valid_share, "fraction of --train to hold out instead of --valid",
-      {0, 0.9})
+  add_input("--held-out", options.held_out, "file of held-out lines, evaluated after each epoch");
+  add("--held-out-share", options.held_out_share,
+      "fraction of --train to hold out instead of --held-out", {0, 0.9})
       .kept();
   add("--patience", options.patience,
       "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000})
@@ -99,11 +99,11 @@ void Program::prepare(bool trains) {
   if (is_sweep()) return;
   require(!is_given("--jobs"), name().c_str(), "--jobs must be combined with --seeds or --sweep");
   if (!options.resume.empty()) resume(trains);
-  const bool has_file = !options.valid.empty(), has_share = options.valid_share > 0;
+  const bool has_file = !options.held_out.empty(), has_share = options.held_out_share > 0;
   require(!has_file || !has_share, name().c_str(),
-          "--valid must not be combined with --valid-share");
+          "--held-out must not be combined with --held-out-share");
   require(has_file || has_share || options.patience == 0 || !trains, name().c_str(),
-          "--patience must be combined with --valid FILE or --valid-share");
+          "--patience must be combined with --held-out FILE or --held-out-share");
 }
 
 void Program::resume(bool trains) {

@@ -36,8 +36,8 @@ struct TrainingOptions {
   index_t shards = 1;   // parts in which the examples of a step are computed
   // For programs that evaluate: a file of held-out lines or a share of the training lines, and
   // epochs without a better evaluation.
-  std::string valid = "";
-  double valid_share = 0;
+  std::string held_out = "";
+  double held_out_share = 0;
   index_t patience = 0;
   std::uint64_t seed = 0;
 

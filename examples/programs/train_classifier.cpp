@@ -147,7 +147,7 @@ nn::LossSum training_loss_of(const models::SequenceClassifier& model, const Clas
 
 /// The examples of the files of one call.
 struct Files {
-  std::vector<text::Example> train, valid, test;
+  std::vector<text::Example> train, held_out, test;
 };
 
 examples::ConfusionCounter confusion_of(const models::SequenceClassifier& model, const Names& names,
@@ -164,7 +164,7 @@ void report(examples::Training& training, const models::SequenceClassifier& mode
     if (examples.empty()) return;
     training.report(confusion_of(model, names, examples).for_page(title, names.labels));
   };
-  count(files.valid, "Held-out lines");
+  count(files.held_out, "Held-out lines");
   count(files.test, "Lines of --test");
 }
 
@@ -173,7 +173,7 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
            const Files& files, models::SequenceClassifier& model) {
   std::cout << files.train.size() << " lines, " << names.words->size() << " words, "
             << names.labels.size() << " classes, " << nn::parameter_count(model) << " parameters";
-  if (!files.valid.empty()) std::cout << "; " << files.valid.size() << " lines are held out";
+  if (!files.held_out.empty()) std::cout << "; " << files.held_out.size() << " lines are held out";
   std::cout << std::endl;
   const auto training_loss = [&](const text::Batch& batch) {
     return training_loss_of(model, c, names.words->special(), batch);
@@ -181,7 +181,7 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
   const auto loss = [&](const text::Batch& batch) { return loss_of(model, batch); };
   examples::TrainingTask task = {.train = runs::batched(files.train, training_loss),
                                  .notes = notes_of(names)};
-  if (!files.valid.empty()) task.held_out = runs::batched(files.valid, loss);
+  if (!files.held_out.empty()) task.held_out = runs::batched(files.held_out, loss);
   examples::Training training(program, model, std::move(task));
   if (!training.run()) return false;
   training.take_trained(model);
@@ -191,11 +191,11 @@ bool train(const examples::Program& program, const ClassifierOptions& c, const N
 }
 
 /// The held-out lines given by the options; a share is removed from `lines`.
-std::vector<text::LabelledText> valid_lines_of(const examples::Program& program,
-                                               std::vector<text::LabelledText>& lines) {
+std::vector<text::LabelledText> held_out_lines_of(const examples::Program& program,
+                                                  std::vector<text::LabelledText>& lines) {
   const examples::TrainingOptions& o = program.options;
-  if (!o.valid.empty()) return text::read_labelled_lines(o.valid);
-  if (o.valid_share > 0) return examples::hold_out(program, lines);
+  if (!o.held_out.empty()) return text::read_labelled_lines(o.held_out);
+  if (o.held_out_share > 0) return examples::hold_out(program, lines);
   return {};
 }
 
@@ -247,8 +247,8 @@ void check(const examples::Program& program, const ClassifierOptions& c) {
   require(!c.train.empty() || !c.test.empty() || c.predict, "train_classifier",
           "--resume must be combined with --train FILE to continue, or with --test FILE or "
           "--predict to use the model");
-  require(program.options.valid.empty() || !c.train.empty(), "train_classifier",
-          "--valid must be combined with --train FILE");
+  require(program.options.held_out.empty() || !c.train.empty(), "train_classifier",
+          "--held-out must be combined with --train FILE");
   require(!c.train.empty() || program.options.report.empty(), "train_classifier",
           "--report must be combined with --train FILE");
   require(c.attention.file.empty() || !c.train.empty() || !c.test.empty(), "train_classifier",
@@ -263,8 +263,8 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   std::vector<text::LabelledText> all_lines;
   if (!c.train.empty()) all_lines = text::read_labelled_lines(c.train);
   std::vector<text::LabelledText> lines = all_lines;
-  std::vector<text::LabelledText> valid_lines;
-  if (!c.train.empty()) valid_lines = valid_lines_of(program, lines);
+  std::vector<text::LabelledText> held_out_lines;
+  if (!c.train.empty()) held_out_lines = held_out_lines_of(program, lines);
   const Names names =
       program.resumed ? names_from(*program.resumed) : names_of(lines, all_lines, c);
   Files files;
@@ -277,7 +277,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
   files.train = examples_of(lines, c.train, names, c.max_words);
-  files.valid = examples_of(valid_lines, program.options.valid, names, c.max_words);
+  files.held_out = examples_of(held_out_lines, program.options.held_out, names, c.max_words);
   if (c.train.empty()) {
     nn::load_trained(*program.resumed, model);
   } else if (!train(program, c, names, files, model)) {
@@ -286,9 +286,9 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   nn::eval(model);
   if (c.predict) predict(model, names, c);
   if (!files.test.empty()) test(model, names, files.test);
-  const auto& shown = !files.test.empty()    ? files.test
-                      : !files.valid.empty() ? files.valid
-                                             : files.train;
+  const auto& shown = !files.test.empty()       ? files.test
+                      : !files.held_out.empty() ? files.held_out
+                                                : files.train;
   attention.write(
       examples::attention_texts(std::ssize(shown), *names.words, model.encode, [&](index_t i) {
         return models::Tokens{from_vector(shown[static_cast<std::size_t>(i)].ids).unsqueeze(0)};

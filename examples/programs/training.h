@@ -40,16 +40,16 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
 /// **Errors**: std::runtime_error with the file's name: fewer than two labels.
 void require_classes(const std::string& file, const std::vector<std::string>& labels);
 
-/// Moves the random share of `all` that --valid-share holds out. **Errors**: none is held out.
+/// Moves the random share of `all` that --held-out-share holds out. **Errors**: none is held out.
 template <class T>
 std::vector<T> hold_out(const Program& program, std::vector<T>& all) {
   constexpr std::uint64_t kStream = 3;
   Rng rng(program.options.seed, kStream);
   const Tensor drawn = permutation(std::ssize(all), rng);
   const std::vector<index_t> order = drawn.to_vector<index_t>();
-  const double share = program.options.valid_share;
+  const double share = program.options.held_out_share;
   const auto count = static_cast<index_t>(share * static_cast<double>(all.size()));
-  require(count > 0, program.name().c_str(), "--valid-share must hold out at least 1 of ",
+  require(count > 0, program.name().c_str(), "--held-out-share must hold out at least 1 of ",
           all.size(), " examples, got ", share);
   std::vector<T> held, kept;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -121,7 +121,7 @@ harness.main(async ({open, folder, run}) => {
   const file = (name) => path.join(folder, name);
   writeLines(file('lines.tsv'));
   const train = ['--train', file('lines.tsv'), '--test', file('lines.tsv'), '--log', file('a.csv'), '--report', file('a.html')];
-  const small = ['--width', '8', '--heads', '2', '--feed-forward', '16', '--batch-size', '4', '--epochs', '3', '--valid-share', '0.25'];
+  const small = ['--width', '8', '--heads', '2', '--feed-forward', '16', '--batch-size', '4', '--epochs', '3', '--held-out-share', '0.25'];
   run('train_classifier', [...train, ...small, '--save', file('run'), '--max-steps', '10']);
   const stopped = await open(file('a.html'));
   assert.match(await stopped.title(), /^train_classifier: stopped after step 10 of 24/);

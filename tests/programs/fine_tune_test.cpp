@@ -82,7 +82,7 @@ TEST_F(FineTune, TheFolderIsTheModelThatWasTested) {
   write("mixed.tsv", file_text(folder_ / "classes.tsv") + "place\tthe cat sat on a mat\n");
   const std::string outcome =
       output_of("fine_tune", bert("--train classes.tsv --test mixed.tsv --epochs 25 "
-                                  "--save new --valid mixed.tsv"));
+                                  "--save new --held-out mixed.tsv"));
   EXPECT_TRUE(contains(outcome, ", the best"));
   std::string texts;
   std::vector<std::string> labels;
@@ -181,11 +181,11 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
        "--log must not be inside another output, got new/log.csv"},
       {train + "--save new --checkpoint new", "--checkpoint must not be inside another output"},
       {train, "--model DIR, --train FILE and --save DIR must all be given"},
-      {train + "--save new --patience 2", "--patience must be combined with --valid"},
-      {train + "--save new --valid classes.tsv --valid-share 0.5",
-       "--valid must not be combined with --valid-share"},
-      {train + "--save new --valid-share 0.01",
-       "--valid-share must hold out at least 1 of 14 examples, got 0.01"},
+      {train + "--save new --patience 2", "--patience must be combined with --held-out"},
+      {train + "--save new --held-out classes.tsv --held-out-share 0.5",
+       "--held-out must not be combined with --held-out-share"},
+      {train + "--save new --held-out-share 0.01",
+       "--held-out-share must hold out at least 1 of 14 examples, got 0.01"},
       {train + "--save new --fixed-layers 3",
        "--fixed-layers must be at most 2, the layers of the model, got 3"},
       {train + "--save new --max-length 41", "41"},

@@ -49,15 +49,15 @@ TEST_F(Reports, SayWhatTheLogSays) {
     std::string program, arguments;
     std::vector<std::string> words;
   };
-  const std::string bert = with_model(
-      "bert",
-      "--train train.tsv --test test.tsv --valid-share 0.2 --batch-size 8 --epochs 2 --save new");
+  const std::string bert = with_model("bert",
+                                      "--train train.tsv --test test.tsv --held-out-share 0.2 "
+                                      "--batch-size 8 --epochs 2 --save new");
   const std::vector<Run> cases = {
       {"train_reverse", kReverse, {"Letters of unseen words", "finished after step 30 of 30"}},
       {"train_classifier",
-       kClassifier + "--valid-share 0.25 --seed 7",
-       {"Held-out lines", "Lines of --test", ">--seed</th><td>7<", ">--valid-share</th><td>0.25<",
-        ">parameters</th><td>", "\tstep 8, epoch "}},
+       kClassifier + "--held-out-share 0.25 --seed 7",
+       {"Held-out lines", "Lines of --test", ">--seed</th><td>7<",
+        ">--held-out-share</th><td>0.25<", ">parameters</th><td>", "\tstep 8, epoch "}},
       {"train_masked_lm", kMaskedLm, {"held out", "<title>train_masked_lm: finished after"}},
       {"fine_tune", bert, {"Held-out examples", "Examples of --test", ">fruit</span></th>"}}};
   for (const auto& [program, arguments, words] : cases) {
@@ -72,9 +72,9 @@ TEST_F(Reports, SayWhatTheLogSays) {
 
 // A page is not part of a run.
 TEST_F(Reports, ChangeNoBits) {
-  ASSERT_EQ(run("train_classifier", kClassifier + "--valid-share 0.25 --save plain").status, 0);
+  ASSERT_EQ(run("train_classifier", kClassifier + "--held-out-share 0.25 --save plain").status, 0);
   ASSERT_EQ(run("train_classifier",
-                kClassifier + "--valid-share 0.25 --save told --report page.html --log log.csv")
+                kClassifier + "--held-out-share 0.25 --save told --report page.html --log log.csv")
                 .status,
             0);
   EXPECT_EQ(file_text(folder_ / "plain/checkpoint.safetensors"),

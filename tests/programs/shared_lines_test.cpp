@@ -163,7 +163,7 @@ TEST_F(SharedLines, ClassifiersNameAndTestThemAsOneProcess) {
   const std::string resumed = "--resume ../run ";
   const std::string tuned =
       with_model("bert",
-                 "--train ../train.tsv --valid-share 0.2 --test ../test.tsv --epochs 1 "
+                 "--train ../train.tsv --held-out-share 0.2 --test ../test.tsv --epochs 1 "
                  "--batch-size 8 --shards 2 --save tuned | sed 's/  *[0-9]* tokens.*//'");
   expect_as_one({{3, "train_classifier", resumed + "--predict --probabilities < ../lines.txt"},
                  {2, "train_classifier", resumed + "--test ../test.tsv --predict < ../0.txt"},

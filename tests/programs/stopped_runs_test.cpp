@@ -180,11 +180,11 @@ TEST_F(StoppedRuns, AnEndThatWasAskedForIsASuccess) {
 TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   const Outcome help = run("own_experiment", "--help");
   EXPECT_EQ(help.status, 0);
-  EXPECT_EQ(help.output, "usage: own_experiment TRAIN VALID\n");
+  EXPECT_EQ(help.output, "usage: own_experiment TRAIN HELD_OUT\n");
   EXPECT_EQ(help.errors, "");
   EXPECT_EQ(run("own_experiment", "--help >/dev/full #").status, 2);
   const std::string files = "train.tsv test.tsv";
-  expect_fails("own_experiment", {{"", "files: must be 2, TRAIN and VALID, got 0"},
+  expect_fails("own_experiment", {{"", "files: must be 2, TRAIN and HELD_OUT, got 0"},
                                   {"train.tsv", "got 1"},
                                   {files + " more", "got 3"},
                                   {"train.tsv none.tsv", "none.tsv: "}});

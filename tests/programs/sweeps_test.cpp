@@ -15,7 +15,7 @@ namespace tessera::test {
 namespace {
 
 const std::string kAxes = "--seeds 0..2 --sweep lr=1e-3,1e-2 width=8,16 ";
-const std::string kSweep = "--train train.tsv --valid-share 0.25 --epochs 3 " + kTiny + kAxes;
+const std::string kSweep = "--train train.tsv --held-out-share 0.25 --epochs 3 " + kTiny + kAxes;
 
 class Sweeps : public TrainingPrograms {
  protected:
@@ -125,7 +125,7 @@ TEST_F(Sweeps, RunsAreThoseOfTheirOptions) {
 TEST_F(Sweeps, FineTunedModelsAreSavedEach) {
   const std::string arguments = with_model(
       "bert",
-      "--train train.tsv --valid-share 0.2 --batch-size 8 --epochs 1 --save sweep --seeds 0..1");
+      "--train train.tsv --held-out-share 0.2 --batch-size 8 --epochs 1 --save sweep --seeds 0..1");
   const std::string output = output_of("fine_tune", arguments);
   EXPECT_TRUE(contains(output, "runs  mean_held_out_accuracy")) << output;
   for (const char* const run : {"seed=0", "seed=1"}) {
@@ -139,7 +139,7 @@ TEST_F(Sweeps, FineTunedModelsAreSavedEach) {
 }
 
 TEST_F(Sweeps, SayWhatIsWrong) {
-  const std::string options = "--train train.tsv --valid-share 0.25 --epochs 1 " + kTiny;
+  const std::string options = "--train train.tsv --held-out-share 0.25 --epochs 1 " + kTiny;
   const std::string call = options + "--save sweep ";
   expect_fails(
       "train_classifier",
@@ -158,9 +158,9 @@ TEST_F(Sweeps, SayWhatIsWrong) {
        {call + "--seeds 0..1 --seed 1", "--seed must not be combined with --seeds"},
        {call + "--jobs 2", "--jobs must be combined with --seeds or --sweep"}});
   EXPECT_FALSE(fs::exists(folder_ / "sweep"));
-  EXPECT_TRUE(fails("train_classifier", call + "--valid none.tsv --seeds 1..2",
+  EXPECT_TRUE(fails("train_classifier", call + "--held-out none.tsv --seeds 1..2",
                     "sweep: 2 of 2 runs failed, first seed=1: must end without an error, got exit "
-                    "code 2: --valid must not be combined with --valid-share; see "
+                    "code 2: --held-out must not be combined with --held-out-share; see "
                     "sweep/seed=1/output.txt; start it again to repeat them"));
   output_of("train_classifier", call + "--seeds 1..2");
   EXPECT_TRUE(fails("train_classifier", call + "--clip 2 --seeds 1..2",
@@ -178,12 +178,12 @@ TEST_F(Sweeps, SayWhatIsWrong) {
 
 TEST_F(Sweeps, CompareOneMeasure) {
   const std::string call =
-      "--train train.tsv --epochs 1 --save sweep " + kTiny + "--sweep valid-share=";
+      "--train train.tsv --epochs 1 --save sweep " + kTiny + "--sweep held-out-share=";
   output_of("train_classifier", call + "0.25");
   output_of("train_classifier", call + "0");
   EXPECT_TRUE(
       fails("train_classifier", call + "0.25,0",
-            "measure must be that of valid-share=0.25,seed=0, held_out_accuracy, got accuracy"));
+            "measure must be that of held-out-share=0.25,seed=0, held_out_accuracy, got accuracy"));
 }
 
 TEST_F(Sweeps, EndWithoutNewsOfTheirChildren) {

@@ -132,10 +132,10 @@ TEST_F(TrainingPrograms, AResumedRunEndsWithTheSameBits) {
 TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
   // The training lines are wrong here, so an early epoch is the best and patience is soon
   // exhausted.
-  write("valid.tsv", "tool\tan apple and 3 pears\nfruit\ta hammer or 4 nails\n");
+  write("held_out.tsv", "tool\tan apple and 3 pears\nfruit\ta hammer or 4 nails\n");
   const std::string arguments = kClassifier + "--lr 0.01 --epochs 50 --patience 3 ";
-  const std::string outcome =
-      output_of("train_classifier", arguments + "--valid valid.tsv --save run --test train.tsv");
+  const std::string outcome = output_of(
+      "train_classifier", arguments + "--held-out held_out.tsv --save run --test train.tsv");
   EXPECT_TRUE(contains(outcome, "; 2 lines are held out"));
   EXPECT_TRUE(contains(outcome, ", the best"));
   EXPECT_TRUE(contains(outcome, "no better for 3 epochs: ended after step"));
@@ -157,7 +157,7 @@ TEST_F(TrainingPrograms, TheClassifierKeepsTheBestOfItsHeldOutLines) {
 }
 
 TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
-  const std::string arguments = kClassifier + "--valid-share 0.25 --shards 2 --patience 5 ";
+  const std::string arguments = kClassifier + "--held-out-share 0.25 --shards 2 --patience 5 ";
   const Outcome whole = run("train_classifier", arguments + "--save whole");
   ASSERT_EQ(whole.status, 0) << whole.errors;
   EXPECT_TRUE(contains(whole.output, "30 lines"));
@@ -169,15 +169,16 @@ TEST_F(TrainingPrograms, TheClassifierHoldsOutAShare) {
   expect_fails(
       "train_classifier",
       {
-          {arguments + "--valid test.tsv", "--valid must not be combined with --valid-share"},
-          {kClassifier + "--valid-share 0.01", "must hold out at least 1 of 40 examples"},
-          {kClassifier + "--patience 2", "--patience must be combined with --valid"},
+          {arguments + "--held-out test.tsv",
+           "--held-out must not be combined with --held-out-share"},
+          {kClassifier + "--held-out-share 0.01", "must hold out at least 1 of 40 examples"},
+          {kClassifier + "--patience 2", "--patience must be combined with --held-out"},
       });
-  ASSERT_EQ(run("train_classifier", kClassifier + "--valid test.tsv --save run").status, 0);
+  ASSERT_EQ(run("train_classifier", kClassifier + "--held-out test.tsv --save run").status, 0);
   EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
                     "examples must be those of the run"));
-  EXPECT_TRUE(fails("train_classifier", "--resume run --valid test.tsv --predict < test.tsv",
-                    "--valid must be combined with --train FILE"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --held-out test.tsv --predict < test.tsv",
+                    "--held-out must be combined with --train FILE"));
 }
 
 // A class may have only held-out lines, and lines keep their numbers in errors.
@@ -188,7 +189,7 @@ TEST_F(TrainingPrograms, LabelsAreThoseOfAllLines) {
   const std::string files = "--train classes.tsv ";
   const std::string output =
       output_of("train_classifier", files + kTiny +
-                                        "--epochs 1 --valid-share 0.5 --test "
+                                        "--epochs 1 --held-out-share 0.5 --test "
                                         "classes.tsv --save run");
   EXPECT_TRUE(contains(output, " 20 classes"));
   write("classes.tsv", lines + "stranger\ta line\n");
