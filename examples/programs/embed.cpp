@@ -32,7 +32,7 @@ struct Options {
   std::string prompt, prompt_name, query, query_prompt, output;
   std::string pooling = "the folder's";
   bool normalize = false;
-  index_t truncate = 0;
+  index_t truncate_dim = 0;
   index_t top = 10;
 };
 
@@ -47,7 +47,7 @@ void add_options(examples::Command& command, Options& options) {
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
   command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
   command.add("--normalize", options.normalize, "normalization of the vectors to length 1");
-  command.add("--truncate", options.truncate, "leading columns to keep; all if absent",
+  command.add("--truncate-dim", options.truncate_dim, "leading columns to keep; all if absent",
               {1, examples::kMany});
   command.add_output("--output", options.output, "output file for the vectors, .npy");
   command.add("--query", options.query, "query to compare the lines with");
@@ -58,7 +58,7 @@ void add_options(examples::Command& command, Options& options) {
 }
 
 models::SentenceOptions sentence_options(const Options& options) {
-  models::SentenceOptions result = {.truncate = options.truncate,
+  models::SentenceOptions result = {.truncate_dim = options.truncate_dim,
                                     .normalize = options.normalize,
                                     .task = {.max_length = options.model.max_length,
                                              .batch_size = options.model.batch_size,

@@ -126,8 +126,8 @@ Tensor SentenceEncoder::operator()(const Tokens& tokens, index_t prompt) const {
 
 Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
                                const SentenceOptions& options) const {
-  require(options.truncate >= 0 && options.truncate <= width, kSentenceEncoderOp,
-          "truncate must be from 0 to ", width, ", got ", options.truncate);
+  require(options.truncate_dim >= 0 && options.truncate_dim <= width, kSentenceEncoderOp,
+          "truncate_dim must be from 0 to ", width, ", got ", options.truncate_dim);
   const NoGrad not_recorded;
   const std::string prompt = prompt_of(settings, options);
   std::vector<std::string> given;
@@ -136,7 +136,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     given.push_back(cleaned(prompt + text, settings.lower_case));
   std::vector<text::Encoding> encodings =
       reader.tokenizer->encode_all(given, reader.encode_options(options.task));
-  if (encodings.empty()) return zeros({0, options.truncate > 0 ? options.truncate : width});
+  if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
   // encoded as token 0, and its vector is set to 0 afterwards.
@@ -151,7 +151,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
-  if (options.truncate > 0) y = y.slice(1, 0, options.truncate).contiguous();
+  if (options.truncate_dim > 0) y = y.slice(1, 0, options.truncate_dim).contiguous();
   if (options.normalize) y = Normalize{}(y);
   if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
     with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });

@@ -38,7 +38,7 @@ std::string cleaned(std::string_view text, bool lower_case);
 struct SentenceOptions {
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
-  index_t truncate = 0;                         // the number of leading columns to keep; 0: all
+  index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
   bool normalize = false;                       // scale to length 1 at the end, for any folder
   TaskOptions task = {};
 };
@@ -68,7 +68,7 @@ struct SentenceEncoder {
   /// then keeps both forms in memory; after freeze(), memory holds only one.
   ///
   /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are
-  /// zeros before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate,
+  /// zeros before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate_dim,
   /// max_length or batch_size out of range; an embedding that is not finite: std::runtime_error
   /// that names the weight, or NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;

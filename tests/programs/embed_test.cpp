@@ -51,7 +51,7 @@ TEST_F(Embed, WritesWhatTorchComputes) {
   run("embed",
       with_model("--output y.npy --prompt-name query --threads 3 --batch-size 2 < lines.txt"));
   EXPECT_LE(difference("y.npy", "prompt_name"), 1e-5);
-  run("embed", with_model("--output z.npy --truncate 5 --normalize lines.txt"));
+  run("embed", with_model("--output z.npy --truncate-dim 5 --normalize lines.txt"));
   EXPECT_LE(difference("z.npy", "truncated_normalized"), 1e-5);
 }
 
@@ -168,7 +168,7 @@ TEST_F(Embed, SaysInOneLineWhatIsWrong) {
                    {with_model("--prompt-name quarry lines.txt"), "'quarry'"},
                    {with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"},
                    {with_model("--query-prompt a lines.txt"), "--query"},
-                   {with_model("--truncate 13 lines.txt"), "from 0 to 12, got 13"},
+                   {with_model("--truncate-dim 13 lines.txt"), "from 0 to 12, got 13"},
                    {with_model("--output no/where.npy lines.txt"), "no/where.npy"},
                });
 }

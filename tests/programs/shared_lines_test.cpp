@@ -99,7 +99,7 @@ TEST_F(SharedLines, VectorsAreThoseOfOneProcess) {
   const auto sentence = [](const std::string& arguments) {
     return with_model("sentence", arguments);
   };
-  expect_as_one({{3, "embed", sentence("--output x.npy --truncate 5 ../7.txt"), "x.npy"},
+  expect_as_one({{3, "embed", sentence("--output x.npy --truncate-dim 5 ../7.txt"), "x.npy"},
                  {2, "embed", sentence("--query cat --top 3 --json < ../7.txt")},
                  {3, "embed", sentence("< ../2.txt")},
                  {3, "embed", sentence("--output x.npy --json < ../1.txt"), "x.npy"}});

@@ -46,7 +46,7 @@ std::vector<std::string> texts_of(const Json& list) {
 }
 
 SentenceOptions options_of(const Json& json) {
-  SentenceOptions options = {.truncate = json.integer("truncate_dim", JsonRange{}, 0),
+  SentenceOptions options = {.truncate_dim = json.integer("truncate_dim", JsonRange{}, 0),
                              .normalize = json.boolean("normalize", false)};
   if (json.has("prompt")) options.prompt = json.text("prompt");
   if (json.has("prompt_name")) options.prompt_name = json.text("prompt_name");
@@ -159,9 +159,9 @@ TEST_F(SentenceEncoderTest, ChoosesPromptsByWhatATextIs) {
 TEST_F(SentenceEncoderTest, TakesNoTextsAndRefusesBadOnes) {
   const auto model = load_sentence_encoder(golden_folder("sentence"));
   EXPECT_EQ(model.encode(std::vector<std::string>{}).shape(), (Shape{0, model.width}));
-  EXPECT_EQ(model.encode(std::vector<std::string>{}, {.truncate = 3}).shape(), (Shape{0, 3}));
-  EXPECT_TRUE(throws("SentenceEncoder", {"truncate", "12", "13"},
-                     [&] { model.encode({"cat"}, {.truncate = 13}); }));
+  EXPECT_EQ(model.encode(std::vector<std::string>{}, {.truncate_dim = 3}).shape(), (Shape{0, 3}));
+  EXPECT_TRUE(throws("SentenceEncoder", {"truncate_dim", "12", "13"},
+                     [&] { model.encode({"cat"}, {.truncate_dim = 13}); }));
   EXPECT_TRUE(throws("for_each_batch", {"batch_size"},
                      [&] { model.encode({"cat"}, {.task = {.batch_size = 0}}); }));
   EXPECT_THROW(model.encode({"cat", "\xff"}), std::exception);
