@@ -18,8 +18,8 @@ constexpr index_t kContext = 1;  // the second text of each pair
 
 void check(const AnsweringOptions& options) {
   require(options.count >= 1, kAnswererOp, "count must be at least 1, got ", options.count);
-  require(options.max_tokens >= 1, kAnswererOp, "max_tokens must be at least 1, got ",
-          options.max_tokens);
+  require(options.max_answer_tokens >= 1, kAnswererOp, "max_answer_tokens must be at least 1, got ",
+          options.max_answer_tokens);
   require(options.window >= 1, kAnswererOp, "window must be at least 1, got ", options.window);
   require(options.stride >= 0, kAnswererOp, "stride must be at least 0, got ", options.stride);
 }
@@ -122,7 +122,8 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
       windows, task, [&](const Tokens& tokens) { return model(tokens); },
       [&](index_t window, std::span<const float> row) {
         const auto n = static_cast<std::size_t>(window);
-        found[n] = answers_in(windows[n], row, {.count = count, .max_tokens = options.max_tokens});
+        found[n] =
+            answers_in(windows[n], row, {.count = count, .max_tokens = options.max_answer_tokens});
       });
   std::vector<Collected> collected;
   for (const Question& question : questions) collected.emplace_back(question.context);

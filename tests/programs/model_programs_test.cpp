@@ -280,7 +280,7 @@ TEST_F(ModelPrograms, ControlCharactersOfTextsAreEscaped) {
   write("lines.txt", "the cat\x1b[31m sat\n");
   write("blanks.txt", "the cat\x1b[31m sat on a [MASK]\n");
   const std::vector<std::pair<std::string, std::string>> commands = {
-      {"answer", "--model questions --question who --max-tokens 15 --top 50 lines.txt"},
+      {"answer", "--model questions --question who --max-answer-tokens 15 --top 50 lines.txt"},
       {"classify_text", bert + "lines.txt"},
       {"embed", with_model("sentence", "lines.txt")},
       {"embed", with_model("sentence", "--query cat lines.txt")},

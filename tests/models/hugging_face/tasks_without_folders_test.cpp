@@ -220,7 +220,7 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
   EXPECT_EQ(model(just).at(0).size(), 1U);  // a window has room for one of its tokens
   const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
       {{.count = 0}, "count"},
-      {{.max_tokens = 0}, "max_tokens"},
+      {{.max_answer_tokens = 0}, "max_answer_tokens"},
       {{.window = 0}, "window"},
       {{.stride = -1}, "stride"}};
   for (const auto& [options, name] : wrong) {
