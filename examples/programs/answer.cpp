@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
   command.add("--max-answer-tokens", o.answering.max_answer_tokens,
               "maximum number of tokens per answer", {1, kMany});
-  command.add("--may-be-none", o.answering.may_be_none,
+  command.add("--allow-no-answer", o.answering.allow_no_answer,
               "empty answer as a candidate, for texts without an answer");
   command.add("--window", o.window, "tokens of a window; 384 or the model's limit if absent",
               {1, kMany});

@@ -77,7 +77,7 @@ class Collected {
 
   /// The best answers; no part of the context occurs twice.
   std::vector<Answer> best(const AnsweringOptions& options) {
-    if (options.may_be_none) answers_.push_back({"", null_score_, {}});
+    if (options.allow_no_answer) answers_.push_back({"", null_score_, {}});
     std::ranges::stable_sort(answers_,
                              [](const Answer& a, const Answer& b) { return a.score > b.score; });
     std::vector<Answer> result;

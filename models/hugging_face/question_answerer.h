@@ -34,9 +34,9 @@ struct Answer {
 struct AnsweringOptions {
   index_t count = 1;  // of answers per question
   index_t max_answer_tokens = 15;
-  bool may_be_none = false;  // whether "there is no answer" is a possible answer
-  index_t window = 384;      // in tokens, if the model's maximum allows it
-  index_t stride = 128;      // the tokens that neighbouring windows share, at most half a window
+  bool allow_no_answer = false;  // whether "there is no answer" is a possible answer
+  index_t window = 384;          // in tokens, if the model's maximum allows it
+  index_t stride = 128;  // the tokens that neighbouring windows share, at most half a window
   TaskOptions task = {};
 };
 

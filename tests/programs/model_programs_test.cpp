@@ -88,7 +88,7 @@ TEST_F(ModelPrograms, AnswerSaysWhatPipelinesSay) {
   copy_for_questions(folder_ / "model");
   for (const Json& each : tasks("bert").at("answers").items()) {
     const std::string line = each.text("question") + '\t' + each.text("context") + '\n';
-    const std::string options = each.boolean("impossible") ? " --may-be-none" : "";
+    const std::string options = each.boolean("impossible") ? " --allow-no-answer" : "";
     const std::vector<Json> got = ask("answer", "model", line, "--pair" + options);
     ASSERT_EQ(got.size(), 1U);
     const Json answer = got[0].at("answers").item(0);

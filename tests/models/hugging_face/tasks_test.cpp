@@ -108,7 +108,7 @@ TEST(PretrainedTasks, Answers) {
     const std::vector<models::Question> questions = {{row.text("question"), row.text("context")}};
     const bool none = row.boolean("impossible");
     SCOPED_TRACE(questions[0].question + (none ? ", or nothing" : ""));
-    const auto got = answerer(questions, {.may_be_none = none});
+    const auto got = answerer(questions, {.allow_no_answer = none});
     const Json want = row.at("answer");
     ASSERT_EQ(got[0].size(), 1U);
     EXPECT_EQ(got[0][0].text, want.text("answer"));

@@ -177,7 +177,7 @@ TEST(QuestionAnswerer, FindsWholeWords) {
   const QuestionAnswerer model = answerer();
   const std::string context = "in newton laws in";
   const std::vector<Question> questions = {{"law", context}, {"law", "rio"}};
-  const auto results = model(questions, {.count = 100, .may_be_none = true});
+  const auto results = model(questions, {.count = 100, .allow_no_answer = true});
   EXPECT_EQ(results[0].size(), 11U);  // four words have ten parts; and no answer
   EXPECT_EQ(results[1].size(), 2U);
   expect_parts_in_order(results[0], context);
@@ -209,7 +209,7 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
   const QuestionAnswerer model = answerer();
   const std::vector<Question> empty = {{"newton", " "}};
   EXPECT_TRUE(model(empty)[0].empty());
-  const auto none = model(empty, {.may_be_none = true});
+  const auto none = model(empty, {.allow_no_answer = true});
   ASSERT_EQ(none[0].size(), 1U);
   EXPECT_EQ(none[0][0].text, "");
   const std::vector<Question> long_one = {{"in", "rio"}, {"in in in in in in in in in", "rio"}};
