@@ -50,14 +50,16 @@ int main(int argc, char** argv) {
                             "Finds names and other parts of lines with a pretrained token "
                             "classifier, and prints line number, label, score, bytes and text.");
   examples::ModelOptions options;
-  std::string grouping = "simple";
+  std::string aggregation = "simple";
   examples::add_model_options(command, options, "lines of text; standard input if absent");
-  command.add("--grouping", grouping, "grouping of tokens; first, average and max keep words whole",
+  command.add("--aggregation", aggregation,
+              "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
   command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_token_tagger, options);
-    const auto results = run.model(run.own.items, models::tag_grouping(grouping), run.task);
+    const auto results =
+        run.model(run.own.items, models::aggregation_strategy(aggregation), run.task);
     run.print(results, [&](std::ostream& out, const std::vector<models::Tag>& tags, std::size_t i) {
       print(out, tags, i + 1, run.lines[i], options.json);
     });

@@ -31,7 +31,7 @@ std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const s
 }  // namespace
 
 std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::string> texts,
-                                                      TagGrouping grouping,
+                                                      AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
   std::vector<std::vector<Tag>> results(texts.size());
@@ -41,7 +41,7 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
         const auto n = static_cast<std::size_t>(text);
         results[n] =
             group_tags(scored_tokens(*reader.tokenizer, texts[n], encodings[n], row, labels.size()),
-                       labels, grouping);
+                       labels, strategy);
       });
   return results;
 }

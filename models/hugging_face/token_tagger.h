@@ -20,7 +20,7 @@ namespace tessera::models {
 
 /// The conversion of tokens to tags.
 /// **Source**: aggregation_strategy of transformers.TokenClassificationPipeline.
-enum class TagGrouping {
+enum class AggregationStrategy {
   kNone,     // each token has its best label
   kSimple,   // the same, and adjacent tokens of one kind form a group
   kFirst,    // groups of words, not tokens; a word has the label of its first token
@@ -28,8 +28,8 @@ enum class TagGrouping {
   kMax,      // the same, with the label of its token with the highest score
 };
 
-/// The grouping called "none", "simple", "first", "average" or "max". **Errors**: any other name.
-TagGrouping tag_grouping(std::string_view name);
+/// The strategy called "none", "simple", "first", "average" or "max". **Errors**: any other name.
+AggregationStrategy aggregation_strategy(std::string_view name);
 
 /// A part of a text and its label.
 struct Tag {
@@ -47,9 +47,10 @@ struct TokenTagger {
 
   /// The tags of each text, in order, without "O". Spans are in bytes of the given text.
   /// **Errors**: as Tokenizer::encode.
-  std::vector<std::vector<Tag>> operator()(std::span<const std::string> texts,
-                                           TagGrouping grouping = TagGrouping::kSimple,
-                                           const TaskOptions& options = {}) const;
+  std::vector<std::vector<Tag>> operator()(
+      std::span<const std::string> texts,
+      AggregationStrategy strategy = AggregationStrategy::kSimple,
+      const TaskOptions& options = {}) const;
 };
 
 /// The token classifier in a folder. **Errors**: as load_text_classifier.

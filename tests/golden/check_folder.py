@@ -5,7 +5,7 @@
     classify_text --model DIR --json --top 1000 lines.txt > results.jsonl
     /usr/bin/python3 tests/golden/check_folder.py DIR ids.jsonl results.jsonl
 
-results are those of classify_text, of `tag_tokens --grouping none --json`, or the .npy file of embed.
+results are those of classify_text, of `tag_tokens --aggregation none --json`, or the .npy file of embed.
 Only the formats are known here: config.json, safetensors, the names of transformers' classes, and the
 files of sentence-transformers. The computation is that of reference/, in float64; nothing but torch
 and NumPy is needed. It fails where a number is not within 1e-5.

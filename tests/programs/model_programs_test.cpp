@@ -67,14 +67,14 @@ TEST_F(ModelPrograms, TagTokensSaysWhatPipelinesSay) {
   const Json want = tasks("bert").at("tags");
   std::string lines;
   for (const Json& text : want.items()) lines += text.text("text") + '\n';
-  for (const std::string grouping : {"none", "simple", "average"}) {
+  for (const std::string strategy : {"none", "simple", "average"}) {
     const std::vector<Json> got =
-        ask("tag_tokens", golden_folder("bert"), lines, "--grouping " + grouping);
+        ask("tag_tokens", golden_folder("bert"), lines, "--aggregation " + strategy);
     ASSERT_EQ(static_cast<index_t>(got.size()), want.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
       const Json text = want.item(static_cast<index_t>(i));
       const Json tags = got[i].at("tags");
-      const Json reference = text.at(grouping);
+      const Json reference = text.at(strategy);
       ASSERT_EQ(tags.size(), reference.size()) << text.text("text");
       for (index_t n = 0; n < tags.size(); ++n) {
         EXPECT_EQ(tags.item(n).text("label"), reference.item(n).text("label"));
@@ -200,7 +200,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
   EXPECT_TRUE(fails("rerank", bert + "lines.txt", "--query"));
   // A reranker has one score; this classifier has five.
   EXPECT_TRUE(fails("rerank", bert + "--query who lines.txt", "5"));
-  EXPECT_TRUE(fails("tag_tokens", bert + "--grouping words lines.txt", "--grouping"));
+  EXPECT_TRUE(fails("tag_tokens", bert + "--aggregation words lines.txt", "--aggregation"));
 }
 
 // All refuse texts that are too long for the model, with the same message.
@@ -285,7 +285,7 @@ TEST_F(ModelPrograms, ControlCharactersOfTextsAreEscaped) {
       {"embed", with_model("sentence", "lines.txt")},
       {"embed", with_model("sentence", "--query cat lines.txt")},
       {"rerank", with_model("reranker", "--query cat lines.txt")},
-      {"tag_tokens", bert + "--grouping none lines.txt"},
+      {"tag_tokens", bert + "--aggregation none lines.txt"},
       {"fill_mask", bert + "blanks.txt"}};
   for (const auto& [program, arguments] : commands) {
     const std::string output = output_of(program, arguments);

@@ -35,10 +35,10 @@ Choice best_of_mean(std::span<const ScoredToken> word) {
   return best(mean);
 }
 
-Choice best_of_word(std::span<const ScoredToken> word, TagGrouping grouping) {
-  if (grouping == TagGrouping::kAverage) return best_of_mean(word);
+Choice best_of_word(std::span<const ScoredToken> word, AggregationStrategy strategy) {
+  if (strategy == AggregationStrategy::kAverage) return best_of_mean(word);
   Choice result = best(word.front().scores);
-  if (grouping != TagGrouping::kMax) return result;
+  if (strategy != AggregationStrategy::kMax) return result;
   for (const ScoredToken& token : word) {
     const Choice choice = best(token.scores);
     if (choice.score > result.score) result = choice;
@@ -48,13 +48,14 @@ Choice best_of_word(std::span<const ScoredToken> word, TagGrouping grouping) {
 
 /// Each token's best label, or each word's if words have labels.
 std::vector<Tag> choose(std::span<const ScoredToken> tokens, std::span<const std::string> labels,
-                        TagGrouping grouping) {
-  const bool of_words = grouping != TagGrouping::kNone && grouping != TagGrouping::kSimple;
+                        AggregationStrategy strategy) {
+  const bool of_words =
+      strategy != AggregationStrategy::kNone && strategy != AggregationStrategy::kSimple;
   std::vector<Tag> tags;
   for (std::size_t begin = 0, end = 0; begin < tokens.size(); begin = end) {
     end = begin + 1;
     while (of_words && end < tokens.size() && tokens[end].continues_word) ++end;
-    const Choice choice = best_of_word(tokens.subspan(begin, end - begin), grouping);
+    const Choice choice = best_of_word(tokens.subspan(begin, end - begin), strategy);
     tags.push_back({labels[choice.label],
                     choice.score,
                     {tokens[begin].bytes.begin, tokens[end - 1].bytes.end}});
@@ -88,17 +89,17 @@ std::vector<Tag> grouped(const std::vector<Tag>& tags) {
 
 }  // namespace
 
-TagGrouping tag_grouping(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, TagGrouping>, 5> kNames = {
-      {{"none", TagGrouping::kNone},
-       {"simple", TagGrouping::kSimple},
-       {"first", TagGrouping::kFirst},
-       {"average", TagGrouping::kAverage},
-       {"max", TagGrouping::kMax}}};
-  for (const auto& [known, grouping] : kNames) {
-    if (name == known) return grouping;
+AggregationStrategy aggregation_strategy(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, AggregationStrategy>, 5> kNames = {
+      {{"none", AggregationStrategy::kNone},
+       {"simple", AggregationStrategy::kSimple},
+       {"first", AggregationStrategy::kFirst},
+       {"average", AggregationStrategy::kAverage},
+       {"max", AggregationStrategy::kMax}}};
+  for (const auto& [known, strategy] : kNames) {
+    if (name == known) return strategy;
   }
-  fail("tag_grouping", "grouping must be none, simple, first, average or max, got ",
+  fail("aggregation_strategy", "name must be none, simple, first, average or max, got ",
        printable(name));
 }
 
@@ -118,14 +119,14 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
 }
 
 std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
-                            std::span<const std::string> labels, TagGrouping grouping) {
+                            std::span<const std::string> labels, AggregationStrategy strategy) {
   for (const ScoredToken& token : tokens) {
     require(!labels.empty() && token.scores.size() == labels.size(), "group_tags",
             "token must have a score for each of the ", labels.size(), " labels, got ",
             token.scores.size(), " scores");
   }
-  std::vector<Tag> tags = choose(tokens, labels, grouping);
-  if (grouping != TagGrouping::kNone) tags = grouped(tags);
+  std::vector<Tag> tags = choose(tokens, labels, strategy);
+  if (strategy != AggregationStrategy::kNone) tags = grouped(tags);
   std::erase_if(tags, [](const Tag& tag) { return tag.label == kOutside; });
   return tags;
 }

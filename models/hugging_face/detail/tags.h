@@ -32,8 +32,8 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
 /// last "-". Of equal scores the one with the lower number is used.
 /// **Errors**: a token without a score for each label.
 /// **Source**: Ramshaw and Marcus, "Text chunking using transformation-based learning", 1995,
-/// section 4, for BIO; transformers.TokenClassificationPipeline for the groupings.
+/// section 4, for BIO; transformers.TokenClassificationPipeline for the strategies.
 std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
-                            std::span<const std::string> labels, TagGrouping grouping);
+                            std::span<const std::string> labels, AggregationStrategy strategy);
 
 }  // namespace tessera::models

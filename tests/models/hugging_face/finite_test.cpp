@@ -38,7 +38,7 @@ void for_each_task(EditedFolder& folder, const Check& check) {
   folder.tensors = all;
   folder.leave_out({"qa_outputs"});
   for_both(load_token_tagger(folder.path()), [&](const TokenTagger& task) {
-    check([&] { task(kSpoiledTexts, TagGrouping::kSimple, options); });
+    check([&] { task(kSpoiledTexts, AggregationStrategy::kSimple, options); });
   });
   for_both(load_text_classifier(folder.path()),
            [&](const TextClassifier& task) { check([&] { task(kSpoiledTexts, options); }); });

@@ -18,7 +18,7 @@ struct Row {
   float other_score = 0;
 };
 
-std::vector<Tag> tags_of(const std::vector<Row>& rows, TagGrouping grouping) {
+std::vector<Tag> tags_of(const std::vector<Row>& rows, AggregationStrategy strategy) {
   std::vector<std::vector<float>> scores;
   for (const Row& row : rows) {
     auto& next = scores.emplace_back(kLabels.size());
@@ -29,7 +29,7 @@ std::vector<Tag> tags_of(const std::vector<Row>& rows, TagGrouping grouping) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     tokens.push_back({rows[i].bytes, rows[i].continues, scores[i]});
   }
-  return group_tags(tokens, kLabels, grouping);
+  return group_tags(tokens, kLabels, strategy);
 }
 
 /// "PER 0-7 0.75; LOC 8-9 0.5"
@@ -48,7 +48,7 @@ TEST(Tags, OfSingleTokensAreTheirBestLabels) {
                                  {{8, 9}, false, 2, 0.5F},
                                  {{9, 11}, true, 2, 0.25F},
                                  {{12, 13}, false, 5, 1}};
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kNone)),
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kNone)),
             "B-PER 0-3 0.75; I-PER 8-9 0.5; I-PER 9-11 0.25; MISC 12-13 1");
 }
 
@@ -59,7 +59,7 @@ TEST(Tags, GroupNeighboursOfOneKind) {
                                  {{4, 5}, false, 4, 0.25F},  {{5, 6}, false, 0, 1},
                                  {{6, 7}, false, 4, 0.125F}, {{7, 8}, false, 5, 0.5F},
                                  {{8, 9}, false, 5, 1},      {{9, 10}, false, 6, 1}};
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kSimple)),
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kSimple)),
             "PER 0-2 0.75; PER 2-3 0.25; LOC 3-5 0.375; LOC 6-7 0.125; MISC 7-9 0.75; b 9-10 1");
 }
 
@@ -69,26 +69,27 @@ TEST(Tags, OfWordsAreThoseOfOneTokenOrOfTheMean) {
                                  {{2, 4}, true, 3, 0.375F, 1, 0.125F},
                                  {{4, 6}, true, 0, 0.625F, 3, 0.375F},
                                  {{7, 8}, false, 4, 0.5F}};
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kFirst)), "PER 0-6 0.5; LOC 7-8 0.5");
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kMax)), "LOC 7-8 0.5");
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kAverage)), "LOC 0-8 0.4375");
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kSimple)), "PER 0-2 0.5; LOC 2-4 0.375; LOC 7-8 0.5");
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kFirst)), "PER 0-6 0.5; LOC 7-8 0.5");
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kMax)), "LOC 7-8 0.5");
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kAverage)), "LOC 0-8 0.4375");
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kSimple)),
+            "PER 0-2 0.5; LOC 2-4 0.375; LOC 7-8 0.5");
 }
 
 TEST(Tags, OfATextThatBeginsInsideAWord) {
   const std::vector<Row> rows = {{{0, 2}, true, 1, 0.5F}, {{2, 4}, true, 2, 1}};
-  EXPECT_EQ(shown(tags_of(rows, TagGrouping::kFirst)), "PER 0-4 0.5");
-  EXPECT_EQ(shown(tags_of({}, TagGrouping::kAverage)), "");
+  EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kFirst)), "PER 0-4 0.5");
+  EXPECT_EQ(shown(tags_of({}, AggregationStrategy::kAverage)), "");
 }
 
 TEST(Tags, NeedAScoreForEachLabel) {
   const std::vector<float> two = {1, 2};
   const std::vector<ScoredToken> tokens = {{{0, 1}, false, two}};
   EXPECT_TRUE(test::throws("group_tags", {"7 labels, got 2 scores"},
-                           [&] { group_tags(tokens, kLabels, TagGrouping::kNone); }));
-  EXPECT_EQ(tag_grouping("average"), TagGrouping::kAverage);
-  EXPECT_TRUE(
-      test::throws("tag_grouping", {"average", "got 'mean'"}, [] { tag_grouping("mean"); }));
+                           [&] { group_tags(tokens, kLabels, AggregationStrategy::kNone); }));
+  EXPECT_EQ(aggregation_strategy("average"), AggregationStrategy::kAverage);
+  EXPECT_TRUE(test::throws("aggregation_strategy", {"average", "got 'mean'"},
+                           [] { aggregation_strategy("mean"); }));
 }
 
 TEST(Tags, KnowWhichTokensGoOnWithAWord) {

@@ -85,7 +85,7 @@ TEST(PretrainedTasks, Tags) {
   std::vector<std::string> texts;
   for (const Json& row : rows.items()) texts.push_back(row.text("text"));
   for (const std::string strategy : {"none", "simple", "first", "average", "max"}) {
-    const auto got = tagger(texts, models::tag_grouping(strategy));
+    const auto got = tagger(texts, models::aggregation_strategy(strategy));
     for (std::size_t i = 0; const Json& row : rows.items()) {
       SCOPED_TRACE(strategy + ": " + texts[i]);
       ASSERT_EQ(std::ssize(got[i]), row.at(strategy).size());

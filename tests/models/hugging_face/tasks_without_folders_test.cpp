@@ -148,13 +148,13 @@ TEST(TokenTagger, TagsTokensAndWords) {
                        .model = make_model<TokenClassifier>(
                            TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
                        .labels = {"I-X"}};
-  const auto tokens = model(kFourTexts, TagGrouping::kNone);
+  const auto tokens = model(kFourTexts, AggregationStrategy::kNone);
   ASSERT_EQ(tokens[0].size(), 6U);  // new ##ton law ##s in rio
   EXPECT_EQ(tokens[0][1].bytes, (text::Span{3, 6}));
   EXPECT_EQ(tokens[0][5].bytes, (text::Span{15, 18}));
   EXPECT_EQ(tokens[0][5].label, "I-X");
   EXPECT_TRUE(tokens[1].empty());
-  const auto groups = model(kFourTexts, TagGrouping::kFirst, {.batch_size = 1});
+  const auto groups = model(kFourTexts, AggregationStrategy::kFirst, {.batch_size = 1});
   ASSERT_EQ(groups[0].size(), 1U);
   EXPECT_EQ(groups[0][0].label, "X");
   EXPECT_EQ(groups[0][0].bytes, (text::Span{0, 18}));
