@@ -104,7 +104,7 @@ void Trainer::check_optimizer() const {
   for (const auto& [name, tensor] : model_.parameters) {
     require(held.contains(tensor.grad_slot()), kTrainerOp,
             "the optimiser must hold all variables of the model, got none for ", name,
-            "; freeze it with set_requires_grad(part, false)");
+            "; exclude it from training with set_requires_grad(part, false)");
   }
 }
 

@@ -44,9 +44,10 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   EXPECT_TRUE(throws("Trainer", {"first.weight", "variables of the model only"},
                      [&] { nn::Trainer(run.net, foreign, examples); }));
   nn::AdamW partial(run.net.first);
-  EXPECT_TRUE(throws("Trainer",
-                     {"got none for second.weight; freeze it with set_requires_grad(part, false)"},
-                     [&] { nn::Trainer(run.net, partial, examples); }));
+  EXPECT_TRUE(throws(
+      "Trainer",
+      {"got none for second.weight; exclude it from training with set_requires_grad(part, false)"},
+      [&] { nn::Trainer(run.net, partial, examples); }));
   EXPECT_TRUE(throws("Trainer", {"must have a loss function"}, [&] {
     nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});
   }));
