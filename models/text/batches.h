@@ -18,8 +18,8 @@ namespace tessera::text {
 /// The label of positions that a loss ignores.
 inline constexpr index_t kIgnoreIndex = -100;
 
-/// The target of a model: nothing, a class of the text, a class of each token (or kIgnoreIndex), or a
-/// value.
+/// The target of a model: nothing, a class of the text, a class of each token (or kIgnoreIndex), or
+/// a value.
 using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double>;
 
 /// A sequence of token ids, and its label.
@@ -40,14 +40,14 @@ struct Batch {
   Tensor ids;      // (B, T) int64
   Tensor lengths;  // (B) int64
   Tensor types;    // (B, T) int64; undefined if no example has types
-  Tensor
-      labels;  // (B) int64 classes; (B, T) int64, kIgnoreIndex after the end; (B) float32 values; or
-               // undefined
+  // (B) int64: classes. (B, T) int64: classes of tokens, kIgnoreIndex at padding. (B) float32:
+  // values. Undefined if the examples have no labels.
+  Tensor labels;
 };
 
-/// The chosen examples as tensors. Shorter examples are padded with the token `pad`, the
-/// vocabulary's special().pad. **Errors**: none chosen, no such example; labels of different kinds;
-/// not as many types or labels as tokens.
+/// The chosen examples as tensors. Shorter examples are padded with the token `pad`: special().pad
+/// of the vocabulary. **Errors**: no example chosen; an index without an example; labels of
+/// different kinds; not as many types or labels as tokens.
 Batch make_batch(std::span<const Example> examples, std::span<const index_t> chosen,
                  index_t pad = 0);
 

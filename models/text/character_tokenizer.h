@@ -13,15 +13,15 @@ namespace tessera::text {
 /// The code points of a text, as UTF-8. **Errors**: bytes that are not UTF-8.
 std::vector<std::string> split_characters(std::string_view text);
 
-/// The code points of a text as tokens. Decoding restores the text.
+/// The code points of a text as tokens. If the vocabulary has all of them, decode_text restores the
+/// text.
 class CharacterTokenizer final : public Tokenizer {
  public:
-  /// The characters of `texts`, with ids by TokenCounts. **Errors**: as TokenCounts; bytes that are
-  /// not UTF-8.
+  /// A tokenizer of the characters of `texts`, with the ids of TokenCounts. **Errors**: as
+  /// TokenCounts::vocabulary; bytes that are not UTF-8.
   static CharacterTokenizer of(std::span<const std::string> texts,
                                const VocabularyOptions& options = {});
-  /// The tokenizer whose to_text is `text`. **Errors**: std::runtime_error that begins with `file`:
-  /// text that is not from to_text.
+  /// The tokenizer whose to_text is `text`. **Errors**: as vocabulary_from_text.
   static CharacterTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;

@@ -5,8 +5,8 @@
 //   Ada<tab>B-PER                              read_tagged_tokens: one tag per token, an empty line
 //   wrote<tab>O                                after a sentence
 //
-// **Errors** throughout: std::runtime_error with the file's name, the line and the byte in it, both
-// counted from 1; those of read_text.
+// **Errors** throughout, if no other type is named: std::runtime_error that names the file and the
+// line, counted from 1. The functions that read a file have the errors of read_text too.
 #pragma once
 
 #include <filesystem>
@@ -31,10 +31,10 @@ struct LabelledText {
 std::vector<LabelledText> read_labelled_lines(const std::filesystem::path& path);
 
 /// One example per line: a label, a tab, a text, a tab, a text. Entry i is from line i + 1.
-/// **Errors**: a line with fewer tabs, or more; without the label or a text.
+/// **Errors**: a line that does not have 2 tabs; a line without the label or a text.
 std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path);
 
-/// A sentence whose tokens, as divided in the file, have a tag each.
+/// A sentence, divided into tokens by its file, and the tag of each token.
 struct TaggedText {
   std::string text;               // the tokens with a space between them
   std::vector<Span> words;        // the bytes of each token in `text`
@@ -43,15 +43,16 @@ struct TaggedText {
 };
 
 /// One token per line: the token, a tab, its tag. Empty lines separate sentences.
-/// **Errors**: a line without a tab, or with two; without the token or the tag.
+/// **Errors**: a line that does not have 1 tab; a line without the token or the tag; a file without
+/// tokens.
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path);
 
 /// The different labels of `examples`, sorted by their bytes: the position of a label is its index.
 std::vector<std::string> distinct_labels(const std::vector<LabelledText>& examples);
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
-/// The index of each example's label, or of each of its tags. **Errors**: a label that is not in
-/// `labels`; `file` is the name of the examples' file.
+/// The index of each example's label, or of each of its tags, in `labels`. `file` is the name of
+/// the examples' file in errors. **Errors**: a label that is not in `labels`.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
 std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
@@ -73,18 +74,19 @@ struct TextEncoder {
 /// Encoded lines as examples without labels. **Errors**: a line without a token.
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
                                       bool feeds_types = false);
-/// The texts of lines, or their pairs, as examples without labels. **Errors**: as above.
+/// The texts of lines as examples without labels; pairs of texts, if the first line has a pair.
+/// **Errors**: as above; std::invalid_argument: as Tokenizer::encode_all.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
-/// The texts of lines, or their pairs, as examples with the index of each line's label. **Errors**:
-/// as encoded_examples and label_numbers.
+/// As encoded_examples, with the index of each line's label. **Errors**: as encoded_examples and
+/// label_numbers.
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
                                        const TextEncoder& encode, const std::string& file);
 
 /// Converts the labels of words to labels of tokens: the first token of a word gets the word's
-/// label, all other tokens get kIgnoreIndex. `words` are spans of the encoding's first text, in text
-/// order.
+/// label, all other tokens get kIgnoreIndex. `words` are spans of the encoding's first text, in
+/// text order.
 /// **Errors**: std::invalid_argument: not as many labels as words.
 /// **Source**: Devlin et al., "BERT", 2018, section 5.3.
 std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span> words,

@@ -12,35 +12,36 @@
 
 namespace tessera::text {
 
-/// Divides a long text into examples of at most `length` tokens: `cls`, if it is given, and the
-/// next tokens of the text, up to its end; the last may be shorter. **Errors**: a length that
-/// leaves no room.
+/// Divides a long text into examples of `length` tokens; the last one may be shorter. Each example
+/// is `cls`, if it is given, and the next tokens of the text. **Errors**: a length that leaves no
+/// room for tokens of the text.
 std::vector<Example> token_windows(std::span<const index_t> tokens, index_t length,
                                    std::optional<index_t> cls = {});
 
 /// The options of mask_tokens().
 struct MaskTokensOptions {
-  double chosen = 0.15;  // the probability that a token must be predicted
-  double masked = 0.8;   // of these: replaced by the mask token,
-  double random = 0.1;   // replaced by any token; the others do not change
+  double chosen = 0.15;  // the probability that a token is chosen, and must be predicted
+  double masked = 0.8;   // the probability that the mask token replaces a chosen token
+  double random = 0.1;   // the probability that a random token replaces it; else it does not change
 };
 
 /// A batch with hidden tokens, and the tokens to predict.
 struct MaskedTokens {
   Tensor ids;     // (B, T) int64, the model's input
   Tensor labels;  // (B, T) int64, the token at each chosen position, kIgnoreIndex elsewhere
-  index_t count;  // chosen positions
+  index_t count;  // the number of chosen positions
 };
 
 /// Chooses tokens at random, and hides most of them. Special tokens, including padding and unknown
-/// words, are never chosen and never replace a token. If there is any other token, at least one
-/// token is chosen (unless the probability is 0), so that every batch has a target.
+/// words, are never chosen, and a random replacement is never special. If there is any other token,
+/// at least one token is chosen (unless the probability is 0), so that every batch has a target.
 ///
-/// The result depends only on the tokens and the generator's state; the generator advances by one
-/// block per token.
-/// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that a
-/// vocabulary of `vocabulary_size` does not have; no mask token if one is needed; probabilities
-/// outside [0, 1] or with a sum above 1.
+/// The result depends only on the tokens, the options and the generator's state. The generator
+/// advances by one block of Philox per token.
+/// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that is
+/// negative or not below `vocabulary_size`; a vocabulary of only special tokens; no mask token,
+/// unless options.masked is 0; probabilities outside [0, 1] or with a sum of masked and random
+/// above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
                          Rng& rng, const MaskTokensOptions& options = {});
@@ -48,7 +49,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
 /// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);
 
-/// The indices of the elements of `labels`, flattened, that are not kIgnoreIndex, in order.
+/// The positions, in the flattened `labels`, of the elements that are not kIgnoreIndex, in order.
 /// **Shapes**: labels (...) int64 -> (n) int64.
 Tensor places_of(const Tensor& labels);
 

@@ -1,4 +1,4 @@
-// All of text: files, tokenizers, batches, masked tokens.
+// All of tessera::text: files, tokenizers, batches, masked tokens.
 #pragma once
 
 #include "models/text/batches.h"

@@ -13,8 +13,8 @@
 
 namespace tessera::text {
 
-/// Texts by id; an empty text means that the id is free. One string holds all texts, because
-/// vocabularies may have a million: 8 bytes per token in addition to the text.
+/// Texts by id; an empty text means that the id is free. A vocabulary may have a million tokens, so
+/// one string holds all texts: a token takes 8 bytes in addition to its text.
 class TokenList {
  public:
   TokenList() = default;
@@ -23,7 +23,7 @@ class TokenList {
 
   /// The number of ids, free ones included.
   index_t size() const { return std::ssize(places_); }
-  /// The token of an id below size(); valid until the list changes.
+  /// The token of an id below size(). The view is valid until the list changes.
   std::string_view operator[](index_t id) const {
     const Place place = places_[static_cast<std::size_t>(id)];
     return std::string_view(bytes_).substr(place.begin, place.size);
@@ -32,7 +32,8 @@ class TokenList {
   /// The number of ids with a token.
   index_t used() const;
 
-  /// Reserves memory for this number of tokens and bytes. Growing would take twice the memory.
+  /// Reserves memory for this number of tokens and bytes. A list that grows without reserved memory
+  /// can take twice the memory.
   void reserve(index_t tokens, index_t bytes);
   void add(std::string_view token) { set(size(), token); }
   /// Gives an id its token; ids between the previous last id and this one are free.
@@ -53,9 +54,10 @@ class TokenList {
 /// Tokens by id, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
 class NumberedTokens {
  public:
-  /// With memory for `most` tokens.
+  /// No tokens yet, with memory for `most` tokens of `bytes` bytes in all.
   explicit NumberedTokens(index_t most, index_t bytes = 0);
-  /// With memory for `more` additional tokens. If tokens are equal, `find` returns the first.
+  /// The tokens of `list`, with room in the hash table for `more`. If tokens are equal, `find`
+  /// returns the id of the first.
   explicit NumberedTokens(TokenList list, index_t more = 0);
 
   /// The tokens by id.

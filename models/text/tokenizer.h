@@ -8,8 +8,8 @@
 //   words.encode_all(texts);                                      // on all threads
 //   words.encode_windows(long_text, {.max_length = 128, .stride = 32});
 //
-// A new tokenizer is a class with three functions: split a text, join tokens, and write the
-// tokenizer as text.
+// A new tokenizer is a class with three functions: `split` divides a text into tokens, `decode`
+// joins tokens, and `to_text` writes the tokenizer as text.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// The part of `text` at `bytes`, which are inside of it.
+/// The bytes `bytes` of `text`, which must be inside of `text`.
 inline std::string_view text_at(std::string_view text, Span bytes) {
   return text.substr(static_cast<std::size_t>(bytes.begin),
                      static_cast<std::size_t>(bytes.end - bytes.begin));
@@ -39,20 +39,20 @@ inline std::string_view text_at(std::string_view text, Span bytes) {
 struct Piece {
   index_t id;
   Span bytes;
-  index_t word = -1;  // the index of the word that contains the token; -1: a word by itself
+  index_t word = -1;  // the index of the word that contains the token; -1: the token is a word
 };
 
-/// The value of Encoding::texts for a token that is not from a text.
+/// The value in Encoding::texts and Encoding::words for a token that is not from a text.
 inline constexpr index_t kNoText = -1;
 
 /// A text, or a pair of texts, as tokens. All five lists have one entry per token.
 struct Encoding {
   std::vector<index_t> ids;
-  // Bytes of the text before normalisation; {0, 0}: special token of the layout.
+  // The position of the token in its text before normalisation; {0, 0}: a token of the layout.
   std::vector<Span> offsets;
-  std::vector<index_t> types;  // token types of BERT: 0, and 1 for the second text of a pair
-  std::vector<index_t> texts;  // 0 or 1, the text of a token; kNoText: from the layout
-  std::vector<index_t> words;  // the index of the token's word in its text; kNoText: none
+  std::vector<index_t> types;  // token types of the layout, such as BERT's 0 and 1
+  std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the layout
+  std::vector<index_t> words;  // the index of the token's word in its text; kNoText: no word
 };
 
 /// The positions of the special tokens around a text and around a pair.
@@ -72,9 +72,9 @@ struct Layout {
   static Layout bert(const SpecialTokens& special);
 };
 
-/// The text of a pair that is cut if both together are too long.
+/// The text of a pair that is cut if the pair is too long.
 enum class Truncation {
-  kLongestFirst,  // the longer one, and both when they are equally long
+  kLongestFirst,  // the longer one, until both are equally long; then both
   kFirst,
   kSecond,
 };
@@ -84,19 +84,19 @@ enum class Side { kLeft, kRight };
 
 /// The options of encode and its variants.
 struct EncodeOptions {
-  bool add_special = true;  // the tokens of the layout
+  bool add_special = true;  // add the special tokens of the layout
   index_t max_length = 0;   // in tokens, including special ones; 0: no limit
   Truncation truncation = Truncation::kLongestFirst;
   Side cut = Side::kRight;
-  index_t stride = 0;           // windows: the number of tokens shared with the next one
+  index_t stride = 0;           // the number of tokens that a window shares with the next one
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
 };
 
-/// The settings in a tokenizer's files that concern its models.
+/// The settings in a tokenizer's files for the models that read its tokens.
 struct TokenizerSettings {
   index_t max_length = 0;              // in tokens, including special ones; 0: no known limit
   bool feeds_types = true;             // whether the model gets token types
-  Side padding = Side::kRight;         // of the padding of a batch
+  Side padding = Side::kRight;         // the end at which the shorter texts of a batch are padded
   Side cut = Side::kRight;             // the end at which long texts are cut
   std::string continuing_prefix = {};  // of tokens that continue a word: "##"
 
@@ -109,8 +109,8 @@ struct TextPair {
   std::string second;
 };
 
-/// Turns texts into token ids and back. The functions of a tokenizer may be called from several
-/// threads.
+/// Turns texts into token ids and back. Several threads may call the functions of a tokenizer at
+/// once.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -120,24 +120,25 @@ class Tokenizer {
   /// the vocabulary, if there is no unknown token.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; truncation
-  /// kFirst or kSecond, if the first or second text has too few tokens to remove.
+  /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; with truncation
+  /// kFirst or kSecond, a text that has no more tokens than must be removed.
   /// **Source**: the longest-first rule is that of the tokenizers library.
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
-  /// All of a long text as windows of at most options.max_length tokens, each with the layout's
-  /// special tokens; neighbours share options.stride tokens. The first window is the result of
-  /// encode. **Errors**: as encode; a stride that leaves no new tokens for a window.
+  /// All of a long text as windows of at most options.max_length tokens. Each window has the
+  /// special tokens of the layout, and neighbouring windows share options.stride tokens of the
+  /// text. The first window is the result of encode. **Errors**: as encode; a stride that is
+  /// negative, or leaves no new tokens for a window.
   /// **Source**: the stride of the tokenizers library.
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
-  /// As encode_windows, for a long pair. options.truncation selects the text to divide. If both are
-  /// divided, every window of the first is combined with every window of the second.
+  /// As encode_windows, for a long pair. options.truncation selects the text to divide. If both
+  /// texts are divided, every window of the first text is combined with every window of the second.
   std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
                                             const EncodeOptions& options) const;
 
-  /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: that of the
-  /// first text with an error.
+  /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: the error of the
+  /// first text or pair that has one.
   std::vector<Encoding> encode_all(std::span<const std::string> texts,
                                    const EncodeOptions& options = {}) const;
   std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
@@ -170,9 +171,10 @@ class Tokenizer {
   std::string_view token(index_t id) const { return vocabulary_.token(id); }
 
  protected:
-  /// With the layout of BERT, as far as the vocabulary has its tokens.
+  /// A tokenizer with Layout::bert of the special tokens of `vocabulary`.
   explicit Tokenizer(Vocabulary vocabulary);
-  /// **Errors**: a layout that omits a text, or names a text twice; a token without an id.
+  /// **Errors**: a layout that omits a text, or names a text twice; a token of the layout whose id
+  /// is not in the vocabulary.
   Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings = {});
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;

@@ -1,7 +1,7 @@
 // Makes tokenizers: by name at run time, from files, and learned from texts.
 //
 //   const auto words = text::train_word_piece(lines, {.vocabulary_size = 4000});
-//   words->save("tokenizer.json");                                     // also for transformers
+//   words->save("tokenizer.json");        // Hugging Face's transformers can read this file
 #pragma once
 
 #include <filesystem>
@@ -19,24 +19,27 @@ namespace tessera::text {
 std::vector<std::string> tokenizer_kinds();
 
 /// A tokenizer whose vocabulary is from `texts`. "wordpiece" and "bpe" learn their tokens, and
-/// always have a [SEP]. **Errors**: an unknown kind; as TokenCounts and the trainers.
+/// always have a [SEP]. **Errors**: an unknown kind; as TokenCounts::vocabulary, train_word_piece
+/// and train_byte_pair.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
-/// The tokenizer that `text` describes: a result of to_text, whose first line names the kind, or a
-/// tokenizer.json, which begins with {.
-/// **Errors**: std::runtime_error that begins with `file`: any other text.
+/// The tokenizer that `text` describes. A `text` that begins with { is the contents of a
+/// tokenizer.json. Any other is a result of Tokenizer::to_text, whose first line names the kind.
+/// **Errors**: any other text: a std::runtime_error whose message begins with `file`.
 /// **Source**: the tokenizer.json of the tokenizers library.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 
-/// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder:
+/// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder. Of a
+/// folder, the first of these is read:
 ///
-///   tokenizer.json                         unchanged; or, without it,
-///   vocab.txt                              WordPiece, or
-///   vocab.json, merges.txt                 byte-level BPE, as in GPT-2 and RoBERTa
-///   tokenizer_config.json, special_tokens_map.json: settings() and special(), if they exist
+///   tokenizer.json             any tokenizer
+///   vocab.txt                  WordPiece
+///   vocab.json, merges.txt     byte-level BPE, as in GPT-2 and RoBERTa
 ///
-/// A single file has no settings(): pass the folder, if there is one.
+/// The folder's tokenizer_config.json, if there is one, gives settings() and, with
+/// special_tokens_map.json, the names of special(). It can also override a BertNormalizer in
+/// tokenizer.json. A single file has no such settings: pass the folder, if there is one.
 /// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
 /// **Source**: the tokenizer.json of the tokenizers library; the files of
 /// transformers.AutoTokenizer.
@@ -44,22 +47,24 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// The options of train_word_piece() and train_byte_pair().
 struct TokenizerTrainingOptions {
-  index_t vocabulary_size = 30000;  // in tokens; 0: learning ends when all words are whole
-  index_t min_count = 0;            // the least count of a pair that becomes a token
-  bool lower_case = true;           // lower case, without accents; only WordPiece
-  index_t max_characters = 1000;    // in the alphabet; rarer ones are unknown; only WordPiece
+  index_t vocabulary_size = 30000;  // learning ends at this size; 0: when no pair is left
+  index_t min_count = 0;            // the least count of a pair of tokens that becomes a token
+  bool lower_case = true;           // texts become lower case, without accents; only WordPiece
+  // The most characters that become tokens, 0: all; rarer ones are unknown. Only WordPiece.
+  index_t max_characters = 1000;
 };
 
 /// A tokenizer like BERT's: words are split at white space and punctuation, then into WordPiece's
-/// tokens. Both tokenizers have [PAD], [UNK], [CLS], [SEP] and [MASK] as 0 to 4, and the layout of
-/// BERT.
-/// **Errors**: as learn_subwords; texts that are not UTF-8.
+/// tokens. The tokenizers of train_word_piece and train_byte_pair have [PAD], [UNK], [CLS], [SEP]
+/// and [MASK] as ids 0 to 4, and put [CLS] and [SEP] around texts as BERT does.
+/// **Errors**: texts that are not UTF-8; negative options.
 /// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
 /// "BERT", 2018; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
                                             const TokenizerTrainingOptions& options = {});
 
-/// A tokenizer like RoBERTa's: byte-level byte-pair encoding, which has no unknown texts.
+/// A tokenizer like RoBERTa's: byte-level byte-pair encoding. Each byte is a token, so no text
+/// needs [UNK].
 /// **Errors**: as train_word_piece.
 /// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
 /// 2016; Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.2,

@@ -31,11 +31,11 @@ struct SpecialTokens {
   bool operator==(const SpecialTokens&) const = default;
 };
 
-/// A list of tokens, whose positions are their ids, with the special tokens. An empty token means
-/// that the id is free.
+/// A list of tokens, some of which are special. The id of a token is its position in the list. An
+/// empty token means that the id is free.
 class Vocabulary {
  public:
-  /// **Errors**: a token that occurs twice; a special token that is not in the list.
+  /// **Errors**: a token that occurs twice; the id of a special token that is not in the list.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
   /// The number of ids, free ones included.
@@ -45,7 +45,8 @@ class Vocabulary {
 
   /// The id of a token; nullopt if the token is not in the vocabulary.
   std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
-  /// The id of a token, or else of the unknown token. **Errors**: neither exists.
+  /// The id of a token or, if the vocabulary lacks the token, of the unknown token. **Errors**:
+  /// neither token exists.
   index_t id(std::string_view token) const;
   /// The token of an id; empty if the id is free. **Errors**: no such id.
   std::string_view token(index_t id) const;
@@ -75,7 +76,8 @@ class TokenCounts {
  public:
   /// Counts one occurrence.
   void add(std::string_view token);
-  /// The vocabulary of the counted tokens. **Errors**: options that are negative or leave no room.
+  /// The vocabulary of the counted tokens. **Errors**: a min_count below 1; a max_size that is
+  /// negative, or too small for the special tokens.
   Vocabulary vocabulary(const VocabularyOptions& options) const;
 
  private:
@@ -86,12 +88,13 @@ class TokenCounts {
   std::map<std::string, Occurrence, std::less<>> occurrences_;
 };
 
-/// A vocabulary of TokenCounts as lines: `kind`, which names its tokenizer, then one token per
-/// line, `\n`, `\r` and `\\` for a line feed, a carriage return and a backslash.
+/// A vocabulary of TokenCounts as lines. The first line is `kind`, the name of the tokenizer; then
+/// there is one token per line. In tokens, a line feed is written as `\n`, a carriage return as
+/// `\r`, and a backslash as `\\`.
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary);
 
-/// The inverse of vocabulary_to_text. **Errors**: std::runtime_error that begins with `file`: any
-/// other text; a token that `is_token` refuses.
+/// The inverse of vocabulary_to_text. **Errors**: any other text, more than 2^20 tokens, or a token
+/// that `is_token` refuses: a std::runtime_error whose message begins with `file`.
 Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
                                 const std::string& file,
                                 const std::function<bool(std::string_view)>& is_token);

@@ -10,8 +10,8 @@
 
 namespace tessera::text {
 
-/// The positions of the words of a text: split at ASCII white space; each ASCII punctuation mark is
-/// a separate word. All other characters belong to the word around them.
+/// The positions of the words of a text. ASCII white space separates words, and each ASCII
+/// punctuation mark is a word. All other characters, also those outside ASCII, are parts of words.
 std::vector<Span> word_spans(std::string_view text);
 
 /// The words of a text, with A to Z in lower case.
@@ -20,11 +20,11 @@ std::vector<std::string> split_words(std::string_view text);
 /// The words of split_words as tokens. Decoding puts a space between words.
 class WordTokenizer final : public Tokenizer {
  public:
-  /// The words of `texts`, with ids by TokenCounts. **Errors**: as TokenCounts.
+  /// A tokenizer of the words of `texts`, with the ids of TokenCounts. **Errors**: as
+  /// TokenCounts::vocabulary.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
-  /// The tokenizer whose to_text is `text`. **Errors**: std::runtime_error that begins with `file`:
-  /// text that is not from to_text.
+  /// The tokenizer whose to_text is `text`. **Errors**: as vocabulary_from_text.
   static WordTokenizer from_text(std::string_view text, const std::string& file);
 
   std::string decode(std::span<const index_t> ids) const override;
