@@ -1,11 +1,11 @@
-// Selects the parameters of a pretrained model that learn, and their rates.
+// Selects which parameters of a pretrained model learn, and with which learning rates.
 //
 //   nn::AdamW optimizer(models::fine_tuning_groups(model, {.lr = 1e-4, .layer_decay = 0.9}));
 //   nn::Trainer trainer(model, optimizer, examples);
 //
-// The lower a layer, the more general its features, and the less the layer should change: the rate
-// of a layer is a fixed fraction of the rate of the layer above. New parts, the head, may learn
-// faster than all layers.
+// Layers near the input compute more general features, and should change less. So the learning rate
+// of a layer is a fixed fraction of the rate of the next higher layer. A new head may learn faster
+// than all layers.
 #pragma once
 
 #include <optional>
@@ -20,44 +20,47 @@ namespace tessera::models {
 
 /// The options of fine-tuning.
 struct FineTuningOptions {
-  double lr = 1e-4;                    // of the highest layer
-  std::optional<double> head_lr = {};  // of the parts that read the encoder's output; absent: lr
+  double lr = 1e-4;                    // the learning rate of the highest layer
+  std::optional<double> head_lr = {};  // of the head, which reads the encoder's output; absent: lr
   double layer_decay = 1;              // a layer's rate divided by that of the next higher layer
   double weight_decay = 0.01;          // of matrices; biases and norms have none
   bool fixed_embeddings = false;       // embeddings do not learn
-  /// The number of lowest layers that do not learn; unless 0, the embeddings do not learn either.
+  /// The number of layers, from the lowest on, that do not learn. If it is above 0, the embeddings
+  /// do not learn either.
   index_t fixed_layers = 0;
 };
 
 /// The level of a parameter of a model with a TokenEncoder: 0 for the embeddings and position
-/// parameters, i + 1 for layer i, `layers` for the norm after them, and layers + 1 for the parts
-/// that read the encoder's output.
+/// parameters, i + 1 for layer i, `layers` for the norm after the layers, and layers + 1 for the
+/// head.
 index_t level_of(const std::string& name, index_t layers);
 
 /// The number of layers, from the names of parameters.
 index_t layer_count(const std::vector<std::string>& names);
 
-/// The rate of a level:
+/// The learning rate of a level:
 ///
-///     rate(level) = lr layer_decay^(layers - level),    for the head: head_lr
+///         rate(level) = lr layer_decay^(layers - level),    up to level `layers`
+///         rate(layers + 1) = head_lr
 ///
-/// The rate of a fixed level is 0.
-/// **Errors**: a rate or decay that is negative or not finite; fixed_layers below 0 or above
-/// `layers`.
+/// The rate is 0 if fixed_embeddings or fixed_layers excludes the level from learning.
+/// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; fixed_layers below 0
+/// or above `layers`.
 /// **Source**: as fine_tuning_groups.
 double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 
-/// The parameters in groups from the highest level to the lowest, two per level: the matrices, and
-/// the parameters without weight decay.
-/// **Errors**: as rate_of.
+/// The parameters in groups from the highest level to the lowest, at most two per level: the
+/// matrices, and the parameters without weight decay.
+/// **Errors**: as rate_of; no parameter.
 std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
                                                 const FineTuningOptions& options);
 
-/// Makes only the parameters that are trained variables, and groups them for an optimiser. Fixed
-/// parameters get no gradients: if the lowest layers are fixed, backward ends above them.
+/// Makes the parameters with a rate above 0 variables, and no others. Returns these variables in
+/// groups for an optimiser. Other parameters get no gradients: if the lowest layers are fixed,
+/// backward ends above these layers.
 ///
-/// The parameters of the model's encoder must have the names of TokenEncoder's.
-/// **Errors**: as rate_of; no parameter learns; a weight to train that nn::freeze() packed.
+/// The parameters of the model's encoder must have the same names as in a TokenEncoder.
+/// **Errors**: as rate_of; no parameter learns; a parameter that learns is frozen by nn::freeze().
 /// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark
 /// et al., "ELECTRA", 2020, appendix B, for the decay by layer.
 template <nn::Module M>

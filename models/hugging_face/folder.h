@@ -28,17 +28,18 @@ struct Family;
 class WeightFiles;
 struct TensorNames;
 
-/// A parameter `from`.* of a model is loaded under the name `to`.*.
+/// A parameter `from`.X of a model gets the value of parameter `to`.X of the folder, for any X.
 struct Rename {
   std::string from;
   std::string to;
 };
 
-/// The name after the first rename that matches it.
+/// `name` after the first rename that matches; unchanged if none does.
 std::string renamed(const std::string& name, const std::vector<Rename>& renames);
 
 /// A folder with a config.json and weights of a supported family. The constructor reads the config
-/// and the list of tensors; the elements of tensors are read on request.
+/// and the list of tensors; the elements of tensors are read on request. In the functions, `name`
+/// is our name of a parameter: the name in this library's models, not in the files.
 ///
 /// **Errors**, throughout: std::runtime_error, one line that names the file, the key or the tensor,
 /// the rule and the value.
@@ -58,24 +59,24 @@ class ModelFolder {
 
   /// Whether the files have the tensors of our parameter `name`.
   bool has(const std::string& name) const;
-  /// The shape of our parameter `name`, if the files have it.
+  /// The shape of our parameter `name`; nullopt if the files lack it.
   std::optional<Shape> shape(const std::string& name) const;
-  /// Our parameter `name`, in float32. **Errors**: the parameter does not exist, or has a different
-  /// shape.
+  /// Our parameter `name`, in float32. **Errors**: the files lack the parameter, or have it in a
+  /// different shape.
   Tensor weight(const std::string& name, const Shape& shape) const;
-  /// The first tensor of the files in our parameter `name`, and the tensor's file, for errors.
-  /// **Errors**: it does not exist.
+  /// For errors: the name of the first tensor that belongs to our parameter `name`, and its file.
+  /// **Errors**: the files lack the parameter.
   std::string place(const std::string& name) const;
-  /// A source of the files' tensors, by our names after `renames`. The folder must live until the
-  /// model is made. The model shares the tensors; large ones are mapped, not read. Tensors that
+  /// A source of the folder's parameters, by our names after `renames`. This object must live until
+  /// the model is made. Large tensors in float32 are mapped from the file, not copied. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
   nn::Source source(const std::vector<Rename>& renames = {}) const;
   /// Throws if the files have a layer, or a part of a layer, that `model` lacks, because every
   /// output would be wrong. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
-  /// The names that the tensors of our parameter `name` can have in files of the family, in these
-  /// files or not. The most likely name is first, and save_folder uses it. Empty: no model of the
-  /// family has the parameter.
+  /// The names that the family's files can have for the tensors of our parameter `name`, even if
+  /// these files lack them. The most likely name is first, and save_folder uses it. Empty: no model
+  /// of the family has the parameter.
   std::vector<TensorNames> names_of(const std::string& name) const;
 
  private:

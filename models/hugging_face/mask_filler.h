@@ -32,8 +32,8 @@ struct Blank {
 
 /// The options of MaskFiller.
 struct FillingOptions {
-  index_t count = 5;  // of fillings for each blank
-  TaskOptions task = {};
+  index_t count = 5;      // of fillings for each blank
+  TaskOptions task = {};  // special_in_text is ignored: a blank is a special token
 };
 
 /// A masked language model with its tokenizer.
@@ -42,17 +42,19 @@ struct MaskFiller {
   TextReader reader;
   MaskedLm model;
 
-  /// The text of a blank: "[MASK]", "<mask>". **Errors**: no mask token.
+  /// The text of a blank, such as "[MASK]" or "<mask>". **Errors**: no mask token.
   std::string mask() const;
 
-  /// The blanks of each text, in text order. **Errors**: as Tokenizer::encode; a text without a
-  /// blank, or with a blank beyond the model's maximum length.
+  /// The blanks that the model reads in each text, in text order. Blanks beyond the maximum length
+  /// are cut off.
+  /// **Errors**: as Tokenizer::encode and TextReader::for_each_batch; a count below 1; a text of
+  /// which the model reads no blank.
   std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
                                              const FillingOptions& options = {}) const;
 };
 
 /// The masked language model in a folder. **Errors**: as load_text_classifier; a tokenizer without
-/// a mask.
+/// a mask token.
 MaskFiller load_mask_filler(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

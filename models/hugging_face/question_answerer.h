@@ -25,23 +25,23 @@ struct Question {
 
 /// A part of the context that answers a question.
 struct Answer {
-  std::string text;  // of the context; empty: no answer
+  std::string text;  // the part of the context; empty: "there is no answer"
   double score;
-  text::Span bytes;  // of the context
+  text::Span bytes;  // the position of the part in the context
 };
 
 /// The options of QuestionAnswerer.
 struct AnsweringOptions {
-  index_t count = 1;  // of answers per question
-  index_t max_answer_tokens = 15;
-  bool allow_no_answer = false;  // whether "there is no answer" is a possible answer
-  index_t window = 384;          // in tokens, if the model's maximum allows it
-  index_t stride = 128;  // the tokens that neighbouring windows share, at most half a window
+  index_t count = 1;               // of answers per question
+  index_t max_answer_tokens = 15;  // of an answer, before it is widened to whole words
+  bool allow_no_answer = false;    // whether "there is no answer" is a possible answer
+  index_t window = 384;            // of the question and a part of its context, in tokens
+  index_t stride = 128;  // the tokens that neighbouring windows share; at most half a window
   TaskOptions task = {};
 };
 
-/// A token classifier with two scores, for the first and the last token of an answer, and its
-/// tokenizer.
+/// A token classifier and its tokenizer. Each token gets two scores: one as the first and one as
+/// the last token of an answer.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 4.3;
 /// transformers.QuestionAnsweringPipeline.
 struct QuestionAnswerer {
@@ -49,9 +49,10 @@ struct QuestionAnswerer {
   TokenClassifier model;
 
   /// The answers to each question, the best first. A long context is read in windows; each window
-  /// gives its best spans of tokens, widened to whole words. There are fewer answers than
-  /// options.count if a context has fewer, and no answers if a context has no token.
-  /// **Errors**: as Tokenizer::encode_pair_windows; a question that leaves no room for its context.
+  /// gives its best spans of tokens, widened to whole words. A question can have fewer than
+  /// options.count answers; without allow_no_answer, it has none if its context has no token.
+  /// **Errors**: as Tokenizer::encode_pair_windows and TextReader::each_row; a question that leaves
+  /// no room for its context; options out of range.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;
 

@@ -1,12 +1,13 @@
-// Saves a model as a folder for transformers, sentence-transformers and the loaders here.
+// Saves a model as a folder that Hugging Face's transformers, sentence-transformers and the loaders
+// of this library can read.
 //
 //   models::TextClassifier task = models::make_text_classifier("all-MiniLM-L6-v2", {"no", "yes"});
 //   ...                                                       // train task.model
 //   models::save_folder("answers", "all-MiniLM-L6-v2", task);
 //
 // Saves config.json, the weights in float32 under the family's names, and the tokenizer's files.
-// Everything else, such as keys of config.json that only other programs read, is copied from the
-// folder `from` that the model was opened from.
+// `from` is the folder that the model was made from. The tokenizer's files, the code that
+// config.json names, and keys of config.json that only other programs read are copied from there.
 #pragma once
 
 #include <filesystem>
@@ -28,10 +29,10 @@ struct SaveOptions {
 /// Writes the model as the folder `to`: first as a folder next to `to`, which is renamed to `to`
 /// when all is on disk. The same model gives the same bytes. `to` may be `from`.
 ///
-/// The folder has transformers' model of the task: ...ForSequenceClassification,
-/// ...ForTokenClassification, ...ForQuestionAnswering, ...ForMaskedLM, with labels and
-/// problem_type; or only the encoder, ...Model, with the pooler that `from` has. A SentenceEncoder
-/// becomes a folder of sentence-transformers, with its modules and settings.
+/// config.json names the class of transformers for the task: ...ForSequenceClassification and
+/// ...ForTokenClassification with the labels, ...ForQuestionAnswering, ...ForMaskedLM, or ...Model
+/// for only the encoder, with the pooler if `from` has one. A SentenceEncoder becomes a folder of
+/// sentence-transformers, with its modules and settings.
 ///
 /// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file, is not
 /// empty without `overwrite`, or would lose a file; a file that cannot be read or written.

@@ -1,4 +1,4 @@
-// Converts sentences to vectors, with a folder of sentence-transformers.
+// Converts sentences to vectors, with a model from a folder of sentence-transformers.
 //
 //   const auto model = models::load_sentence_encoder("all-MiniLM-L6-v2");
 //   const Tensor e = model.encode(lines);                              // (lines, 384)
@@ -23,9 +23,9 @@ namespace tessera::models {
 
 /// The settings in the JSON files of a folder, except its modules.
 struct SentenceSettings {
-  bool lower_case = false;                          // before the tokenizer
+  bool lower_case = false;                          // of texts, before the tokenizer
   std::map<std::string, std::string> prompts = {};  // texts to prepend, by their names
-  std::optional<std::string> default_prompt = {};   // the prompt's name if a call gives none
+  std::optional<std::string> default_prompt = {};   // the name of the prompt for calls without one
   Similarity similarity = Similarity::kCosine;
 };
 
@@ -39,7 +39,7 @@ struct SentenceOptions {
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
   index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
-  bool normalize = false;                       // scale to length 1 at the end, for any folder
+  bool normalize = false;                       // scale embeddings to length 1, for any modules
   TaskOptions task = {};
 };
 
@@ -63,30 +63,33 @@ struct SentenceEncoder {
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
-  /// result is removed, and the result is cut to reader.max_length tokens. If no prompt is given,
-  /// the folder's default prompt is used, if there is one. The first call packs the weights, and
-  /// then keeps both forms in memory; after freeze(), memory holds only one.
+  /// result is removed, and the result is cut to the maximum number of tokens. If no prompt is
+  /// given, the folder's default prompt is used, if there is one. The first call packs the weights,
+  /// which are then in memory twice; after freeze(), once.
   ///
-  /// **Shapes**: n texts -> (n, width), in float32. Static embeddings of texts without a token are
-  /// zeros before the modules. **Errors**: a text that is not UTF-8; no such prompt; a truncate_dim,
-  /// max_length or batch_size out of range; an embedding that is not finite: std::runtime_error
-  /// that names the weight, or NotFinite that names the text.
+  /// **Shapes**: n texts -> (n, width) or (n, truncate_dim), in float32. The pooled vector of a text
+  /// without a token is 0; only static embeddings accept such a text. **Errors**: a text that is
+  /// not UTF-8; no such prompt; a truncate_dim, max_length or batch_size out of range. An embedding
+  /// that is not finite: std::runtime_error that names the weight that is not finite or, if there
+  /// is none, NotFinite that names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
   /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
   /// `options` has no prompt.
   Tensor encode_queries(const std::vector<std::string>& texts,
                         const SentenceOptions& options = {}) const;
-  /// As encode_queries, for texts to be searched: the prompt is "document", "passage" or "corpus".
+  /// As encode_queries, for texts to be searched: the prompt is the first of "document", "passage"
+  /// and "corpus" that the folder has.
   Tensor encode_documents(const std::vector<std::string>& texts,
                           const SentenceOptions& options = {}) const;
 
-  /// The options that encode_documents uses.
+  /// `options` with the prompt that encode_documents uses.
   SentenceOptions for_documents(const SentenceOptions& options) const;
   /// The tokens that encode reads for a text, including those of the prompt. **Errors**: as encode.
   text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
 
-  /// The number of tokens of the prompt that are not included in the embedding.
+  /// The number of tokens that the pooling ignores because they belong to the prompt; 0 if the
+  /// pooling includes the prompt.
   index_t prompt_tokens(const SentenceOptions& options = {}) const;
 
   /// The folder's similarity of embeddings. **Shapes**: (N, D), (M, D) -> (N, M).
@@ -95,8 +98,8 @@ struct SentenceEncoder {
   }
 };
 
-/// Freezes all weights that `encode` uses, with nn::freeze. The encoder is then only for inference:
-/// see freeze in task.h.
+/// Freezes the weights of the encoder and of the Dense modules, with nn::freeze. The encoder is
+/// then only for inference: see freeze in task.h.
 void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
 
 /// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the

@@ -1,5 +1,5 @@
-// The modules between a sentence's tokens and its embedding: a pooling, then maps of vectors; and
-// the similarity of embeddings.
+// The modules that make a sentence's embedding from the vectors of its tokens: a pooling, then
+// functions of the pooled vector. Also the similarity of embeddings.
 #pragma once
 
 #include <variant>
@@ -12,11 +12,11 @@
 
 namespace tessera::models {
 
-/// One vector per sentence: the concatenated vectors of the modes.
+/// One vector per sentence: the concatenated results of the poolings in `modes`.
 ///
-/// **Shapes**: x (B, T, D) -> (B, modes D). Without `include_prompt` the first `prompt` tokens of
-/// each row are ignored, but positions still count from the beginning of the row; a row without
-/// other tokens gives zeros.
+/// **Shapes**: x (B, T, D) -> (B, M D) for M modes. Without `include_prompt`, the first `prompt`
+/// tokens of each row are ignored, and a row without other tokens gives zeros. kWeightedMean still
+/// counts positions from the beginning of the row.
 /// **Source**: sentence_transformers.models.Pooling.
 struct SentencePooling {
   std::vector<Pooling> modes = {Pooling::kMean};
@@ -50,7 +50,7 @@ enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
 
 /// The cosine of the angle, the dot product, or minus the distance |a - b|_2 or |a - b|_1. A zero
 /// vector has the cosine 0 to every vector.
-/// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: different shapes; widths that differ.
+/// **Shapes**: a (N, D), b (M, D) -> (N, M). **Errors**: other shapes.
 /// **Source**: cos_sim, dot_score, euclidean_sim and manhattan_sim of sentence_transformers.util.
 Tensor similarity(Similarity kind, const Tensor& a, const Tensor& b);
 

@@ -1,5 +1,4 @@
-// The reading of texts by pretrained models: as tokens, in batches of similar lengths, on all
-// threads.
+// Feeds texts to pretrained models: as tokens, in batches of similar lengths, on all threads.
 //
 //   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
 //   reader.each_row(encodings, options,
@@ -24,13 +23,13 @@ namespace tessera::models {
 /// The name of the text with index `number` in errors, such as "lines.txt: line 4".
 using TextName = std::function<std::string(index_t number)>;
 
-/// A model's output is NaN or infinite, although its weights are not.
+/// A model's output is NaN or infinite, although its weights are finite.
 class NotFinite : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// `name(number)`; without a name, "text 3".
+/// `name(number)`; if `name` is empty, "text 3" for the number 3.
 std::string text_name(const TextName& name, index_t number);
 
 /// Throws NotFinite, naming the text, if a model's output for this text is not finite.
@@ -41,8 +40,9 @@ struct TaskOptions {
   index_t max_length = 0;       // in tokens: longer texts are cut; 0: the model's maximum
   index_t batch_size = 32;      // the largest number of texts computed together
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
-  std::function<void(index_t done, index_t all)> progress = {};  // called by one thread at a time
-  TextName name = {};  // the name of a text in errors; empty: "text 3"
+  // Called after each batch, with the number of finished texts, by one thread at a time.
+  std::function<void(index_t done, index_t all)> progress = {};
+  TextName name = {};  // the names of texts in errors; empty: "text 3" for text 3
 };
 
 /// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).
@@ -67,9 +67,9 @@ struct TextReader {
   /// there is little padding, and calls `body(tokens, chosen)` for each batch. `chosen` are the
   /// indices of the batch's encodings.
   ///
-  /// Several threads call `body` at once, each with its own batch. Inside `body` every op runs in
-  /// the calling thread, and no tape records. So `body` must write only to results of its chosen
-  /// encodings. The bits of the model's output for an encoding do not depend on its batch.
+  /// Several threads call `body` at once, each with its own batch. So `body` must write only to
+  /// results of its chosen encodings. Inside `body` every op runs in the calling thread, and no
+  /// tape records. The bits of the model's output for an encoding do not depend on its batch.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
   /// for which `body` throws. If this exception is NotFinite and a weight in the folder is not
@@ -86,8 +86,8 @@ struct TextReader {
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
 };
 
-/// The tokenizer in a folder, for a model whose table of embeddings has `rows` rows; `table` names
-/// the table and its file. **Errors**: as load_tokenizer; a token whose id has no row.
+/// The tokenizer in a folder, for a model whose table of embeddings has `rows` rows. `table` names
+/// the table and its file in errors. **Errors**: as load_tokenizer; a token whose id has no row.
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table);
 
@@ -102,14 +102,14 @@ concept TaskModel = requires(Task& task) {
   task.model;
 };
 
-/// A copy of `options`. If the format is kInt8 and `keep` is empty, the copy has a `keep` that
-/// accepts all weights outside the layers, such as a head's or a pooler's.
+/// A copy of `options`. If the format is kInt8 and `keep` is empty, `keep` of the copy accepts all
+/// weights outside the layers, such as a head's or a pooler's: these weights stay kExact.
 nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
 
 /// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller. The task is
-/// then only for inference. Weights are packed one by one, each weight is in memory once, and the
-/// file's pages are released; tables of embeddings stay mapped. With kExact results keep their
-/// bits; with kInt8 and without `keep`, only weights of layers are rounded.
+/// then only for inference. Each weight is then in memory once: weights are packed one by one, and
+/// the file's pages are released. Tables of embeddings stay mapped from the file. With kExact
+/// results keep their bits. With kInt8 and without `keep`, only weights of layers are rounded.
 template <TaskModel Task>
 void freeze(Task& task, const nn::FreezeOptions& options = {}) {
   nn::freeze(task.model, with_kept_heads(options));

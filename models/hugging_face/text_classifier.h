@@ -32,7 +32,7 @@ struct ClassScore {
   double score;
 };
 
-/// The index of a text among those given, and its score.
+/// The index of a text among the given texts, and its score.
 struct RankedText {
   index_t text;
   double score;
@@ -48,25 +48,26 @@ struct TextClassifier {
   SequenceClassifier model;
   std::vector<std::string> labels;
   Scoring scoring;                // of the output: softmax, sigmoid or none
-  bool is_cross_encoder = false;  // stored in folders as by sentence-transformers
+  bool is_cross_encoder = false;  // save_folder() writes `scoring` as sentence-transformers does
 
   /// All classes of each text, the highest score first; of equal scores, the class with the lower
-  /// index first. A text has the same bits by itself and in a batch.
-  /// **Errors**: as Tokenizer::encode.
+  /// index first. The bits of a text's scores do not depend on the other texts.
+  /// **Errors**: as Tokenizer::encode and TextReader::each_row.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
   /// All classes of each pair of texts, such as a premise and a hypothesis.
   std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
-  /// The scores of the model, before the scoring. **Shapes**: -> (texts, C).
+  /// The model's outputs, before `scoring` is applied. **Shapes**: n encodings -> (n, C) for C
+  /// labels. **Errors**: as TextReader::each_row.
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 
-  /// A score for each label of each pair. **Shapes**: -> (pairs, C).
-  /// **Errors**: as Tokenizer::encode_pair.
+  /// A score for each label of each pair. **Shapes**: n pairs -> (n, C).
+  /// **Errors**: as Tokenizer::encode_pair and TextReader::each_row.
   Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
-  /// A score for each text with the query. **Shapes**: -> (texts). **Errors**: as above; a model
-  /// with several labels.
+  /// A score for each text with the query. **Shapes**: n texts -> (n). **Errors**: as above; a
+  /// model with several labels.
   Tensor scores(const std::string& query, std::span<const std::string> texts,
                 const TaskOptions& options = {}) const;
   /// The texts, ordered by their scores with the query, the best first. **Errors**: as scores.
@@ -74,7 +75,8 @@ struct TextClassifier {
                                const TaskOptions& options = {}) const;
 };
 
-/// Orders texts by their scores, the best first; texts with equal scores keep their order.
+/// Orders texts by their scores, the best first and NaN last; texts with equal scores keep their
+/// order. **Shapes**: scores (n), one for each text.
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
@@ -82,10 +84,10 @@ std::vector<RankedText> best_first(const Tensor& scores);
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, in training mode. The dense layer
-/// before the classifier, such as BERT's pooler, is the folder's if the folder has this layer. The
-/// scoring selects the targets: one of several classes, any number of them (kSigmoid), or numbers
-/// (kNone).
-/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal ones.
+/// before the classifier, such as BERT's pooler, is the folder's if the folder has this layer.
+/// `scoring` selects what the classifier learns: one of several classes (kSoftmax), any number of
+/// classes (kSigmoid), or numbers (kNone).
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal labels.
 TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,
                                     Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());

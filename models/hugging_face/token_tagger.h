@@ -18,14 +18,15 @@
 
 namespace tessera::models {
 
-/// The conversion of tokens to tags.
+/// The conversion of tokens to tags. The kind of a label is the label without "B-" or "I-".
+/// Neighbours of the same kind form a group; a label with "B-" begins a new group.
 /// **Source**: aggregation_strategy of transformers.TokenClassificationPipeline.
 enum class AggregationStrategy {
-  kNone,     // each token has its best label
-  kSimple,   // the same, and adjacent tokens of one kind form a group
-  kFirst,    // groups of words, not tokens; a word has the label of its first token
-  kAverage,  // the same, with the label that has the highest mean score over its tokens
-  kMax,      // the same, with the label of its token with the highest score
+  kNone,     // no groups: each token has its best label
+  kSimple,   // groups of tokens, each with its best label
+  kFirst,    // groups of words; a word has the label of its first token
+  kAverage,  // groups of words; a word has the label with the highest mean score over its tokens
+  kMax,      // groups of words; a word has the label of its token with the highest score
 };
 
 /// The strategy called "none", "simple", "first", "average" or "max". **Errors**: any other name.
@@ -34,7 +35,7 @@ AggregationStrategy aggregation_strategy(std::string_view name);
 /// A part of a text and its label.
 struct Tag {
   std::string label;  // "B-PER" of a token, "PER" of a group
-  double score;
+  double score;       // the probability of the label; of a group, the mean
   text::Span bytes;
 };
 
@@ -45,8 +46,9 @@ struct TokenTagger {
   TokenClassifier model;
   std::vector<std::string> labels;
 
-  /// The tags of each text, in order, without "O". Spans are in bytes of the given text.
-  /// **Errors**: as Tokenizer::encode.
+  /// The tags of each text, in text order, except those with the label "O". Spans are in bytes of
+  /// the given text.
+  /// **Errors**: as Tokenizer::encode and TextReader::each_row.
   std::vector<std::vector<Tag>> operator()(
       std::span<const std::string> texts,
       AggregationStrategy strategy = AggregationStrategy::kSimple,
@@ -57,7 +59,7 @@ struct TokenTagger {
 TokenTagger load_token_tagger(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, in training mode.
-/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal ones.
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal labels.
 TokenTagger make_token_tagger(const std::filesystem::path& folder, std::vector<std::string> labels,
                               Rng& rng = default_rng());
 

@@ -23,8 +23,8 @@ inline bool continues_code_point(std::string_view text, index_t at) {
 /// The number of code points of a text that is UTF-8.
 index_t code_point_count(std::string_view text);
 
-/// The position at which the first part of `text` begins that is not a valid code point; npos if
-/// all of `text` is UTF-8.
+/// The position of the first error in the UTF-8 of `text`: no valid code point begins there. npos:
+/// no error.
 std::size_t find_invalid_utf8(std::string_view text);
 
 }  // namespace tessera::text
