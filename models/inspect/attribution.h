@@ -12,10 +12,11 @@
 
 namespace tessera::inspect {
 
-/// Gradient times input, summed over the columns: `sum_d x[t, d] d score / d x[t, d]`.
+/// Gradient times input: `sum_k x[t, k] * g[t, k]`, where g is the gradient of the score at x.
 ///
-/// x is the step called `step`, which `score` must compute exactly once. Adds to the gradients of
-/// parameters that require one. **Shapes**: a step of (B, T, D) -> (B, T), 0 at padding.
+/// x is the step called `step`, which `score` must compute exactly once. The function adds to the
+/// gradients of parameters that require gradients. **Shapes**: a step of (B, T, D) -> (B, T), 0 at
+/// padding.
 /// **Errors**: a step that is not computed, or more than once; a score that does not depend on the
 /// step, is not finite, or has several elements.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
@@ -25,8 +26,8 @@ Tensor saliency(const Score& score, const std::string& step = "embeddings.words"
 /// The options of integrated_gradients().
 struct IntegratedGradientsOptions {
   std::string step = "embeddings.words";
-  Tensor baseline = {};  // broadcastable to the step, or from `record`; absent: zeros
-  index_t points = 64;   // at which the gradient is computed
+  Tensor baseline = {};  // broadcastable to the step, or padded as by record(); absent: zeros
+  index_t points = 64;   // the number of points at which the gradient is computed
 };
 
 /// The result of integrated_gradients().
@@ -37,14 +38,18 @@ struct Attribution {
   double error = 0;     // sum of `rows` - (score - baseline)
 };
 
-/// `(x - b) * integral from 0 to 1 of d score / d x at b + a (x - b) da`, summed over the columns,
-/// by trapezoids. The error of each trapezoid is known from the scores at its ends; the next point
-/// halves the trapezoid with the largest error, because models change abruptly somewhere between b
-/// and x. The error of the sum falls as 1 / points^2.
+/// `sum_k (x - b)[t, k] * integral of g[t, k] over a from 0 to 1`, where b is the baseline, and g
+/// is the gradient of the score at b + a (x - b). Trapezoids approximate the integral. The error of
+/// each trapezoid is known from the scores at its ends, and the next point halves the trapezoid
+/// with the largest error, because scores change abruptly somewhere between b and x. The error of
+/// the sum falls as 1 / points^2.
 ///
-/// If a model normalises the words first, the scale of the words changes the score only near 0: use
-/// the words of a text of masks as the baseline. Frozen weights must be thawed. The rows add up to
-/// score - baseline + error. Like saliency, adds to the gradients of parameters that require one.
+/// If the model begins with a norm of the word vectors, their lengths have almost no effect. On the
+/// way from zeros, the score then changes only very near the zeros. Use another baseline: the
+/// recorded step of the same text with [MASK] in place of each token.
+///
+/// Frozen weights must be thawed. The rows add up to score - baseline + error. Like saliency, the
+/// function adds to the gradients of parameters that require gradients.
 /// **Shapes**, **Errors**: as saliency; fewer points than 2; a baseline that does not broadcast.
 /// **Source**: Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017.
 Attribution integrated_gradients(const Score& score,

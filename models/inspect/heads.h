@@ -21,7 +21,7 @@ struct HeadChoice {
   std::optional<std::vector<index_t>> heads = {};
 };
 
-/// The drop of the score without each chosen head: `score - score(head = 0)`, where a head is its
+/// The drop of the score without each chosen head: the score, minus the score with 0 in the head's
 /// columns of the step `self_attn.heads`.
 ///
 /// For a set of texts, `score` can be minus their mean loss, in any number of batches.
@@ -30,29 +30,30 @@ struct HeadChoice {
 /// **Source**: Michel et al., "Are Sixteen Heads Really Better than One?", 2019, section 3.
 Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 
-/// head_ablation to first order, for all heads, by one backward pass: `sum of h * d score / d h`
-/// over the columns h of each head. This sum equals d score / d m at m = 1 if the head is scaled by
-/// m. The gradient is 0 for heads on which the score does not depend.
+/// A first-order estimate of head_ablation for all heads, by one backward pass: the sum of h * g
+/// over the head's output h, where g is the gradient of the score at h. If a factor m multiplies h,
+/// this is the derivative of the score by m at m = 1. For heads on which the score does not depend,
+/// it is 0.
 ///
-/// Like saliency, adds to the gradients of parameters that require one.
+/// Like saliency, the function adds to the gradients of parameters that require gradients.
 /// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or
 /// several elements.
 /// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over
 /// texts.
 Tensor head_gradients(const Score& score);
 
-/// Scores after the vector of one token is replaced by that of a different text.
+/// Scores of a text `to` after one of its vectors is replaced by that of a text `from`.
 struct Patching {
-  Tensor scores;    // (layers, T): the score `to` with the vector of `from` at layer l, token t
-  double from = 0;  // the scores without replacement
-  double to = 0;
+  Tensor scores;    // (layers, T): the score of `to` with the vector of `from` at layer l, token t
+  double from = 0;  // the score of `from`
+  double to = 0;    // the score of `to` without replacement
 };
 
-/// Runs `to` once for each layer and token. A score near `from` means that this vector holds the
-/// difference between the texts.
+/// Runs `to` once without replacement, then once for each layer and token. A score near
+/// Patching::from means that the replaced vector holds the difference between the texts.
 ///
-/// `part` chooses the step "layers.N" + part: ".self_attn", ".feed_forward"; "" is the layer's
-/// output.
+/// `part` chooses the step "layers.N" + part, such as ".self_attn" or ".feed_forward"; "" is the
+/// layer's output.
 /// **Errors**: different numbers of tokens; more than one text; no such step, a step that is
 /// computed more than once, or a step whose shape is not (1, T, D); a part that does not begin with
 /// a dot.

@@ -16,11 +16,12 @@ using Run = std::function<void()>;
 /// `[&] { return model(tokens).select(0, 0).select(0, 2); }`, the logit of class 2 of text 0.
 using Score = std::function<Tensor()>;
 
-/// The value of a score, computed without recording. **Errors**: more than one element.
+/// The value of a score, computed without a tape. **Errors**: more than one element.
 double value_of(const Score& score);
 
-/// The steps of `run` whose names match a pattern, in their order, without history. Packed rows are
-/// padded again: (B, T, D). A run of several batches gives each step once per batch.
+/// The names and values of the steps of `run` whose names match a pattern of nn::Hook, in the order
+/// of computation. Values are detached, and packed rows are padded again: (B, T, D). A run of
+/// several batches gives each step once per batch.
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
 
 /// The layers of a model and the heads of each.
@@ -28,13 +29,13 @@ struct HeadCounts {
   index_t layers;
   index_t heads;
 };
-/// The numbers of layers and of heads of the model that runs, in any number of batches. Layers are counted
-/// as they run: a shared layer, as ALBERT's, counts each time.
-/// **Errors**, in the name of `op`: no attention; layers with different numbers of heads.
+/// The numbers of layers and heads of the model that `run` calls, in any number of batches. A layer
+/// that is computed several times in a batch, such as that of ALBERT, counts each time.
+/// **Errors**, which begin with `op`: no attention; layers with different numbers of heads.
 HeadCounts count_heads(const char* op, const Run& run);
 
-/// The value of a score after one pass of backward through it. **Errors**, in the name of `op`:
-/// more than one element; a score without history.
+/// Computes a score, runs backward from it once, and returns its value. **Errors**, which begin
+/// with `op`: more than one element; a score that has no gradient.
 double backward(const char* op, const Score& score);
 
 }  // namespace tessera::inspect

@@ -7,8 +7,8 @@
 //   chart.series = {{.name = "training", .points = {{1, 2.3}, {2, 1.9}}}};
 //   body += pages::chart_html(chart);
 //
-// The page's styles (assets/chart.css) colour the charts, for light and dark screens and for paper; its
-// script (assets/chart.js) shows the values at the pointer.
+// A page with charts needs assets/chart.css and assets/chart.js: the styles colour the charts, for
+// light and dark screens and for paper, and the script shows the values at the pointer.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct Axis {
   std::optional<double> low = {};   // if absent, the smallest value
   std::optional<double> high = {};  // if absent, the largest value
   std::vector<double> ticks = {};   // positions of numbers; if empty, both ends and round numbers
-  bool whole = false;               // round numbers are whole: a step, an epoch
+  bool whole = false;               // only whole numbers at the axis, as for steps and epochs
   bool is_time = false;             // seconds, written as durations: "3 min 20 s"
 };
 
@@ -39,16 +39,16 @@ struct ChartPoint {
   double x;
   double y;
   std::string label = {};  // next to the point
-  index_t epoch = 0;       // that x is in, for the readout; 0: unknown
+  index_t epoch = 0;       // the epoch of step x, shown next to x; 0: unknown
 };
 
 /// The style of a series. A guide is a thin grey line, such as a roofline, without dots; its labels
 /// run along it.
 enum class Mark { kLine, kDots, kLineAndDots, kGuide };
 
-/// Points that are drawn alike, with one entry in the legend. Each series has its own colour, dash
-/// pattern and shape of dots, unless it is in a group: then all series of a group have one colour, and
-/// all of a member name one dash pattern.
+/// Points that are drawn alike, with one entry in the legend. A series without `group` has its own
+/// colour, dash pattern and shape of dots. All series of a group have the same colour, and all
+/// series with the same `member` have the same dash pattern.
 struct Series {
   std::string name = {};
   std::vector<ChartPoint> points = {};
@@ -69,18 +69,19 @@ struct Chart {
   double legend = 0;  // width of a legend at the right of chart_svg; 0: none
 };
 
-/// The chart as an HTML figure: caption, legend, and SVG. The legend shows the values at the pointer, at
-/// a finger, or at the position of the arrow keys; before that, the last values. Values that are not
-/// finite, or not positive on a logarithmic axis, break the line; a cross at the upper edge marks each.
-/// Series are thinned.
+/// The chart as an HTML figure: caption, legend, and SVG. The legend shows the values at the
+/// pointer, at a finger, or at the position of the arrow keys; at first, the last values. Values
+/// that are not finite, or not positive on a logarithmic axis, break the line; a cross at the upper
+/// edge marks each such value. Long series are drawn as thinned() returns them.
 std::string chart_html(const Chart& chart);
 
-/// The chart as a standalone SVG file, with its style. Labels of points, or a legend, name the series.
+/// The chart as a standalone SVG file, with its style. The names of series are in the legend, if
+/// there is one; otherwise only the labels of points identify the series.
 std::string chart_svg(const Chart& chart);
 
-/// At most `most` of the points, in their order: the first, the last, and from each stretch between
-/// them the smallest and the largest y and a y that is not finite. If there are at most `most`
-/// points, all of them.
+/// At most `most` of the points, in their order; `most` must be at least 5. The first and the last
+/// point are kept. The points between them are divided into stretches, and of each stretch the
+/// smallest y, the largest y, and one y that is not finite are kept.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most);
 
 }  // namespace tessera::pages

@@ -13,7 +13,7 @@
 
 namespace tessera::pages {
 
-/// One text and its part of the score.
+/// One text, and the contributions of its parts to the score.
 struct ExplainedText {
   std::string name = {};                 // the heading: the text as it was written
   std::vector<std::string> tokens = {};  // T
@@ -23,8 +23,8 @@ struct ExplainedText {
   std::optional<double> probability = {};  // of the class, if the score is its logit
   std::optional<double> baseline_probability = {};
   double error = 0;     // sum of `added` - (score - baseline)
-  Tensor heads = {};    // (layers, heads): the drop of the score without a head
-  Tensor patches = {};  // (layers, T): the drop of the score with one vector of the baseline
+  Tensor heads = {};    // (layers, heads): the drop of the score without each head
+  Tensor patches = {};  // (layers, T): the drop with the baseline's vector at this place
 };
 
 /// The contents of an explanation page.

@@ -18,15 +18,16 @@ struct Page {
   std::string title = {};                // plain text
   std::string body = {};                 // HTML
   std::vector<std::string> styles = {};  // CSS after assets/page.css, which every page has
-  // The data of the scripts, by id: JSON.parse(document.getElementById(id).textContent).
+  // JSON for the scripts, by id: a script calls
+  // JSON.parse(document.getElementById(id).textContent).
   std::vector<std::pair<std::string, std::string>> data = {};
   std::vector<std::string> scripts = {};  // JavaScript, run in order after the body is parsed
-  std::string head = {};                  // more of <head>, HTML
+  std::string head = {};                  // HTML to add to <head>
 };
 
 /// The page as the text of an HTML file.
-/// **Errors**: a style or a script that would end its element, because it contains `</style` or
-/// `</script`.
+/// **Errors**: a style, data or a script that would end its element, because it contains `</style`
+/// or `</script`.
 std::string page_html(const Page& page);
 
 /// Whether the name of a file is that of a page: the name ends in .html.
@@ -47,11 +48,11 @@ std::string escape(std::string_view text);
 /// **Source**: RFC 8259, section 7.
 std::string json_text(std::string_view text);
 
-/// Bytes as text for Page::data, which atob() of JavaScript decodes.
+/// Bytes as text for Page::data. JavaScript decodes the text with atob().
 /// **Source**: RFC 4648, section 4.
 std::string base64(std::string_view bytes);
 
-/// The contents of the file `assets/name` at the time when the library was built.
+/// The contents of the file `name` in assets/, as they were when the library was built.
 /// **Errors**: no asset has this name.
 std::string_view asset(std::string_view name);
 

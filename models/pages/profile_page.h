@@ -10,8 +10,9 @@
 
 namespace tessera::pages {
 
-/// Writes the page, completely or not at all: the modules as boxes as wide as their time, forward
-/// and backward, and the tables of Profile::cells. `title` is plain text.
+/// Writes the page, completely or not at all. The page shows the modules as boxes as wide as their
+/// time, separately for forward and backward, and the tables of Profile::cells. `title` is plain
+/// text.
 /// **Errors**: as write_page().
 void write_profile_page(const std::filesystem::path& path, Profile& profile,
                         const std::string& title = "Where the time went");

@@ -8,8 +8,8 @@ namespace tessera::pages {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Aligned columns for a terminal: the first to the left, the others to the right. An empty cell is
-/// shown as "-".
+/// Columns for a terminal: the first is aligned to the left, the others to the right. An empty cell
+/// is shown as "-".
 std::string table_text(const Rows& rows);
 
 /// The rows as CSV; cells with a comma, a quote or a line break are in quotes.

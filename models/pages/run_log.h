@@ -21,11 +21,11 @@ namespace tessera::pages {
 struct LoggedStep {
   index_t step = 0;   // from 1
   index_t epoch = 0;  // from 1; 0: not in the log
-  double loss = 0;    // mean of the step's targets
+  double loss = 0;    // mean over the step's targets
   std::optional<double> learning_rate = {};
   std::optional<double> gradient_norm = {};  // before clipping
   std::optional<double> tokens = {};         // of the step
-  std::optional<double> seconds = {};        // since the run began
+  std::optional<double> seconds = {};        // of training since the run began
   std::optional<double> accuracy = {};
   std::optional<double> held_out_loss = {};
   std::optional<double> held_out_accuracy = {};
@@ -54,7 +54,7 @@ struct AtStep {
   double value;
 };
 
-/// The summary of a whole run. Values that are not numbers are not the best.
+/// The summary of a whole run. NaN is never the best value.
 struct RunSummary {
   index_t steps = 0;  // the last step
   index_t epochs = 0;
@@ -67,8 +67,8 @@ struct RunSummary {
 /// The summary of the steps of a log.
 RunSummary summary_of(std::span<const LoggedStep> steps);
 
-/// The time at each step since the start of the first call. If the seconds of the log begin again,
-/// because the run was resumed, the times here continue.
+/// The time at each step in seconds, since the start of the first call. If the seconds of the log
+/// begin again, because the run was resumed, the times here continue.
 std::vector<double> elapsed(std::span<const LoggedStep> steps);
 
 }  // namespace tessera::pages

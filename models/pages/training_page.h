@@ -32,33 +32,35 @@ struct TrainingReport {
   bool is_running = false;         // the page offers to load itself again
   std::string log = {};            // CSV, the format of run_log.h; the page shows these numbers
   std::string run = {};  // identifies the run: the report of a different run is not continued
-  Facts options = {};    // those whose values are not the defaults
-  Facts defaults = {};   // the others
+  Facts options = {};    // the options whose values are not the defaults
+  Facts defaults = {};   // the other options
   Facts machine = {};
   std::vector<ConfusionMatrix> classes = {};
 };
 
-/// State, best values, curves, epochs, classes and options as a page. The page holds the log.
-/// **Errors**: as read_run_log, of "the log".
+/// State, best values, curves, epochs, classes and options as a page. The page also holds the text
+/// of the log, for log_in_page().
+/// **Errors**: as read_run_log, with "the log" as the name of the file.
 Page training_page(const TrainingReport& report);
 
-/// The log in the HTML of a training page, if the page is of the same run.
+/// The log in the HTML of a training page; nullopt if the page is of a different run, or is not a
+/// training page.
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
 
 /// A run of a sweep and its log.
 struct NamedRun {
   std::string name;
   std::vector<LoggedStep> steps = {};
-  std::string setting = {};  // runs of one have one colour; empty: each run has its own
-  std::string seed = {};     // runs of one have one dash pattern, in several settings
+  std::string setting = {};  // its runs have the same colour; empty: each run has its own
+  std::string seed = {};     // in all settings, runs with this seed have the same dash pattern
   std::string page = {};     // address of the run's report; empty: none
 };
 
 /// A row for each run with its steps, losses, accuracy, speed and time.
 Rows comparison_rows(std::span<const NamedRun> runs);
 
-/// A page with `settings`, which are rows about groups of runs, then comparison_rows, and the runs'
-/// curves, a chart for each quantity.
+/// A page with three parts: the table `settings`, about groups of runs, if it is not empty; the
+/// table comparison_rows; and a chart of all runs for each quantity.
 Page comparison_page(std::span<const NamedRun> runs, const Rows& settings = {});
 
 }  // namespace tessera::pages

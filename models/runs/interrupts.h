@@ -7,9 +7,9 @@
 
 namespace tessera::runs {
 
-/// While in scope, Ctrl-C, SIGTERM and SIGHUP are noted; a second Ctrl-C or SIGTERM ends the
-/// process. An ignored signal stays ignored, such as SIGHUP under nohup and SIGINT in a script's
-/// `program &`.
+/// While an InterruptScope exists, Ctrl-C, SIGTERM and SIGHUP are noted. A second Ctrl-C, or a
+/// second SIGTERM, ends the process. A signal that was ignored before stays ignored, such as SIGHUP
+/// under nohup and SIGINT in a script's `program &`.
 class InterruptScope {
  public:
   InterruptScope();

@@ -32,16 +32,16 @@ struct RunOptions {
   std::filesystem::path folder = {};  // of the checkpoint; empty: nothing is saved
   std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
   std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
-  index_t max_steps = 0;              // of this call; 0: no limit
-  bool has_accuracy = true;           // predictions are right or wrong; false: they are values
+  index_t max_steps = 0;              // the most steps of this call; 0: no limit
+  bool has_accuracy = true;           // predictions are right or wrong; false: numbers
   nn::Checkpoint notes = {};          // added to each checkpoint
   /// Title, identity, options and machine of the page.
   pages::TrainingReport page = {};
 
   /// The hint for continuing, in messages.
   std::string cure = "start it again to continue";
-  /// Whether the caller has locked the folder, on all processes. If so, the run begins, or
-  /// continues `resumed`, and ignores files in the folder.
+  /// Whether the caller has locked the folder, on all processes. If so, the run does not read the
+  /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
   bool owns_folder = false;
   std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;
@@ -64,12 +64,12 @@ struct Ending {
 
 class ReportFile;
 
-/// One call of a run. With several processes (TrainerOptions::processes) each makes a Run, and only
-/// rank 0 writes files.
+/// One call of a run. With several processes (TrainerOptions::communicator) each process makes a
+/// Run, and only rank 0 writes files.
 ///
-/// The log's lines are written before the checkpoint that they lead to, and a continued run removes
+/// The log's lines are written before the checkpoint of their steps, and a continued run removes
 /// the lines after its checkpoint. So a run that was killed and continued ends with the same log as
-/// a run without interruption.
+/// a run without interruption, except for the seconds.
 class Run {
  public:
   /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must
@@ -82,8 +82,8 @@ class Run {
 
   /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
   /// evaluation, and when the run stops; `hooks` are called after the files are written.
-  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page names the
-  /// error.
+  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page shows an error
+  /// that ends the run.
   Ending train(const nn::TrainerCallbacks& hooks = {});
 
   /// Adds a confusion matrix of the trained model to the page.

@@ -28,8 +28,9 @@ class RunLock {
   std::unique_ptr<detail::LockedFile> lock_;
 };
 
-/// Makes the folder of a run's checkpoints, if it does not exist, and locks it; `file` will be
-/// written there. **Errors**: as RunLock; the folder cannot be made, or `file` cannot be written.
+/// Makes the folder of a run's checkpoints, if it does not exist, and locks the folder; the run
+/// will write `file` there. **Errors**: as RunLock; the folder cannot be made, or `file` cannot be
+/// written.
 std::shared_ptr<const RunLock> lock_of_checkpoints(const std::string& folder, const char* file);
 
 }  // namespace tessera::runs

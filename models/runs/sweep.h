@@ -28,20 +28,21 @@ namespace tessera::runs {
 
 /// The options of a sweep.
 struct SweepOptions {
-  std::filesystem::path folder;      // of the folders of all runs, and of the sweep's files
-  std::vector<SweepAxis> axes = {};  // other settings are compared with the first
+  std::filesystem::path folder;      // holds the folders of all runs, and the sweep's files
+  std::vector<SweepAxis> axes = {};  // their first values are the setting to compare with
   std::vector<std::uint64_t> seeds = {0};
   /// 0: one run after the other in this process. Otherwise the number of processes at a time, with
   /// one thread each: children of fork(), whose output is appended to `output.txt` in the run's
   /// folder.
   index_t jobs = 0;
-  std::string program = {};  // the name that children write before their errors; omitted in `error`
+  std::string program = {};  // children write this name before errors; SweepEnding::error omits it
   pages::Facts facts = {};   // the options of all runs: a sweep continues only with the same facts
   bool overwrite = false;    // start again from nothing
 };
 
 /// Functions that a sweep calls.
 struct SweepCallbacks {
+  /// Before a run.
   std::function<void(const SweepRun&)> begin = {};
   /// After the result is saved, with the number of runs that have a result.
   std::function<void(const SweepResult&, std::size_t finished, std::size_t runs)> end = {};
@@ -60,17 +61,17 @@ struct SweepEnding {
   int exit_code() const { return signal > 0 ? 128 + signal : error.empty() ? 0 : 2; }
 };
 
-/// Calls `train` for each run without a result, in the order of plan_runs(). If `train` returns a
-/// run as stopped, the sweep stops, and the next call continues with that run. If `train` throws,
-/// the other runs follow, and the next call repeats the failed run. `train` must write the run's
-/// files in run.folder, under the names of in_folder().
+/// Calls `train` for each run without a result, in the order of plan_runs(). If the Ending that
+/// `train` returns is_stopped(), the sweep stops, and the next call continues with that run. If
+/// `train` throws, the sweep goes on with the other runs, and the next call repeats the failed run.
+/// `train` must write the run's files in run.folder, under the names of in_folder().
 ///
 /// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, the facts of the
 /// sweep; at the end also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the
 /// curves of all runs. The folder of a run with a result has an empty file `finished`.
 /// **Errors**: as plan_runs; a folder that has a sweep with different facts, or is in use. Errors
-/// of `train` are not thrown: SweepEnding::error has the first; with `jobs`, the error is the last
-/// line of the run's output.
+/// of `train` are not thrown: SweepEnding::error has the first; with `jobs`, it has the last line
+/// of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
                       const SweepCallbacks& hooks = {});

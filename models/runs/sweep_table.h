@@ -11,13 +11,13 @@
 
 namespace tessera::runs {
 
-/// The result of a run: the quality of the weights.
+/// The result of a run: the quality of the weights that the run keeps.
 struct SweepResult {
   SweepRun run;
   index_t steps = 0;                      // of the run
-  std::optional<index_t> best_step = {};  // of the kept weights, if there were evaluations
+  std::optional<index_t> best_step = {};  // of these weights, if evaluations chose them
   std::string measure = {};               // a column of the log: "held_out_accuracy"
-  double value = 0;                       // of the measure, at that step
+  double value = 0;                       // of the measure, at best_step or the last step
 };
 
 /// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or
@@ -28,11 +28,12 @@ SweepResult result_of(const SweepRun& run);
 /// A row for each run: its values, its seed, its steps, the best step, and its measure.
 pages::Rows result_rows(std::span<const SweepResult> results);
 
-/// A row for each setting: its values, the number of its runs, mean and standard deviation of the
-/// measure. Settings after the first are compared with the first by pairs of runs with the same
-/// seed: the mean difference; p, the two-sided p-value of the signed-rank test
-/// (pages::wilcoxon_signed_rank); and p corrected for the number of settings (pages::holm). The smallest p
-/// of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125.
+/// A row for each setting, a combination of the values of all axes: its values, the number of its
+/// runs, mean and standard deviation of the measure. Each later setting is compared with the first
+/// one, by pairs of runs with the same seed: the mean difference; p, the two-sided p-value of the
+/// signed-rank test (pages::wilcoxon_signed_rank); and p corrected for the number of comparisons
+/// (pages::holm). The smallest possible p of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds
+/// 0.03125.
 pages::Rows setting_rows(std::span<const SweepResult> results);
 
 }  // namespace tessera::runs

@@ -17,11 +17,12 @@
 
 namespace tessera::runs {
 
-/// Examples whose loss is a function of their batch; shorter examples are padded with `pad`.
+/// Examples whose loss is a function of their batch. Shorter examples of a batch are padded with
+/// the token `pad`.
 nn::Examples batched(std::vector<text::Example> examples,
                      std::function<nn::LossSum(const text::Batch& batch)> loss, index_t pad = 0);
 
-/// Labelled lines as examples for a classifier such as models::SequenceClassifier, which must
+/// Labelled lines as examples for a classifier such as models::SequenceClassifier. `model` must
 /// outlive the examples. The loss is the cross-entropy. **Errors**: as text::labelled_examples.
 template <class M>
 nn::Examples classifier_examples(const M& model, const std::vector<text::LabelledText>& lines,
@@ -35,7 +36,7 @@ nn::Examples classifier_examples(const M& model, const std::vector<text::Labelle
                  encode.tokenizer->special().pad.value_or(0));
 }
 
-/// A number that depends on every element of the examples, for nn::Examples::digest.
+/// A number that depends on the ids and labels of all examples, for nn::Examples::digest.
 std::uint64_t digest_of(std::span<const text::Example> examples);
 
 }  // namespace tessera::runs

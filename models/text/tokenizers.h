@@ -30,16 +30,17 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 /// **Source**: the tokenizer.json of the tokenizers library.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 
-/// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder. Of a
-/// folder, the first of these is read:
+/// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder. If
+/// `path` is a folder, the first of these files is read:
 ///
 ///   tokenizer.json             any tokenizer
 ///   vocab.txt                  WordPiece
 ///   vocab.json, merges.txt     byte-level BPE, as in GPT-2 and RoBERTa
 ///
 /// The folder's tokenizer_config.json, if there is one, gives settings() and, with
-/// special_tokens_map.json, the names of special(). It can also override a BertNormalizer in
-/// tokenizer.json. A single file has no such settings: pass the folder, if there is one.
+/// special_tokens_map.json, the names of special(); tokenizer_config.json can also override a
+/// BertNormalizer in tokenizer.json. A single file has no such settings: pass the folder, if there
+/// is one.
 /// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
 /// **Source**: the tokenizer.json of the tokenizers library; the files of
 /// transformers.AutoTokenizer.
