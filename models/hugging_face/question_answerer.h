@@ -35,7 +35,7 @@ struct AnsweringOptions {
   index_t count = 1;               // of answers per question
   index_t max_answer_tokens = 15;  // of an answer, before it is widened to whole words
   bool allow_no_answer = false;    // whether "there is no answer" is a possible answer
-  index_t window = 384;            // of the question and a part of its context, in tokens
+  index_t window = 384;            // tokens of a window at most, and at most the model's maximum
   index_t stride = 128;  // the tokens that neighbouring windows share; at most half a window
   TaskOptions task = {};
 };
