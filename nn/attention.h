@@ -53,7 +53,7 @@ struct AttentionInputs {
   Tensor value = {};  // (B, Tk, vdim), the key if absent
   AttentionMask mask = {};
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
-  Tensor residual = {};                          // (B, Tq, D), added to the output in the same pass
+  Tensor residual = {};   // (B, Tq, D), added by the product that makes the output
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // if absent: `positions` in self-attention, otherwise 0, 1, ...
   PackedRows packed = {};     // inputs are (1, N, D); only with batch_first

@@ -36,7 +36,7 @@
 
 namespace tessera::nn {
 
-/// The number of elements of all parameters.
+/// The number of elements of all parameters. A tied parameter is counted once per name.
 template <class M>
 index_t parameter_count(const M& module) {
   index_t count = 0;

@@ -39,11 +39,12 @@ struct SentenceOptions {
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
   index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
-  bool normalize = false;                       // scale embeddings to length 1, for any modules
+  bool normalize = false;  // scale embeddings to length 1, also without a Normalize
   TaskOptions task = {};
 };
 
-/// An encoder of sentences: a reader, vectors of tokens, a pooling, and modules.
+/// An encoder of sentences: `reader` turns texts into tokens, `words` gives each token a vector,
+/// `pooling` makes one vector per text, and `modules` change this vector.
 ///
 /// A sentence's embedding has the same bits by itself and in a batch, for any batch size and number
 /// of threads.
@@ -56,8 +57,8 @@ struct SentenceEncoder {
   SentenceSettings settings;
   index_t width;  // of an embedding
 
-  /// The embeddings of tokens, with gradients if a tape is active. The first `prompt` tokens of
-  /// each row are a prompt: see SentencePooling.
+  /// The embeddings of sentences that are given as tokens, with gradients if a tape is active. The
+  /// first `prompt` tokens of each row are a prompt: see SentencePooling.
   ///
   /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as TokenEncoder and the pooling.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;

@@ -42,13 +42,15 @@ struct Piece {
   index_t word = -1;  // the index of the word that contains the token; -1: the token is a word
 };
 
-/// The value in Encoding::texts and Encoding::words for a token that is not from a text.
+/// For a token that is not from a text: its value in Encoding::texts, Encoding::words and
+/// Layout::Part::text.
 inline constexpr index_t kNoText = -1;
 
 /// A text, or a pair of texts, as tokens. All five lists have one entry per token.
 struct Encoding {
   std::vector<index_t> ids;
-  // The position of the token in its text before normalisation; {0, 0}: a token of the layout.
+  // The position of the token in its text before normalisation; {0, 0}: a special token that the
+  // Layout adds.
   std::vector<Span> offsets;
   std::vector<index_t> types;  // token types of the layout, such as BERT's 0 and 1
   std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the layout
@@ -92,7 +94,8 @@ struct EncodeOptions {
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
 };
 
-/// The settings in a tokenizer's files for the models that read its tokens.
+/// The settings in a tokenizer's files for the models that read its tokens. encode does not read
+/// these settings: pass max_length and cut as EncodeOptions, as TextReader does.
 struct TokenizerSettings {
   index_t max_length = 0;              // in tokens, including special ones; 0: no known limit
   bool feeds_types = true;             // whether the model gets token types
@@ -185,7 +188,8 @@ class Tokenizer {
   virtual std::vector<Piece> split(std::string_view text) const = 0;
   /// As split, except that special tokens written in the text are ordinary text.
   virtual std::vector<Piece> split_plain(std::string_view text) const { return split(text); }
-  /// Corrects Piece::bytes of the tokens that remain after truncation. `text` is their text.
+  /// Removes spaces that are not part of a token from its Piece::bytes, for the tokens that remain
+  /// after truncation. `text` is their text.
   virtual void trim(std::string_view /*text*/, std::span<Piece> /*pieces*/) const {}
 
   std::vector<Encoding> encode_texts(std::span<const std::string_view> texts,
