@@ -102,7 +102,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
   const nn::MultiHeadAttention& attention = encoder.encoder.layers[1].self_attn;
   const Tensor lengths =
       inspect::value_norms(values[0].second, attention.out_proj.weight, attention.num_heads);
-  text.lengths = {lengths.select(0, 0).slice(0, 0, 2)};
+  text.norms = {lengths.select(0, 0).slice(0, 0, 2)};
   const pages::Page page = pages::attention_page({.texts = {text}, .layers = {1}, .heads = {0, 1}});
   EXPECT_EQ(data_text(file_text(folder_ / "a.html")), page.data.front().second);
 }
