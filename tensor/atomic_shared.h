@@ -1,5 +1,5 @@
-// A shared_ptr that several threads read and write: std::atomic<std::shared_ptr>, which libc++
-// lacks.
+// A shared_ptr that several threads read and write, as std::atomic<std::shared_ptr>, which libc++
+// does not have.
 #pragma once
 
 #include <atomic>

@@ -37,14 +37,15 @@ class Nested {
 
 /// A tensor of the numbers in nested braces.
 ///
-/// Without `dtype`: float32 if any number is floating, else int64, else bool.
+/// Without `dtype`: float32 if any number is floating or there is no number; else int64 if any is
+/// an integer; else bool.
 /// **Shapes**: the nesting; `tensor(3.0)` has shape (), `tensor({3.0})` shape (1,).
 /// **Errors**: lists of different lengths at one level.
 /// **Source**: torch.tensor.
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 
-/// A copy of `values`, in row-major order. **Errors**: a number of values that differs from the
-/// shape's.
+/// A tensor of copies of `values`, in row-major order. **Errors**: a number of values that is not
+/// the number of elements of `shape`.
 template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
@@ -55,7 +56,7 @@ template <ElementType T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   return from_span(std::span<const T>(values), shape);
 }
-/// As from_span, with shape (count).
+/// As from_span, with one axis.
 template <ElementType T>
 Tensor from_vector(const std::vector<T>& values) {
   return from_vector(values, {std::ssize(values)});
@@ -73,8 +74,8 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 
 /// full, zeros and ones with the shape of x and, by default, the dtype of x; the result is
 /// contiguous and has no gradient.
-/// **Shapes**: any -> the same. **Errors**: an undefined x. **Source**: torch, numpy, by the same
-/// names.
+/// **Shapes**: any -> the same. **Errors**: an undefined x (`Tensor()`). **Source**: torch, numpy,
+/// by the same names.
 Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
@@ -92,8 +93,8 @@ concept Number = std::is_arithmetic_v<T>;
 
 }  // namespace detail
 
-/// start, start + step, ... below stop (above stop for a negative step); by default int64 if all
-/// three are integers, else float32.
+/// The numbers start, start + step, ... that are below stop (above stop if step is negative); by
+/// default int64 if all three arguments are integers, else float32.
 /// **Shapes**: (max(ceil((stop - start) / step), 0)). **Errors**: a step of 0; numbers that are not
 /// finite; more than 1e15 values.
 /// **Source**: torch.arange.

@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// The element types, in promotion order: if two mix, the later one is the result, so int64 with
-/// float32 gives float32, as in PyTorch.
+/// The element types, in promotion order: the result of an op on two types has the later one.
+/// So int64 with float32 gives float32, as in PyTorch.
 enum class DType : std::uint8_t { kBool, kInt64, kFloat32, kFloat64 };
 
 inline constexpr DType kBool = DType::kBool;
@@ -18,8 +18,8 @@ inline constexpr DType kInt64 = DType::kInt64;
 inline constexpr DType kFloat32 = DType::kFloat32;
 inline constexpr DType kFloat64 = DType::kFloat64;
 
-/// The C++ types of elements. All templates over element types have this constraint, so that
-/// `x.item<int>()` fails to compile instead of to link.
+/// The C++ types of elements. Templates over element types have this constraint, so `x.item<int>()`
+/// is an error of the compiler, not of the linker.
 template <class T>
 concept ElementType = std::is_same_v<T, bool> || std::is_same_v<T, index_t> ||
     std::is_same_v<T, float> || std::is_same_v<T, double>;
@@ -38,7 +38,7 @@ inline constexpr DType dtype_of = [] {
   }
 }();
 
-/// The dtype of a result computed from two dtypes.
+/// The dtype of a result computed from elements of two dtypes: the later one.
 /// **Source**: torch.promote_types.
 constexpr DType promote(DType a, DType b) {
   return a < b ? b : a;
@@ -49,7 +49,8 @@ constexpr bool is_floating(DType dtype) {
   return dtype >= kFloat32;
 }
 
-/// The dtype in which a function of real numbers is computed.
+/// The dtype in which functions of real numbers, such as exp, are computed for elements of `dtype`:
+/// a floating dtype itself, float32 for bool and int64.
 constexpr DType floating(DType dtype) {
   return is_floating(dtype) ? dtype : kFloat32;
 }
@@ -58,7 +59,7 @@ constexpr DType floating(DType dtype) {
 const char* name(DType dtype);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-/// Calls `body(T{})` with the C++ type of `dtype` and returns its result.
+/// Returns `body(T{})`, where T is the C++ type of `dtype`.
 template <class Body>
 constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   switch (dtype) {
@@ -74,7 +75,7 @@ constexpr decltype(auto) visit_dtype(DType dtype, Body&& body) {
   __builtin_unreachable();
 }
 
-/// Calls `body(T{})` with the C++ type of floating(dtype): selects float or double code by a dtype.
+/// Returns `body(T{})`, where T is the C++ type of floating(dtype): float or double.
 template <class Body>
 constexpr decltype(auto) visit_floating(DType dtype, Body&& body) {
   switch (dtype) {

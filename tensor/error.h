@@ -2,7 +2,7 @@
 //   op: X must be RULE, got VALUE; cure
 // and a broken file throws std::runtime_error with the text
 //   FILE: PLACE: X must be RULE, got VALUE; cure
-// Untrusted text, such as names in files, is escaped for errors and terminals.
+// Untrusted text, such as names in files, is escaped before it is printed.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace tessera {
 
 /// `text` with `\xNN` in place of each byte that cannot be printed: control characters (zero
 /// bytes, line ends, terminal commands, marks that change the direction of writing) and bytes that
-/// are not UTF-8. All other characters remain, so a text that was escaped once does not change
-/// again. A text of more than `most` bytes is cut, and ends in "...".
+/// are not UTF-8. All other characters remain, so a text that is escaped already does not change.
+/// A text of more than `most` bytes is cut, and ends in "...".
 std::string escaped(std::string_view text, std::size_t most = std::string_view::npos);
 
-/// `text` in quotes, escaped, and cut after 80 bytes: 'encoder.w'.
+/// `text`, escaped, cut after 80 bytes and in quotes: 'encoder.w'.
 std::string printable(std::string_view text);
 
-/// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Numbers look as
-/// in the C locale, because files are written with this function too.
+/// Joins its arguments as `<<` prints them: `str_cat("axis ", 3, " of ", shape)`. Numbers are
+/// printed as in the C locale, because files are written with this function too.
 template <class... Parts>
 std::string str_cat(const Parts&... parts) {
   std::ostringstream out;

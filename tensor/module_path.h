@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-/// While in scope, names the part of a model that is computing: "self_attn", or the part with index
-/// `i` of "layers".
+/// While in scope, names the part of a model that is computing: "self_attn", or "layers.5" for a
+/// part "layers" and an index 5.
 class ModulePath {
  public:
   explicit ModulePath(const char* part, index_t i = -1)
@@ -23,7 +23,8 @@ class ModulePath {
   ModulePath(const ModulePath&) = delete;
   ModulePath& operator=(const ModulePath&) = delete;
 
-  /// The path of this thread, followed by a name: "layers.5.self_attn", "layers.5.self_attn.heads".
+  /// The names in scope on this thread, from the outermost to the innermost, and then `name`:
+  /// "layers.5.self_attn", "layers.5.self_attn.heads".
   static std::string current(std::string_view name = {});
 
  private:

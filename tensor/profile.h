@@ -5,8 +5,8 @@
 //   std::cout << profile.table();
 //   profile.write_trace("profile.json");      // opens in ui.perfetto.dev
 //
-// Ops, modules (ModulePath) and other steps (ProfileScope) report themselves; the backward of an op
-// counts for the module in which the op ran forward.
+// Ops, modules (ModulePath) and other steps (ProfileScope) report themselves. The backward of an op
+// counts for the module in which the op's forward ran.
 #pragma once
 
 #include <cstdint>
@@ -29,26 +29,26 @@ struct ProfileLog;
 enum class ProfileBy {
   kModule,    // a module: "layers.3.self_attn"
   kOp,        // an op in a module
-  kMergedOp,  // an op in the modules that differ only in their indices: "layers.*.self_attn"
+  kMergedOp,  // an op in all modules that differ only in indices: "layers.*.self_attn"
 };
 
-/// Times are in seconds, and those of all threads are summed.
+/// One row. Times are in seconds, summed over all threads.
 struct ProfileRow {
-  std::string module;        // or the name of a ProfileScope; empty: outside of all
-  std::string op;            // empty: the module's own time outside ops
+  std::string module;        // or the name of a ProfileScope; empty: outside of both
+  std::string op;            // empty: with kModule, and for a module's time outside ops
   bool is_backward = false;  // a part of a backward pass
   index_t calls = 0;
-  double total = 0;        // including inner steps
-  double self = 0;         // without inner steps
-  double flops = 0;        // of `total`; products and attention
-  double bytes = 0;        // of `total`: inputs and outputs of ops
-  double thread_time = 0;  // `total` times the threads that each call may use
+  double total = 0;        // including steps of other rows inside these steps
+  double self = 0;         // without them
+  double flops = 0;        // in `total`; of products and attention only
+  double bytes = 0;        // in `total`: of inputs and outputs of ops
+  double thread_time = 0;  // `total`, with each call's time multiplied by its number of threads
   double wait = 0;         // part of `self`: waiting for the slowest thread of a parallel region
 };
 
-/// Measures the work of all threads, from construction to stop(). Threads other than the one that
-/// makes and stops the profile must not compute while it starts or stops. A trace holds the first
-/// million spans that end in each thread; rows and tables include all.
+/// Measures the work of all threads, from construction to stop(). While a profile starts or stops,
+/// other threads must not compute. A trace holds only the first million steps that end in each
+/// thread; rows and tables include all steps.
 ///
 /// **Errors**: a second profile while one is active.
 class Profile {
@@ -58,25 +58,26 @@ class Profile {
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  /// Ends the measurement; all functions below do so too.
+  /// Ends the measurement; all functions below end it too.
   void stop();
 
   /// The wall-clock time of the measurement, in seconds.
   double wall();
-  /// The fraction of wall() that this thread's steps account for: the sum of their self times.
+  /// The sum of the self times of the steps on the thread that made the profile, divided by wall().
   double explained();
   /// The rows of the profile, in descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
-  /// The speed of 100 % in "% of peak" and "% of bandwidth": measured once, by the first call, with
-  /// thread_count() threads.
+  /// The speed that is 100 % in the columns "% of peak" and "% of bandwidth" of cells(). The first
+  /// call measures this speed, with thread_count() threads.
   const MachineSpeed& machine();
-  /// A heading, then rows() as text; the last line sums up the rows below 0.1 % of wall().
+  /// A heading, then rows() as text. The last line sums up the rows whose `self` is below 0.1 % of
+  /// wall(), if there are any.
   std::vector<std::vector<std::string>> cells(ProfileBy by);
   /// wall(), explained(), thread_count() and the number of threads that have steps, in one line.
   std::string summary();
-  /// summary(), then the cells by op and by module.
+  /// summary(), then cells(kMergedOp) and cells(kModule) as tables.
   std::string table();
-  /// Writes the spans as a file for ui.perfetto.dev or chrome://tracing.
+  /// Writes the steps as a file for ui.perfetto.dev or chrome://tracing.
   /// **Errors**: as write_file. **Source**: Trace Event Format, "complete events".
   void write_trace(const std::filesystem::path& path);
 

@@ -1,5 +1,5 @@
 // The measurements of profiles: spans of time that threads open and close, and the work done in
-// them. If no profile (profile.h) is active, each costs one relaxed load.
+// them. If no profile (profile.h) is active, a span costs one relaxed load of an atomic number.
 #pragma once
 
 #include <atomic>
@@ -26,10 +26,11 @@ struct ProfiledStep {
 
 enum class SpanKind : std::uint8_t { kScope, kModule, kForward, kBackward };
 
-/// From construction to destruction. Spans of a thread are nested. `name` must outlive the profile.
+/// A span of time, from construction to destruction. Spans of a thread are nested. `name` must
+/// outlive the profile.
 class Span {
  public:
-  /// `recorded`, for kBackward: the step in which the op ran forward.
+  /// `recorded`, for kBackward: the step in which the op's forward ran.
   explicit Span(SpanKind kind, const char* name, index_t number = -1, ProfiledStep recorded = {})
       : profile_(active_profile.load(std::memory_order_relaxed)) {
     if (profile_ != 0) open(kind, name, number, recorded);
@@ -51,8 +52,8 @@ class Span {
 ProfiledStep current_step();
 
 void add_work(double flops, double bytes) noexcept;
-/// Adds bytes of an op's inputs or outputs. The op's traffic is these bytes, unless add_work counts
-/// the traffic.
+/// Adds bytes of an op's inputs or outputs. These bytes are the op's traffic if add_work has
+/// counted no bytes.
 void add_arguments(double bytes) noexcept;
 
 }  // namespace detail

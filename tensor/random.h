@@ -5,9 +5,10 @@
 //   Rng rng(7);
 //   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from the generator rng
 //
-// Element i of a draw depends only on i and on the generator's state at the call: not on threads,
-// and not on the compiler or the C library, because the few functions needed (log, sine, cosine)
-// are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every machine.
+// The numbers depend only on the arguments and on the generator's state at the call. They do not
+// depend on threads, on the compiler or on the C library: the functions that are needed (log, sine,
+// cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every
+// machine.
 #pragma once
 
 #include <array>
@@ -18,16 +19,18 @@
 
 namespace tessera {
 
-/// Four 32-bit words: the output of one Philox block.
+/// Four 32-bit words: a block, the output of philox().
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-/// The Philox4x32-10 function: a bijection of `counter` for each `key`, whose outputs for
-/// consecutive counters pass the tests of BigCrush.
+/// The Philox4x32-10 function: a bijection of `counter` for each `key`. Its outputs for consecutive
+/// counters pass BigCrush, a set of statistical tests.
 /// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011, section 3.3.
 PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
-/// A stream of 32-bit words, defined by three numbers: word n is word n % 4 of Philox block n / 4
-/// of (seed, stream). Generators with a different seed or stream give unrelated words.
+/// A generator of 32-bit words. Its state is a seed, a stream and a position n. The next word is
+/// word n % 4 of block n / 4, which is philox() with the seed as the key, n / 4 as the lower half
+/// of the counter and the stream as the upper half. Generators with a different seed or stream give
+/// unrelated words.
 /// **Source**: as philox.
 class Rng {
  public:
@@ -45,9 +48,10 @@ class Rng {
   std::uint32_t next_u32();
   /// Two words, the first one as the low half.
   std::uint64_t next_u64();
-  /// The block with this index in the whole stream; does not depend on the generator's position.
+  /// Block `index` of this seed and stream, at any position of the generator.
   PhiloxBlock block(std::uint64_t index) const;
-  /// Takes `count` whole blocks, from the next block boundary on; returns the index of the first.
+  /// Moves the position to the start of a block, if it is inside one, then past `count` blocks.
+  /// Returns the index of the first of these blocks.
   std::uint64_t take_blocks(index_t count);
 
   /// The state, to save.
@@ -71,8 +75,9 @@ void manual_seed(std::uint64_t seed);
 /// **Source**: torch.rand.
 Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
-/// Uniform in [low, high): low + (high - low) u. **Shapes**: result `shape`.
-/// **Errors**: low that is not below high, an infinite width; a dtype that is not floating.
+/// Uniform in [low, high): low + (high - low) u, where u is uniform in [0, 1).
+/// **Shapes**: result `shape`.
+/// **Errors**: low that is not below high; an infinite high - low; a dtype that is not floating.
 /// **Source**: torch.Tensor.uniform_, numpy.random.uniform.
 Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
                Rng& rng = default_rng());
@@ -81,7 +86,7 @@ Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat
 /// **Shapes**: result `shape`.
 /// **Errors**: a dtype that is not floating.
 /// **Source**: Box and Muller, "A note on the generation of random normal deviates", 1958, with 53
-/// random bits for the radius (which reaches 8.57) and 53 for the angle.
+/// random bits for the radius (which is at most 8.57) and 53 for the angle.
 Tensor randn(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng());
 
 /// rand and randn with the shape of x and, by default, its dtype. **Shapes**: any -> the same.
@@ -94,7 +99,7 @@ Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = d
 /// from 1 / (high - low).
 /// **Shapes**: result `shape`. **Errors**: low that is not below high.
 /// **Source**: torch.randint; Lemire, "Fast random integer generation in an interval", 2019,
-/// without the rejection.
+/// without its rejection of some random numbers.
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng = default_rng());
 
 /// True with probability `keep` (to within 2^-33), independently: the mask of a dropout.

@@ -1,4 +1,4 @@
-// Tensor: a value that is a handle on shared storage plus shape, strides, offset and dtype.
+// Tensor: a handle on shared storage, and its own shape, strides, offset and dtype.
 //
 //   Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});   // create.h
 //   Tensor t = x.transpose(0, 1);                  // a view: shares x's storage
@@ -23,8 +23,8 @@ namespace tessera {
 
 struct GradSlot;
 
-/// An array of up to kMaxRank axes: a handle on shared memory with shape, strides, offset and
-/// dtype.
+/// An array of up to kMaxRank axes: a handle on shared memory, and its own shape, strides, offset
+/// and dtype.
 /// **Source**: torch.Tensor, for the members by the same names; slice: the slices of numpy.ndarray.
 class Tensor {
  public:
@@ -33,7 +33,8 @@ class Tensor {
   Tensor() = default;
 
   /// A new C-contiguous tensor with undefined contents.
-  /// **Errors**: a negative size, or more bytes than can be addressed; OutOfMemory (storage.h).
+  /// **Errors**: a negative size; a number of bytes that does not fit int64; OutOfMemory
+  /// (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   /// The elements, row-major, at the beginning of `storage`, which must be large enough.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
@@ -58,13 +59,13 @@ class Tensor {
 
   /// Whether the elements are in memory in row-major order without gaps.
   bool is_contiguous() const;
-  /// Whether two index tuples can refer to the same element: an axis of size > 1 has stride 0, or
-  /// this tensor is a view from toeplitz().
+  /// Whether two index tuples can refer to the same element, as in a view from expand() or
+  /// toeplitz().
   bool is_broadcast() const;
 
-  /// The element at index 0 of every axis; the strides lead to the others. **Errors**: T is not the
-  /// dtype; the tensor requires a gradient while a tape records: call detach() first if no gradient
-  /// of this use is needed. (The tape cannot record what is done with the pointer.)
+  /// A pointer to the element at index 0 of every axis; the strides lead to the other elements.
+  /// **Errors**: T is not the dtype; the tensor requires a gradient while a tape records. (The tape
+  /// cannot record what is done with the pointer. If this needs no gradient, call detach() first.)
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
@@ -78,11 +79,12 @@ class Tensor {
 
   // ---- reading ----
 
-  /// The one element of a tensor with one element, cast to T. **Errors**: a different count.
+  /// The element of a tensor with one element, cast to T. **Errors**: a different number of
+  /// elements.
   template <ElementType T = double>
   T item() const;
-  /// The element at `index` (negative counts from the end), cast to T. **Errors**: index out of
-  /// range.
+  /// The element at `index`, cast to T; a negative number in `index` counts from the end.
+  /// **Errors**: not one number per axis; a number out of range.
   template <ElementType T = double>
   T item_at(const Dims& index) const;
   /// All elements in row-major order. **Errors**: T is not the dtype.
@@ -99,19 +101,21 @@ class Tensor {
   Tensor permute(const Axes& axes) const;
   /// Elements start, start + step, ... before stop, by Python's rules: negative positions count
   /// from the end, positions past an end are clamped, and a negative step goes backwards. Without
-  /// start the walk begins at the first element, or at the last one if step < 0; without stop the
-  /// walk goes to the other end. **Errors**: a step of 0.
+  /// start the slice begins at the first element, or at the last one if step < 0; without stop the
+  /// slice goes to the other end. **Errors**: an axis out of range; a step of 0.
   Tensor slice(index_t axis, std::optional<index_t> start, std::optional<index_t> stop = {},
                index_t step = 1) const;
-  /// Index `index` of `axis`, which disappears. **Errors**: index out of range.
+  /// The elements at `index` of `axis`, without this axis. **Errors**: an axis or index out of
+  /// range.
   Tensor select(index_t axis, index_t index) const;
-  /// Broadcast to `shape` with stride 0; -1 keeps a size. **Errors**: sizes that do not broadcast.
+  /// This tensor broadcast to `shape` by strides of 0; a size of -1 in `shape` keeps the axis's
+  /// size. **Errors**: sizes that do not broadcast.
   Tensor expand(const Shape& shape) const;
-  /// Without `axis`, which must have size 1. **Errors**: a different size.
+  /// Without `axis`, which must have size 1. **Errors**: a different size; an axis out of range.
   Tensor squeeze(index_t axis) const;
   /// Without any axis of size 1.
   Tensor squeeze() const;
-  /// With a new axis of size 1 at `axis` (of the result). **Errors**: an axis out of range.
+  /// With a new axis of size 1, which is `axis` of the result. **Errors**: an axis out of range.
   Tensor unsqueeze(index_t axis) const;
   /// The same elements in row-major order with a different shape; one size may be -1. A view if the
   /// strides allow it, otherwise a copy. **Errors**: a different number of elements.
@@ -119,23 +123,27 @@ class Tensor {
   /// Axes first..last merged into one; a view or a copy, as reshape. **Errors**: an axis out of
   /// range; a first axis after the last.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
-  /// `axis` cut into (size / inner, inner) axes: the inverse of flatten. One size may be -1.
+  /// `axis` cut into axes of these sizes, in row-major order: the inverse of flatten. One size may
+  /// be -1.
   /// **Errors**: an axis out of range; sizes whose product is not the size of the axis.
   Tensor unflatten(index_t axis, const Shape& sizes) const;
   /// At most `count` pieces of equal size along `axis` (the last may be smaller).
   /// **Errors**: a count below 1; an axis out of range.
   std::vector<Tensor> chunk(index_t count, index_t axis = 0) const;
-  /// Pieces of the given sizes along `axis`. **Errors**: the sizes do not add up to the axis.
+  /// Pieces of the given sizes along `axis`. **Errors**: a negative size; sizes whose sum is not
+  /// the size of the axis; an axis out of range.
   std::vector<Tensor> split(const std::vector<index_t>& sizes, index_t axis = 0) const;
-  /// Each index of `axis`, which disappears: select(axis, 0), select(axis, 1), ...
+  /// The list select(axis, 0), select(axis, 1), ... for all indices of `axis`.
   /// **Errors**: an axis out of range.
   std::vector<Tensor> unbind(index_t axis = 0) const;
-  /// Elements with index_a + offset == index_b, as a last axis; the two axes disappear.
+  /// The elements whose index along axis_b is their index along axis_a plus `offset`, as a new last
+  /// axis in place of axis_a and axis_b.
   /// **Errors**: an axis out of range; two equal axes.
   Tensor diagonal(index_t offset = 0, index_t axis_a = 0, index_t axis_b = 1) const;
-  /// The last axis as the diagonals of a matrix: element (i, j) is element j - i + rows - 1. The
-  /// elements of the matrix share memory, so they cannot be written to.
-  /// **Errors**: a negative size; a last axis whose size is not rows + columns - 1.
+  /// The last axis as the diagonals of a matrix: element (i, j) of the matrix is element
+  /// j - i + rows - 1 of the last axis. The elements of a diagonal share memory, so they cannot be
+  /// written to.
+  /// **Errors**: negative rows or columns; a last axis whose size is not rows + columns - 1.
   Tensor toeplitz(index_t rows, index_t columns) const;
 
   // ---- copies ----
@@ -154,12 +162,13 @@ class Tensor {
   /// If `wanted`, makes this tensor a variable: Tape::backward computes its gradient. Otherwise
   /// makes it a constant. Handles copied after the call refer to the same variable. A call with
   /// false, then with true, makes a new variable.
-  /// **Errors**: a dtype that is not floating; a tensor that a tape's ops computed.
+  /// **Errors**: a dtype that is not floating; a variable that is the result of a recorded op.
   Tensor& set_requires_grad(bool wanted = true);
-  /// Whether this tensor is a variable: set_requires_grad was called, or a tape recorded how the
-  /// tensor was computed from a variable.
+  /// Whether this tensor is a variable: set_requires_grad() made it one, or a tape recorded the op
+  /// that computed it from a variable.
   bool requires_grad() const { return slot_ != nullptr; }
-  /// The sum of gradients so far, of this tensor's shape; undefined if there is none.
+  /// The sum of this variable's gradients so far, of this tensor's shape; undefined before the
+  /// first gradient.
   Tensor grad() const;
   /// Resets the gradient; grad() is undefined until the next backward.
   void zero_grad();
@@ -171,21 +180,25 @@ class Tensor {
 
   // ---- writing: for initialisers, optimisers and loaders ----
   //
-  // A tape does not record a write. While a tape records, it is an error to write to a tensor that
-  // the tape has recorded, or to copy from a tensor that requires a gradient.
+  // A tape does not record a write. So, while a tape records, these are errors: to copy from a
+  // variable; to write to a result that a tape has recorded; and, if the tape holds recorded ops,
+  // to write to any variable.
 
-  /// As data(), for writing; bumps the storage's version.
-  /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; see above.
+  /// As data(), for writing; adds 1 to the storage's version.
+  /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; a variable, as
+  /// above.
   template <ElementType T>
   T* mutable_data() {
     check_dtype("mutable_data", dtype_of<T>);
     prepare_write("mutable_data");
     return static_cast<T*>(untyped_mutable_data());
   }
-  /// Sets every element. **Errors**: a broadcast view.
+  /// Sets every element. **Errors**: a broadcast view; a variable, as above.
   Tensor& fill(double value);
-  /// Copies the elements of `source`, broadcast and cast, into this tensor; the two may overlap.
-  /// **Errors**: shapes that do not broadcast to this one; a broadcast view.
+  /// Copies the elements of `source`, broadcast and cast, into this tensor; the two may share
+  /// memory.
+  /// **Errors**: a `source` that does not broadcast to this shape; a broadcast view to write to; a
+  /// variable, as above.
   Tensor& copy_from(const Tensor& source);
 
  private:
