@@ -38,8 +38,8 @@ struct ProfileRow {
   std::string op;            // empty: with kModule, and for a module's time outside ops
   bool is_backward = false;  // a part of a backward pass
   index_t calls = 0;
-  double total = 0;        // including steps of other rows inside these steps
-  double self = 0;         // without them
+  double total = 0;        // including inner steps that have their own rows
+  double self = 0;         // without such inner steps
   double flops = 0;        // in `total`; of products and attention only
   double bytes = 0;        // in `total`: of inputs and outputs of ops
   double thread_time = 0;  // `total`, with each call's time multiplied by its number of threads
@@ -47,8 +47,8 @@ struct ProfileRow {
 };
 
 /// Measures the work of all threads, from construction to stop(). While a profile starts or stops,
-/// other threads must not compute. A trace holds only the first million steps that end in each
-/// thread; rows and tables include all steps.
+/// only the thread that makes and stops the profile may compute. A trace holds only the first
+/// million steps that end in each thread; rows and tables include all steps.
 ///
 /// **Errors**: a second profile while one is active.
 class Profile {

@@ -1,5 +1,5 @@
-// Shapes and strides: short lists of index_t stored inside the tensor handle, and the arithmetic on
-// them (broadcasting, axis rules, overflow checks).
+// Shapes and strides: short lists of index_t stored inside each Tensor, and the arithmetic on these
+// lists (broadcasting, axis rules, overflow checks).
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace tessera {
 /// The largest number of axes a tensor can have.
 inline constexpr index_t kMaxRank = 8;
 
-/// A list of at most kMaxRank sizes, strides or axes, stored in place: making a view does not
-/// allocate. Converts from `{2, 3}`, from a single integer as in `mean(x, -1)`, and from
+/// A list of at most kMaxRank sizes, strides or axes, stored in place: making a view allocates
+/// no memory. Converts from `{2, 3}`, from a single integer as in `mean(x, -1)`, and from
 /// std::vector.
 /// **Errors**: more than kMaxRank entries.
 class Dims {
  public:
   Dims() = default;
   Dims(index_t only) : rank_(1), values_{only} {}
-  /// Flags and fractions are not axes: `mean(x, true)` (meant: keepdim) does not compile, nor does
-  /// `softmax(x, 1.9)`.
+  /// Flags and fractions are not axes: `mean(x, true)`, where `true` is meant as keepdim, and
+  /// `softmax(x, 1.9)` do not compile.
   template <class T>
   requires std::same_as<T, bool> || std::floating_point<T> Dims(T)
   = delete;
@@ -82,14 +82,16 @@ index_t element_count(const char* op, const Shape& shape);
 /// The strides of a C-contiguous (row-major) tensor of this shape.
 Strides row_major_strides(const Shape& shape);
 
-/// The broadcasting of two shapes: aligned at the right, a size of 1 stretches.
+/// The shape to which both shapes broadcast: sizes are aligned at the right, and a size of 1
+/// becomes the other size.
 /// **Errors**: sizes that differ, neither of which is 1.
 /// **Source**: numpy.broadcast_shapes.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
 /// Whether `shape` broadcasts to `target` without changing the sizes in `target`.
 bool broadcasts_to(const Shape& shape, const Shape& target);
 
-/// Turns a negative axis into the axis it counts from the end.
+/// `axis` as a number from 0 to rank - 1: a negative axis counts from the end, where -1 is the
+/// last.
 /// **Errors**: an axis outside [-rank, rank).
 index_t normalize_axis(const char* op, index_t axis, index_t rank);
 
@@ -97,7 +99,8 @@ index_t normalize_axis(const char* op, index_t axis, index_t rank);
 /// **Errors**: an axis out of range or named twice.
 Axes normalize_axes(const char* op, const Axes& axes, index_t rank);
 
-/// The shape after a reduction of `axes` (normalized): dropped, or kept with size 1.
+/// The shape after a reduction of `axes`, as normalize_axes returns them: these axes are dropped,
+/// or, with `keepdim`, kept with size 1.
 Shape reduced_shape(const Shape& shape, const Axes& axes, bool keepdim);
 
 }  // namespace tessera

@@ -24,15 +24,16 @@ class OutOfMemory : public std::bad_alloc {
   std::string text_;
 };
 
-/// The bytes of the machine's memory and swap space: no more bytes can be allocated.
+/// The bytes of the machine's memory and swap space; a request for more bytes is refused.
 index_t machine_memory();
 
-/// A reference-counted handle on one block of memory, aligned to 64 bytes (a cache line, and the
-/// widest vector). Freed blocks wait in a free list of their size class and serve the next request:
-/// a fresh block of 100 MB costs more in page faults than a softmax over it.
+/// A reference-counted handle on one block of memory. Allocated blocks are aligned to 64 bytes (a
+/// cache line, and the widest vector). Freed blocks wait in a free list of their size class and
+/// serve later requests, because the page faults of a fresh block of 100 MB take longer than a
+/// softmax over the block.
 ///
-/// Every writer bumps the version; code that caches data derived from the contents (packed weights)
-/// stores the version that it read.
+/// Every writer adds 1 to the block's version. Code that keeps data computed from the contents
+/// (packed weights) also keeps the version, to detect later writes.
 ///
 /// The memory of a borrowed block is not from the allocator: for example, it is a mapped file.
 ///
@@ -43,7 +44,8 @@ class Storage {
   /// Room for `bytes` bytes, contents undefined. **Errors**: std::bad_alloc.
   static Storage allocate(index_t bytes);
   /// The `bytes` bytes at `data`, which must be writable and aligned to the elements. The owner
-  /// `data` is kept until the last handle is destroyed. **Errors**: std::bad_alloc.
+  /// `data` is kept until the last handle is destroyed. **Errors**: null `data`; negative `bytes`;
+  /// std::bad_alloc.
   static Storage borrow(std::shared_ptr<void> data, index_t bytes);
 
   Storage(const Storage& other) noexcept;
@@ -53,7 +55,8 @@ class Storage {
 
   /// The first byte. **Errors**: no block, as in a default handle and so in an undefined tensor.
   std::byte* data() const;
-  /// The number of bump_version() calls. **Errors**: no block.
+  /// The version of the contents. A reused block never has an earlier version again. **Errors**: no
+  /// block.
   std::uint64_t version() const;
   /// Adds 1 to the version: every writer calls it. **Errors**: no block.
   void bump_version() const;
@@ -84,7 +87,7 @@ struct MemoryStats {
   index_t borrowed = 0;            // in borrowed blocks; not counted in the other numbers
 };
 
-/// The memory in use now and its history.
+/// The memory of the allocator now, and its counts since the program started.
 MemoryStats memory_stats();
 
 /// Gives the waiting blocks back to the operating system.

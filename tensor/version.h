@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-/// By Semantic Versioning; before 1.0 a minor version may change the interface.
+/// The version, by Semantic Versioning: before 1.0 a minor version may change the interface.
 inline constexpr int kVersionMajor = 0;
 inline constexpr int kVersionMinor = 1;
 inline constexpr int kVersionPatch = 0;

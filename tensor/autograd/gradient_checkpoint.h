@@ -5,7 +5,7 @@
 //   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
 //
 // The intermediate results of `block` are not kept for the backward: the tape gets one entry, which
-// holds x and runs `block` again. (The name is PyTorch's; the checkpoints of
+// holds x, and whose backward runs `block` again. (The name is PyTorch's; the checkpoints of
 // nn/training/checkpoint.h are files.)
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace tessera {
 
-/// f(inputs), recorded as one op, whose backward runs f again under its own tape. Values, gradients
-/// and random numbers have the same bits as without a checkpoint.
+/// f(inputs), recorded as one op, whose backward runs f again under a tape of its own. Values,
+/// gradients and random numbers have the same bits as without a checkpoint.
 ///
 /// f gets its inputs as arguments, and may read leaves (parameters) that it captures. Pass these
 /// leaves as inputs too, even if f ignores the arguments: then a write to a leaf before the
@@ -29,7 +29,7 @@ namespace tessera {
 /// tape records, the result is f(inputs).
 ///
 /// **Errors**: f reads or returns a variable that was computed under this tape and is not an input;
-/// in backward, an input that was written to since.
+/// in backward, an input that was written to after this call.
 /// **Source**: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016;
 /// torch.utils.checkpoint.checkpoint.
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,

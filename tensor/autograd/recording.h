@@ -1,4 +1,5 @@
-// The interface by which an op reports itself to the tape. Forward and backward are together:
+// The interface by which an op reports itself to the tape. An op's forward and backward are in one
+// function:
 //
 //   Tensor exp(const Tensor& x) {
 //     Recording op("exp", {&x});
@@ -23,14 +24,14 @@ namespace tessera {
 
 namespace detail {
 
-/// Counts the bytes of the elements of `x`, each once, as traffic of this thread's innermost open
-/// step.
+/// Counts the bytes of the elements of `x` as traffic of this thread's innermost open step;
+/// elements that a broadcast repeats count once.
 void count_elements(const Tensor& x);
 
 }  // namespace detail
 
-/// A tensor that a backward reads again. If the tensor's elements changed since the op ran, reading
-/// is an error.
+/// A tensor that a backward reads again. If the tensor's memory was written to after the op ran,
+/// reading it is an error.
 ///
 /// A closure must keep each tensor that others may also hold as a Saved.
 class Saved {
@@ -49,11 +50,11 @@ class Saved {
   std::uint64_t version_ = 0;
 };
 
-/// One op, from its first line to `finish`. Recording is paused in between, so the ops that it is
-/// composed of are not recorded. Costs one check if no tape is active, and one if no profile is.
+/// One op, from its first line to `finish`. In between, recording is paused, so the ops that this
+/// op calls are not recorded. If no tape and no profile is active, a Recording costs two checks.
 class Recording {
  public:
-  /// `inputs` may be null or undefined; gradients refer to inputs by the position in this list.
+  /// An input may be null or undefined. Gradients refers to an input by its position in `inputs`.
   Recording(const char* op, std::initializer_list<const Tensor*> inputs);
   Recording(const char* op, std::span<const Tensor> inputs);
   ~Recording() {
@@ -62,15 +63,17 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Whether an input requires a gradient: only then the op saves tensors for its backward.
+  /// Whether a tape records and an input requires a gradient: only then the op must save tensors
+  /// for its backward.
   explicit operator bool() const { return recorder_ != nullptr; }
-  /// Whether input i requires a gradient.
+  /// Whether a tape records and input i requires a gradient.
   bool needs_gradient(std::size_t i) const { return recorder_ != nullptr && slots_[i] != nullptr; }
 
   /// `x` for the backward to read.
   Saved save(const Tensor& x) const { return Saved(op_, x); }
 
-  /// `y`, recorded with the backward that `make_backward()` returns if a gradient is wanted.
+  /// `y`. If a tape records and an input requires a gradient, the tape records `y` with the
+  /// backward that `make_backward()` returns.
   template <class MakeBackward>
   Tensor finish(Tensor y, const MakeBackward& make_backward) {
     if (detail::is_profiling()) detail::count_elements(y);

@@ -5,10 +5,10 @@
 //   Tensor loss = sum(square(x * w));
 //   tape.backward(loss);                // w.grad() is 2 x^2 w
 //
-// Ops record if a tape is active on their thread and an input is a variable: a tensor whose
-// set_requires_grad was called, or that was computed from a variable. Without a tape nothing is
-// recorded: inference is the default, and a view or a result made without a tape is a constant
-// under a later tape.
+// A tape records an op if the tape is active on the op's thread and an input is a variable. A
+// variable is either a leaf, made by set_requires_grad, or the result of a recorded op. Without a
+// tape nothing is recorded: inference is the default, and a view or a result made without a tape is
+// a constant under a later tape. A NoGrad pauses recording.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ using LeafHook = std::function<void(GradSlot& leaf)>;
 
 namespace detail {
 
-/// The scope of a tape or of a pause. The scopes of a thread form a stack, and the newest sets the
+/// The scope of a Tape or of a NoGrad. The scopes of a thread form a stack, and the newest sets the
 /// active recorder.
 class TapeScope {
  public:
@@ -50,11 +50,11 @@ class TapeScope {
 }  // namespace detail
 
 /// Records the ops of its thread from construction to destruction. If a tape is created while an
-/// older tape records, the newer one records until it ends. Do not use variables of one tape under
-/// the other. Tapes and pauses must end in the reverse order of their creation, as scopes do, on
-/// the thread that made them. If a tape ends too early, the tapes made after it can no longer
-/// record or run backward. Several threads may record at once, but must not add gradients to the
-/// same leaves.
+/// older tape records, only the newer tape records until the newer tape ends. Do not use results
+/// that one tape recorded under the other. Tapes and NoGrads must end in the reverse order of their
+/// creation, as scopes do, on the thread that made them. If a tape ends too early, the tapes made
+/// after that tape can no longer record or run backward. Several threads may record at once, each
+/// with its own tape, but must not add gradients to the same leaves.
 /// **Source**: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 3,
 /// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {
@@ -64,25 +64,29 @@ class Tape final : private Recorder {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Adds the gradient of `loss` to grad() of every leaf that it was computed from; leaves are the
-  /// tensors whose set_requires_grad was called. The gradients of several calls are summed until
-  /// zero_grad().
+  /// Adds the gradient of `loss` to grad() of every leaf from which `loss` was computed. The
+  /// gradients of several calls are summed until zero_grad().
   ///
   /// The recorded entries are used up and freed one by one; the tape then starts a new recording.
   /// So there is no retain_graph and no gradient of a gradient, and grad() of a variable that is
-  /// not a leaf stays undefined. `seed` is the gradient of loss itself, with the same shape; 1 if
-  /// undefined. `on_complete` is called once for each leaf that a recorded op has as input, as soon
-  /// as no remaining op adds to the gradient of the leaf; so the leaves of the last layers come
+  /// not a leaf stays undefined. `seed` is the gradient of `loss` itself; an undefined seed means
+  /// 1.
+  ///
+  /// The hook `on_complete` is called once for each leaf that a recorded op has as input, as soon
+  /// as no remaining op adds to the gradient of the leaf. So the leaves of the last layers come
   /// first. The hook is called even if the gradient stays undefined. Ops in the hook are not
-  /// recorded. The hook may move the gradient out of the slot.
-  /// **Errors**: a loss with more than one element and no seed; a loss that this tape has not
-  /// recorded since its last backward; a tensor that an op needs for its backward, but that was
-  /// written to after the op ran; an older tape that was destroyed before this one; the errors of
-  /// the hook. After an error in the middle the tape is empty, and only some leaves have received
-  /// their gradients.
+  /// recorded. The hook may move the gradient out of `leaf.gradient`.
+  ///
+  /// **Errors**: a loss without a seed whose number of elements is not 1; a seed that is not
+  /// floating or does not have the shape of `loss`; a loss that this tape has not recorded since
+  /// its last backward; a tensor that an op needs for its backward, but that was written to after
+  /// the op ran; an older tape that was destroyed before this one; the errors of the hook. After an
+  /// error in an op's backward or in the hook, the tape is empty, and only some leaves have
+  /// received their gradients.
   void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
 
-  /// Whether `x` was computed under this tape, since its last backward.
+  /// Whether this tape has recorded the op that computed `x`, since the tape's last backward; false
+  /// for a leaf or a constant.
   bool has_recorded(const Tensor& x) const {
     return x.requires_grad() && x.grad_slot()->recording == recording_;
   }
@@ -90,7 +94,7 @@ class Tape final : private Recorder {
   /// The leaves that recorded ops have as inputs, each once.
   GradSlots leaves() const;
 
-  /// The number of ops recorded and not used up.
+  /// The number of recorded ops that no backward has used up.
   index_t size() const { return static_cast<index_t>(entries_.size()); }
 
  private:
