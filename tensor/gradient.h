@@ -69,7 +69,7 @@ void add_in_place(Tensor total, const Tensor& part);
 /// The interface to which ops report; a tape (tensor/autograd/tape.h) implements it.
 class Recorder {
  public:
-  /// Makes `y` a variable computed from the inputs; a null slot stands for a constant input.
+  /// Makes `y` a variable computed from the inputs; a null slot is that of a constant.
   /// **Errors**: an input that a different tape recorded, or this tape before its last backward.
   virtual void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) = 0;
   /// Whether the tape holds no recorded ops.

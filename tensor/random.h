@@ -5,10 +5,9 @@
 //   Rng rng(7);
 //   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from the generator rng
 //
-// The numbers depend only on the arguments and on the generator's state at the call. They do not
-// depend on threads, on the compiler or on the C library: the functions that are needed (log, sine,
-// cosine) are computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every
-// machine.
+// The numbers depend only on the arguments and on the generator's state at the call, not on
+// threads, the compiler or the C library. So the functions that are needed (log, sine, cosine) are
+// computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every machine.
 #pragma once
 
 #include <array>

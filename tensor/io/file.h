@@ -16,8 +16,9 @@
 
 namespace tessera {
 
-/// A regular file, open for reading; its size is determined once.
-/// **Errors**: all members throw std::runtime_error with the file's name.
+/// A regular file, open for reading. The size is determined once, by the constructor.
+/// **Errors**: std::runtime_error with the file's name: no such file, or not a regular file; the
+/// file cannot be read.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -33,7 +34,7 @@ class InputFile {
   void read(index_t offset, void* to, index_t bytes) const;
   /// `bytes` bytes from `offset` on as memory that may be written to, without a copy: a page is
   /// read when it is first accessed and copied when it is written to, so the file never changes.
-  /// Null if the system cannot map them; then use read.
+  /// Null if the file is too short, or if the system cannot map these bytes; then use read.
   ///
   /// If a new file replaces this one under the same name, as write_file does, the memory does not
   /// change. A write into this file itself changes the pages that this process has not written to;
@@ -66,24 +67,25 @@ struct FileRegion {
 /// **Source**: the specification of Git LFS, docs/spec.md, "The Pointer".
 void refuse_incomplete_download(const InputFile& file);
 
-/// Writes `parts`, one after the other, as the file `path`: first under a different name in the
-/// same folder; this file replaces `path` when all is on disk. After any error, or if the process
+/// Writes `parts`, one after the other, as the file `path`: first to a temporary file in the same
+/// folder, which replaces `path` when all parts are on disk. After any error, or if the process
 /// is killed at any moment, `path` holds either the old contents or the new ones. Files left behind
 /// by a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of
 /// active writers, in this process or another, are kept.
-/// **Errors**: std::runtime_error with the file's name; `path` is a device or a pipe.
+/// **Errors**: std::runtime_error with the file's name: `path` is a device or a pipe; the file
+/// cannot be written.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
 inline void write_file(const std::filesystem::path& path,
                        std::initializer_list<std::span<const std::byte>> parts) {
   write_file(path, std::span(parts.begin(), parts.size()));
 }
-/// The same for a text file.
+/// As write_file, with `text` as the only part.
 inline void write_text(const std::filesystem::path& path, std::string_view text) {
   write_file(path, {std::as_bytes(std::span(text))});
 }
 
-/// Throws the errors that write_file would have before it writes: makes the temporary file of
+/// Throws the errors that write_file would throw before it writes: makes the temporary file of
 /// write_file and removes this file again. For programs that write after long work. **Errors**: as
 /// write_file; also `path` is a folder.
 void check_writable(const std::filesystem::path& path);

@@ -39,17 +39,17 @@
 
 namespace tessera {
 
-/// Limits of a JSON document; a file beyond them is refused. A document takes the memory of its
-/// text and 8 bytes per value.
+/// Limits of a JSON document; text beyond these limits is refused. A document takes the memory of
+/// its text and 8 bytes per value or key.
 struct JsonLimits {
-  index_t bytes = index_t{1} << 30;  // less than 2 GiB
+  index_t bytes = index_t{1} << 30;  // of the text; from 2 GiB on, the limit is 2 GiB - 1
   index_t depth = 64;                // of lists and objects inside each other
   index_t values = 4'000'000;        // keys count too
 };
-/// For files without a table, such as config.json.
+/// For files without long lists or texts, such as config.json.
 inline constexpr JsonLimits kSmallJson = {.bytes = index_t{4} << 20, .values = 500'000};
 
-/// The range of valid integers.
+/// The range of valid integers, both ends included.
 struct JsonRange {
   index_t low = std::numeric_limits<index_t>::min();
   index_t high = std::numeric_limits<index_t>::max();
@@ -60,7 +60,8 @@ struct JsonRange {
 /// **Errors** throughout: std::runtime_error that begins with the file's name and the place.
 class Json {
  public:
-  /// The type of a value. A number with a fraction or an exponent is kNumber, any other kInteger.
+  /// The type of a value. A number is kInteger if it fits int64 and is written without a fraction
+  /// and an exponent; any other number, and -0, is kNumber.
   enum class Kind : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kText, kList, kObject };
 
   /// The type of this value.
@@ -108,7 +109,7 @@ class Json {
 
   /// "model/config.json: rope_scaling.factor", the start of errors about this value.
   std::string place() const;
-  /// "the text 'six'", for errors.
+  /// This value as errors describe it: "the text 'six'".
   std::string described() const;
 
   /// Throws an error about this value.
@@ -164,10 +165,11 @@ class Json::Items {
 
 /// Reads one JSON value, with nothing after it but white space.
 ///
-/// **Errors**: std::runtime_error that begins with `file`: text that is not JSON in UTF-8, with the
-/// byte; an object that has a key twice, with or without escapes; a document beyond the limits.
 /// Parsing does not recurse, at any depth. The document keeps `text`, so move `text` in to avoid a
 /// copy.
+/// **Errors**: a std::runtime_error whose message begins with `file`: text that is not JSON in
+/// UTF-8, with the position of the byte; an object with two equal keys, after escapes are decoded;
+/// a text of more than 4 MiB inside the document; a document beyond `limits`.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.
@@ -190,18 +192,18 @@ class JsonGroup;
 /// A value as JSON text.
 class JsonText {
  public:
-  /// A value that was read, without white space. Numbers keep their values but may change their
-  /// digits; 1.0 does not become the integer 1.
+  /// A value that was read, without white space. A number keeps its value, but may be written with
+  /// different digits; 1.0 does not become the integer 1.
   JsonText(const Json& json);
-  /// Text in quotes. **Errors**: std::invalid_argument that begins with `op`: text that is not
-  /// UTF-8.
+  /// Text in quotes. **Errors**: text that is not UTF-8: a std::invalid_argument whose message
+  /// begins with `op`.
   JsonText(std::string_view text, const char* op = "json");
   JsonText(const std::string& text) : JsonText(std::string_view(text)) {}
   JsonText(const char* text) : JsonText(std::string_view(text)) {}
   /// The shortest number that reads as the same value; null for NaN and infinities.
   template <class T>
   requires std::is_arithmetic_v<T> JsonText(T value) : text_(number(value)) {}
-  /// A list or an object, closed.
+  /// A list or an object, with its closing bracket.
   JsonText(JsonGroup group);
   /// null; an absent optional is null too.
   JsonText(std::nullptr_t) : text_("null") {}
@@ -227,14 +229,14 @@ class JsonText {
 /// A list or an object that grows; see JsonList and JsonObject.
 class JsonGroup {
  public:
-  /// The JSON text, closed.
+  /// The JSON text, with the closing bracket.
   std::string text() const& { return JsonText(*this).text(); }
   std::string text() && { return JsonText(std::move(*this)).text(); }
 
  protected:
   JsonGroup(const JsonLayout& layout, char open, char close)
       : layout_(layout), text_(1, open), close_(close) {}
-  /// Begins the next value.
+  /// Adds the text of the layout that comes before the next value.
   void add_sign();
 
   JsonLayout layout_;
@@ -270,7 +272,7 @@ class JsonObject : public JsonGroup {
   JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
-  /// Adds one member, or several.
+  /// Adds one member, or several members.
   JsonObject& add(std::string_view key, const JsonText& value);
   JsonObject& add(const JsonMembers& members);
 };

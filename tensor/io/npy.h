@@ -1,7 +1,7 @@
 // NumPy's .npy files: one array each.
 //
 //   save_npy("weights.npy", w);           // numpy.load("weights.npy") reads it
-//   Tensor w = load_npy("weights.npy");   // and the other way round
+//   Tensor w = load_npy("weights.npy");   // also reads what numpy.save writes
 //
 // **Source**: the format's description in numpy/lib/format.py, versions 1.0 to 3.0.
 #pragma once
@@ -25,21 +25,22 @@ namespace tessera {
 Tensor load_npy(const std::filesystem::path& path);
 
 /// The dtype in which a .npy file stores its elements: "int32", for example, which load_npy
-/// converts to int64.
-/// **Errors**: as load_npy.
+/// converts to int64. Reads only the header.
+/// **Errors**: as load_npy, except that the number of bytes is not checked.
 std::string npy_dtype(const std::filesystem::path& path);
 
 /// As load_npy, for a part of a file.
 Tensor read_npy(const FileRegion& region);
 
 /// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: a program
-/// that reads `path` at any time, or after a crash, sees all of the old file or all of the new one.
+/// that opens `path` at any time, or after a crash, reads all of the old file or all of the new
+/// one.
 /// **Errors**: an undefined tensor; std::runtime_error if the file cannot be written.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 /// The arrays in a .npz file as numpy.savez writes it, by name (without the ".npy" of the entry).
 /// Archives beyond 4 GB (zip64) are read, and checksums are checked.
-/// **Errors**: std::runtime_error with the file's name and the entry: a file that is not a whole
+/// **Errors**: std::runtime_error with the file's name and the entry: a file that is not a complete
 /// zip archive; a compressed entry, which numpy.savez_compressed makes; an entry that is not a .npy
 /// file or that load_npy would refuse; a name that occurs twice.
 /// **Source**: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.

@@ -1,6 +1,6 @@
-// Hugging Face's .safetensors files: named tensors, and named texts about them.
+// Hugging Face's .safetensors files: named tensors, and metadata, which are named texts.
 //
-//   save_safetensors("model.safetensors", {{"weight", w}});   // for safetensors.torch.load_file
+//   save_safetensors("model.safetensors", {{"weight", w}});   // as safetensors.torch.save_file
 //   Tensor w = load_safetensors("model.safetensors").tensors.at("weight");
 //
 // **Source**: the format's description in github.com/huggingface/safetensors, README.md and
@@ -20,7 +20,7 @@
 
 namespace tessera {
 
-/// The contents of a .safetensors file. Names and texts are UTF-8.
+/// The contents of a .safetensors file. Names and metadata are UTF-8.
 struct Safetensors {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
@@ -31,9 +31,10 @@ struct Safetensors {
 /// F32, F64 and BOOL keep their dtype; F16 and BF16 become float32; I8 to I64 and U8 to U32 become
 /// int64.
 ///
-/// Elements that have the same form in the file and in memory (F32, F64 and I64 at multiples of
-/// their size) are mapped instead of read. Tensors of less than 64 KiB are copied, and so are all
-/// that cannot be mapped.
+/// Tensors whose elements have the same form in the file and in memory (F32, F64 and I64, if the
+/// first element is at a multiple of its size) are mapped instead of read. Small tensors (less than
+/// 64 KiB, or less than 1/8192 of the file) are copied, and so are all tensors that cannot be
+/// mapped.
 ///
 /// * Each page of a mapping is read when it is first accessed, and copied when it is written to.
 /// * So every tensor can be written to, and the file does not change. A tensor's destruction frees
@@ -44,10 +45,10 @@ struct Safetensors {
 ///
 /// **Errors**: std::runtime_error with the file's name and the place or the tensor's name:
 /// * no such file;
-/// * a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values (those
-///   of 40,000 tensors; an untrusted file must not take much more memory than it has bytes);
-/// * a header that is not exactly such JSON: an unknown key, a key twice, a number that is not a
-///   plain unsigned integer, metadata that is not text;
+/// * a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
+///   (enough for 40,000 tensors; an untrusted file must not take much more memory than its size);
+/// * a header that is not JSON exactly in the format's form: an unknown key, a key twice, a number
+///   that is not a plain unsigned integer, metadata that is not text;
 /// * an unsupported dtype, such as U64 or the F8 types;
 /// * more than 8 axes, a size above 2^48, sizes that overflow;
 /// * offsets that do not fit the shape, or that leave gaps, overlap or do not end with the file.
@@ -55,8 +56,8 @@ struct Safetensors {
 /// Memory for tensors is allocated only after these checks.
 Safetensors load_safetensors(const std::filesystem::path& path);
 
-/// A tensor as the file describes it: the format's name of its dtype, such as "F16", and its size
-/// in the file in bytes.
+/// A tensor as the file describes it: `dtype` is the format's name, such as "F16", and `bytes` is
+/// the size in the file.
 struct StoredTensor {
   std::string name;
   std::string dtype;
@@ -75,12 +76,13 @@ class SafetensorsFile {
   /// The shape of each tensor.
   const std::map<std::string, Shape>& shapes() const;
   const std::map<std::string, std::string>& metadata() const;
-  /// The stored tensors, in the order of the bytes.
+  /// The stored tensors, in the order of their bytes in the file.
   std::vector<StoredTensor> stored() const;
   /// NumPy's name of the dtype in which a tensor is stored: "int32" if StoredTensor::dtype is
   /// "I32". **Errors**: there is no such tensor.
   std::string dtype(const std::string& name) const;
-  /// One tensor, as load_safetensors reads it. **Errors**: also: there is no such tensor.
+  /// One tensor, as load_safetensors reads it. **Errors**: there is no such tensor; the file cannot
+  /// be read.
   Tensor read(const std::string& name) const;
 
  private:
@@ -88,12 +90,12 @@ class SafetensorsFile {
   std::shared_ptr<const Opened> opened_;
 };
 
-/// Writes tensors as F32, F64, I64 and BOOL, and texts as `__metadata__`. The file is replaced as a
-/// whole, as by write_file. "format" becomes "pt" unless `metadata` has that key: some readers
-/// expect it.
-/// **Errors**: an undefined tensor; a name that is empty, too long, "__metadata__" or not UTF-8;
-/// more tensors and texts than load_safetensors accepts; std::runtime_error if the file cannot be
-/// written.
+/// Writes tensors as F32, F64, I64 and BOOL, and `metadata` as `__metadata__`. The file is replaced
+/// as a whole, as by write_file. If `metadata` has no key "format", this key is written with the
+/// text "pt", because some readers expect this key.
+/// **Errors**: an undefined tensor; a tensor named "__metadata__"; a name or a key that is empty or
+/// longer than 4096 bytes; text that is not UTF-8; more tensors and texts than load_safetensors
+/// accepts; a big-endian processor; std::runtime_error if the file cannot be written.
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
