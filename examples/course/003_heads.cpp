@@ -3,8 +3,8 @@
 //     MultiHead(x) = concat(head_1, ..., head_H) W^O  =  head_1 W^O_1 + ... + head_H W^O_H
 //
 // A head has one pattern of attention. This sentence needs two: the same word, and the previous
-// word. Two heads of width D / H show both, one head of width D only their sum; the cost is the
-// same.
+// word. Two heads of width D / H show both, one head of width D only their sum. Both cost the same
+// multiplications.
 //
 //   003_heads            prints
 //   003_heads FOLDER     also draws FOLDER/003_heads.svg
