@@ -49,6 +49,9 @@ struct JsonLimits {
 /// For files without long lists or texts, such as config.json.
 inline constexpr JsonLimits kSmallJson = {.bytes = index_t{4} << 20, .values = 500'000};
 
+/// The largest number of bytes of a text in a document, as it is written between its quotes.
+inline constexpr index_t kMaxJsonText = index_t{4} << 20;
+
 /// The range of valid integers, both ends included.
 struct JsonRange {
   index_t low = std::numeric_limits<index_t>::min();
@@ -169,7 +172,7 @@ class Json::Items {
 /// copy.
 /// **Errors**: a std::runtime_error whose message begins with `file`: text that is not JSON in
 /// UTF-8, with the position of the byte; an object with two equal keys, after escapes are decoded;
-/// a text of more than 4 MiB inside the document; a document beyond `limits`.
+/// a text of more than kMaxJsonText bytes inside the document; a document beyond `limits`.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file.

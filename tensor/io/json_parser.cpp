@@ -121,12 +121,11 @@ namespace {
 
 /// A parser holds several copies of a text while it reads it, so long texts are refused.
 void refuse_long_texts(std::string_view json, const std::string& file) {
-  constexpr std::size_t kLongest = std::size_t{4} << 20;
   bool quoted = false;
   std::size_t begin = 0;
   const auto end_text = [&](std::size_t end) {
-    if (end - begin > kLongest) {
-      fail_file(file, "byte ", begin, ": a text must have at most ", kLongest, " bytes");
+    if (static_cast<index_t>(end - begin) > kMaxJsonText) {
+      fail_file(file, "byte ", begin, ": a text must have at most ", kMaxJsonText, " bytes");
     }
     begin = end + 1;
   };

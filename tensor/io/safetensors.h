@@ -94,8 +94,9 @@ class SafetensorsFile {
 /// as a whole, as by write_file. If `metadata` has no key "format", this key is written with the
 /// text "pt", because some readers expect this key.
 /// **Errors**: an undefined tensor; a tensor named "__metadata__"; a name or a key that is empty or
-/// longer than 4096 bytes; text that is not UTF-8; more tensors and texts than load_safetensors
-/// accepts; a big-endian processor; std::runtime_error if the file cannot be written.
+/// longer than 4096 bytes; text that is not UTF-8; longer texts, or more tensors and texts, than
+/// load_safetensors accepts; a big-endian processor; std::runtime_error if the file cannot be
+/// written.
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata = {});

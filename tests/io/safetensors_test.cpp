@@ -3,6 +3,7 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/io/detail/safetensors_header.h"
+#include "tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -204,7 +205,16 @@ TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
   refuses("__metadata__", {{"__metadata__", zeros({1})}});
   refuses("1 to 4096 bytes", {{"", zeros({1})}});
   refuses("1 to 4096 bytes", {{std::string(4097, 'x'), zeros({1})}});
+  const auto save_text = [&](std::size_t quotes) {  // each is written as two bytes
+    save_safetensors(folder.path() / "f", {}, {{"note", std::string(quotes, '"')}});
+  };
+  const auto most = static_cast<std::size_t>(kMaxJsonText / 2);
+  EXPECT_TRUE(test::throws(
+      "save_safetensors", {"text 'note' must have at most 4194304 bytes with escapes, got 4194306"},
+      [&] { save_text(most + 1); }));
   EXPECT_EQ(folder.file_count(), 0);
+  save_text(most);
+  EXPECT_EQ(load_safetensors(folder.path() / "f").metadata.at("note").size(), most);
 }
 
 TEST(LoadSafetensors, ChecksTheHeadersLength) {

@@ -91,7 +91,11 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
     JsonObject texts;
     for (const auto& [key, value] : header.metadata) {
       check_name(key);
-      texts.add(key, JsonText(value, kSaveOp));
+      const JsonText text(value, kSaveOp);
+      require(std::ssize(text.text()) - 2 <= kMaxJsonText, kSaveOp, "text ", printable(key),
+              " must have at most ", kMaxJsonText, " bytes with escapes, got ",
+              text.text().size() - 2);
+      texts.add(key, text);
     }
     object.add(kMetadata, texts);
   }
