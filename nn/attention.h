@@ -11,8 +11,8 @@
 
 namespace tessera::nn {
 
-/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V` on heads that are already split; fused, also with
-/// dropout.
+/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V` of inputs that are already split into heads, as one
+/// fused op, also with dropout.
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// **Requested weights** are those after dropout, as in PyTorch.
@@ -42,7 +42,7 @@ struct MultiHeadAttentionOptions {
   std::optional<index_t> kdim = {};          // width of the keys' input, embed_dim if absent
   std::optional<index_t> vdim = {};          // width of the values' input, embed_dim if absent
   bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
-  std::optional<double> scale = {};          // of the scores, 1 / sqrt(D / H) if absent
+  std::optional<double> scale = {};          // of the scores; absent: sqrt(num_heads / embed_dim)
   std::optional<RotaryOptions> rotary = {};  // rotates queries and keys by their positions
 };
 
@@ -56,7 +56,7 @@ struct AttentionInputs {
   Tensor residual = {};   // (B, Tq, D), added by the product that makes the output
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // if absent: `positions` in self-attention, otherwise 0, 1, ...
-  PackedRows packed = {};     // inputs are (1, N, D); only with batch_first
+  PackedRows packed = {};     // if given, inputs are (1, N, D); only with batch_first
 };
 
 /// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
@@ -66,13 +66,14 @@ struct AttentionInputs {
 /// batch axis is optional. With batch_first = false the first two axes are exchanged.
 /// **Requested weights** are (B, H, Tq, Tk), or the requested selection; a call without a request
 /// is faster.
-/// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), rows q then k then v,
-/// or q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim) if the widths differ;
-/// in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias (D). Parameters are initialised as in
-/// PyTorch: Xavier uniform projections (in_proj_weight as one matrix), zero biases.
-/// If the inputs have no key, value or key_positions, one product computes all three projections.
+/// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), whose rows are those
+/// of q, then of k, then of v; or q_proj_weight (D, D), k_proj_weight (D, kdim) and v_proj_weight
+/// (D, vdim), if kdim or vdim is not D; in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias
+/// (D). Initial values are PyTorch's: Xavier uniform for the projections of q, k and v
+/// (in_proj_weight as one matrix), those of Linear for out_proj.weight, and zeros for biases. If
+/// the inputs have no key, value or key_positions, one product computes all three projections.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; inputs or masks
-/// that do not match.
+/// that do not match; packed rows without positions if the module has a rotary.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
   Weight in_proj_weight;

@@ -6,9 +6,9 @@
 
 namespace tessera::nn {
 
-/// In training, zeroes each element with probability p, rounded to a multiple of 1/65536, and
-/// scales the others by 1 / (1 - p). In evaluation mode, the identity. Each call draws a key for
-/// its mask from the calling thread's default_rng().
+/// In training mode, sets each element to 0 with probability p, and multiplies the other elements
+/// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
+/// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
 /// **Errors**: a p outside [0, 1]. **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
@@ -21,7 +21,7 @@ struct Dropout {
   bool active() const { return training && p > 0; }
   /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
-  /// The mask of the next call, for an op with built-in dropout. If dropout is not active, the mask
+  /// A mask with a new key, for an op with built-in dropout. If dropout is not active, the mask
   /// drops nothing, and no key is drawn.
   DropoutMask draw() const;
 

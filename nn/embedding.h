@@ -20,9 +20,10 @@ struct EmbeddingOptions {
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// **Initial values**: the weight starts as N(0, std^2), the padding row as zeros. The padding row
-/// gets no gradient.
-/// **Errors**: sizes below 1; a std that is negative or not finite; an id outside [0, V).
+/// **Initial values**: the weight starts as N(0, std^2), and its row `padding_index` as zeros. This
+/// row gets no gradient.
+/// **Errors**: sizes below 1; a std that is negative or not finite; a padding_index outside [-V,
+/// V); an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
   Weight weight = Weight::table();

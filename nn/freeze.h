@@ -1,4 +1,4 @@
-// Freezes models for inference: panels replace the elements of weights.
+// Freezes models for inference: weights keep only their panels, the layout that products read.
 #pragma once
 
 #include <concepts>
@@ -47,33 +47,37 @@ void thaw(const FoundWeights& found);
 
 }  // namespace detail
 
-/// Replaces the elements of every Weight of the module by panels in a format; names and shapes do
-/// not change. So a weight is in memory once, not twice. kBFloat16 takes 1/2 of the bytes of
-/// kExact, and a product of few rows takes little more than 1/2 of the time; kBFloat16 rounds
-/// weights to 3 digits, and sums are float32. kInt8 takes 1/4 of the bytes and 1/3 to 1/2 of the
-/// time; kInt8 rounds weights and the other factor of each product to 8 bits.
+/// Replaces the elements of every Weight of the module by panels, the layout that products read.
+/// Without freeze the elements and the panels of a weight are both in memory. Names and shapes do
+/// not change.
 ///
-/// With kExact the module computes the same bits as before. Copies share the panels, which are for
-/// the instruction set in use: after set_isa(), products throw until freeze is called again.
-/// A matrix whose elements are also read, such as an embedding that is tied to an output, keeps its
-/// elements; only the panels of the matrix have the format. Biases, norms and embeddings do not
-/// change. A parameter that is assigned later is not frozen. To change the format, freeze again.
+/// With kExact the module computes the same bits as before. kBFloat16 rounds weights to 3 digits,
+/// and sums are float32; panels take 1/2 of the bytes of kExact, and a product with few rows of
+/// input takes little more than 1/2 of the time. kInt8 rounds the weight and the input of each
+/// product to 8 bits; panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the time.
 ///
-/// Until thaw(), each use of released elements is an error: training, gradients through the
-/// module, saving, loading, conversion. Weights without elements are no longer variables, and
-/// thaw() does not make them variables again: an optimiser that holds these weights refuses its
-/// next step. To train one copy and freeze another, freeze clone(module). No other thread may use
-/// the module during this call.
+/// Copies of the module share the panels. Panels are for the instruction set in use: after
+/// set_isa(), products throw until freeze is called again. A matrix whose elements are also read,
+/// such as an embedding that is tied to an output, keeps its elements, and its panels have the
+/// format. Biases, norms and other embeddings do not change. A parameter that is assigned later is
+/// not frozen. To change the format, freeze again.
+///
+/// Until thaw(), everything that needs the replaced elements is an error: training, gradients
+/// through the module, saving, loading, conversion. Weights without elements are no longer
+/// variables, and thaw() does not make them variables again: the next step of an optimiser that
+/// holds these weights throws. To train one copy and freeze another, freeze clone(module). No other
+/// thread may use the module during this call.
 /// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
-/// with an odd number of rows; with kInt8, inf or NaN in a weight or table to round. After an error
-/// the module is unchanged.
+/// with an odd number of rows; with kInt8, inf or NaN in a weight that would be rounded. After an
+/// error the module is unchanged.
 /// **Source**: as WeightFormat.
 template <class M>
 void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
 }
 
-/// Restores the elements of a frozen module's parameters; after kBFloat16 and kInt8, as rounded.
+/// Restores the elements of a frozen module's weights; after kBFloat16 and kInt8, the elements are
+/// the rounded ones.
 template <class M>
 void thaw(M& module) {
   if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));

@@ -6,9 +6,9 @@
 //   });
 //   const Tensor y = model.encode(texts);
 //
-// Where a module computes a step, it gives the step a short name, `q = hooked("q", q)`. ModulePath
-// adds the path of the module before this name: "layers.5.self_attn.q". models/README.md lists the
-// steps.
+// An intermediate result is called a step. The module that computes a step gives the step a short
+// name, `q = hooked("q", q)`. ModulePath adds the path of the module before this name:
+// "layers.5.self_attn.q". models/README.md lists the steps.
 #pragma once
 
 #include <functional>
@@ -28,29 +28,30 @@ namespace tessera::nn {
 
 /// One step of a forward pass, as passed to a hook.
 ///
-/// `name` and `texts` are valid while the hook runs. The rows of a step are the vectors of tokens,
-/// in one of two layouts: (B, T, D), or, without padding, (1, N, D), in which the N real tokens of
-/// all texts follow one another. `text` and `with_token` find a token in both layouts.
+/// `name` and `texts` are valid only while the hook's function runs. Most steps are the vectors of
+/// tokens, in one of two layouts: (B, T, D), or, without padding, (1, N, D), in which the N real
+/// tokens of all texts follow one another. `text` and `with_token` find a token in both layouts.
 struct Step {
   std::string_view name;   // "layers.5.self_attn.heads"
-  Tensor value;            // with history if a tape records
+  Tensor value;            // a variable if a tape records it
   PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
-  // If the model was called with texts: for each text of the batch, its index in that call (in a
-  // QuestionAnswerer, the index of its window). Otherwise empty.
+  // If the model was called with texts: for each text of the batch, its index among the texts of
+  // the call (in a QuestionAnswerer, the index of its window). Otherwise empty.
   std::span<const index_t> texts = {};
-  bool batch_first = true;  // else the steps of a layer are (T, B, D)
+  bool batch_first = true;  // if false, the steps of a layer are (T, B, D)
 
   /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or packed; a model
   /// that is not batch_first.
   index_t batch() const;
-  /// The vectors of text i of the batch, (T, D); if rows are packed, only of real tokens.
+  /// The vectors of text i of the batch, (T, D); if rows are packed, only those of real tokens.
   /// **Errors**: as batch; no such text.
   Tensor text(index_t i) const;
   /// `value` with the vector of one token of text i replaced by `vector` (D). Gradients flow to
   /// both `value` and `vector`.
   /// **Errors**: as text; no such token; a vector of a different shape.
   Tensor with_token(index_t i, index_t token, const Tensor& vector) const;
-  /// `value` with 0 in the columns of one of `heads` heads, which share the last axis equally.
+  /// `value` with 0 in the columns of head number `head`, counted from 0. The last axis is divided
+  /// equally into `heads` heads.
   /// **Errors**: heads that do not divide the axis; no such head.
   Tensor without_head(index_t head, index_t heads) const;
 
@@ -67,18 +68,19 @@ template <class F>
 concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
     std::is_convertible_v<std::invoke_result_t<F&, const Step&>, Tensor>;
 
-/// While it exists, a Hook calls a function for each step whose name matches a pattern, in the
-/// forward passes of this thread.
+/// While a Hook exists, it calls a function for each step whose name matches a pattern, in the
+/// forward passes of the thread that made the Hook.
 ///
 /// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches
 /// the outputs of layers, "layers.**" everything in them. The function takes a Step and returns
 /// nothing, or a tensor that replaces the step. This tensor must have the shape and dtype of the
-/// step. The tensor has its own history, so gradients flow through it. An undefined tensor keeps
-/// the step. Several hooks are called from the oldest to the newest, and each gets the result of
-/// the previous ones. While a hook runs, all hooks are paused except those that it makes, so the
-/// hook may run a model itself. A pattern that matches no step is not an error: see calls().
+/// step. A tape records how the function computes the tensor, so gradients flow through it. An
+/// undefined tensor keeps the step. Several hooks are called from the oldest to the newest, and
+/// each gets the result of the previous ones. While the function runs, all hooks are paused except
+/// those that the function makes, so it may run a model itself. A pattern that matches no step is
+/// not an error: see calls().
 ///
-/// While a hook exists, fused steps are computed one by one, with the same bits; layers do not use
+/// While a hook exists, fused steps are computed one by one, with the same bits. Layers do not use
 /// gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a step costs
 /// one check.
 ///
@@ -172,7 +174,7 @@ bool is_hooked(const char* name);
 /// **Shapes**: those of y.
 Tensor replacement(const char* name, const Tensor& y);
 
-/// The step after hooks: `y = hooked("norm1", norm1(x))`.
+/// The step, or the tensor by which hooks replace it: `y = hooked("norm1", norm1(x))`.
 inline Tensor hooked(const char* name, Tensor y) {
   if (active_hooks == 0) return y;
   Tensor other = replacement(name, y);

@@ -4,8 +4,8 @@
 //   Tensor loss = nn::cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move some vectors nearer to
-// each other and others apart:
+// Losses of scores are the ops of tensor/ops/loss.h. Losses of vectors move matching vectors nearer
+// to each other, and other vectors apart:
 //
 //   Tensor loss = nn::info_nce_loss(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
@@ -37,13 +37,14 @@ struct TripletOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// The negative should be farther from the anchor than the positive by at least `margin`. The loss
-/// is the missing distance:
+/// The distance from the anchor to the negative should be greater than the distance from the anchor
+/// to the positive by at least `margin`. The loss is the missing distance:
 ///
 ///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
 ///     d(a, b) = |a - b + eps|
 ///
-/// with the Euclidean length over the last axis, which overflows from about 1.8e19 in float32.
+/// where |...| is the Euclidean length along the last axis. In float32 this length overflows from
+/// about 1.8e19 on.
 ///
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, with kNone, (...).
 /// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
@@ -57,18 +58,18 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 struct InfoNceOptions {
   double temperature = 0.07;
   bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged
-  bool normalize = true;   // vectors have length 1, so that products are cosines
+  bool normalize = true;   // divides vectors by their lengths, so that products are cosines
   Reduction reduction = Reduction::kMean;
 };
 
 /// InfoNCE: query i should match key i better than all other keys of the batch. The match of two
-/// vectors is their product.
+/// vectors is their dot product.
 ///
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///
-/// Keys 0 .. B - 1 are each the positive of one query and negatives of the others; keys after these
-/// are negatives of all. A vector shorter than 1e-12 is divided by 1e-12, and the gradient of this
-/// vector may be huge.
+/// For i < B, key i is the positive of query i and a negative of the other queries. Keys from B on
+/// are negatives of all queries. With `normalize`, a vector shorter than 1e-12 is divided by 1e-12,
+/// not by its length, and the gradient of this vector may be huge.
 ///
 /// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, with kNone,
 /// (B).

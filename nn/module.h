@@ -16,13 +16,15 @@
 //   };
 //   static_assert(nn::Module<Linear>);
 //
-// `Self` is the module or const module, so one function serves readers and writers. A member is one
-// of: a Tensor or a Weight, which is a parameter, absent if undefined (Weight: a matrix that
-// products pack, tensor/ops/weight.h); a Buffer, which is not a parameter, such as a table of
-// positions; a module; an optional or a vector of these. Functions that change a module do not
-// compile for a const module. Names are PyTorch's, so that state dicts load as they are.
+// `Self` is the type of the module, const or not, so one function serves readers and writers. A
+// member that `visit` names is one of: a Tensor or a Weight, which is a parameter, absent if
+// undefined (Weight: a matrix that products pack, tensor/ops/weight.h); a Buffer, which is not a
+// parameter, such as a table of positions; a module; an optional or a vector of these. Functions
+// that change a module do not compile for a const module. Names are PyTorch's, so that PyTorch's
+// state dicts load as they are.
 //
-// Copying a module copies handles: the copy shares the parameters. clone(module) has new ones.
+// Copying a module copies handles: the copy shares the parameters. clone(module) has parameters of
+// its own.
 #pragma once
 
 #include <functional>
@@ -116,12 +118,12 @@ void mark_replaced(const Tensor& variable);
 
 }  // namespace detail
 
-/// Converts every floating parameter to `dtype`, in new memory and without its gradient, and every
-/// Buffer. A parameter that already has the dtype does not change.
+/// Converts every floating parameter and every floating Buffer to `dtype`. A converted parameter
+/// has new memory and no gradient. A parameter that already has the dtype does not change.
 ///
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
-/// made, and its next step is an error. Copies share their variables: to convert one copy and train
-/// the other, convert clone(module).
+/// made. If these are converted later, its next step is an error. Copies share their variables: to
+/// convert one copy and train the other, convert clone(module).
 /// **Errors**: a dtype that is not floating; a weight packed by freeze().
 /// **Source**: torch.nn.Module.to.
 template <class M>

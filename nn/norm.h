@@ -25,8 +25,8 @@ struct NormOptions {
 ///     kLayerNorm    y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
 ///     kRmsNorm      y = x / sqrt(mean(x^2) + eps) * weight
 ///
-/// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, by default (width).
-/// The weight starts as ones, the bias as zeros.
+/// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width), or
+/// normalized_shape in LayerNorm and RmsNorm. The weight starts as ones, the bias as zeros.
 /// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with different last axes.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
 /// Square Layer Normalization", 2019.
@@ -73,7 +73,7 @@ struct RmsNormOptions {
 };
 
 /// A Norm of kind kRmsNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
-/// depends on the dtype: to use the weights of an nn.RMSNorm, set the eps of this nn.RMSNorm.
+/// depends on the dtype: to use the weights of a torch.nn.RMSNorm, also set the eps that it used.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
   explicit RmsNorm(const RmsNormOptions& options, const Source& from = default_rng());

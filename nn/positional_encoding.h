@@ -1,4 +1,4 @@
-// The order of tokens, as input of a transformer.
+// Vectors that encode the positions of tokens, added to the input of a transformer.
 #pragma once
 
 #include "nn/dropout.h"
@@ -19,10 +19,10 @@ struct PositionalEncodingOptions {
 /// `dropout(input_scale x + table[positions])` with the sinusoidal table; positions are 0, 1, ...
 /// unless given.
 ///
-/// **Shapes**: x (..., T, D), positions (..., T) int64, broadcast -> (..., T, D). The table is a
-/// Buffer, not a parameter: the table is computed, not stored in files.
+/// **Shapes**: x (..., T, D), positions (..., T) int64, which broadcast -> (..., T, D). The table
+/// is a Buffer, not a parameter: the table is computed, not stored in files.
 /// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
-/// position of max_tokens or more, a different width.
+/// position outside [0, max_tokens), an x of a different width.
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
   Buffer table;  // (max_tokens, D)

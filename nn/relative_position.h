@@ -1,11 +1,11 @@
-// Relative position biases of attention: they depend only on the distance of a key from its query.
+// Relative position biases of attention: a bias depends only on the distance from query to key.
 //
 //   const Tensor bias = relative(queries, keys);                  // (H, Tq, Tk), a view
 //   attend({.query = x, .mask = additive_mask(bias) & length_mask(lengths)})
 //
-// Only one line of Tq + Tk - 1 numbers per head is in memory, and the bias is a view of it
+// Only one line of Tq + Tk - 1 numbers per head is in memory. The bias is a view of this line
 // (Tensor::toeplitz), which the attention kernel reads by its strides. In training the gradient of
-// the bias has (H, Tq, Tk) elements, until it is summed to that of the line.
+// the bias has H Tq Tk elements, until sums along the diagonals give the gradient of the line.
 #pragma once
 
 #include "nn/source.h"
@@ -17,15 +17,19 @@ namespace tessera::nn {
 /// The assignment of distances to the entries of a table.
 struct DistanceBuckets {
   index_t buckets = 32;
-  index_t max_distance = 128;  // keys at this distance and farther share the last bucket
-  bool bidirectional = true;   // half of the buckets for keys after the query; else their distance
-                               // is 0
+  index_t max_distance = 128;  // keys at this distance or farther are in the last bucket
+  bool bidirectional = true;   // half of the buckets are for keys after the query; if false,
+                               // these keys count as distance 0
 
   /// The bucket of a key at `distance` = key - query.
   ///
-  /// The first m = n / 2 of the n buckets of a direction hold one distance each. The other buckets
-  /// hold wider and wider ranges, and the bucket is m + trunc(log(distance / m) / log(max_distance
-  /// / m) (n - m)), at most n - 1, in float32.
+  /// If `bidirectional`, each direction has n = `buckets` / 2 buckets, and the second half of the
+  /// table is for keys after the query; otherwise n = `buckets`. Let a = |distance|, or 0 for a key
+  /// after the query if not `bidirectional`. The first m = n / 2 buckets of a direction hold one
+  /// distance each: the bucket is a. The other buckets hold wider and wider ranges: in float32,
+  ///
+  ///     bucket = min(m + trunc(log(a / m) / log(max_distance / m) (n - m)), n - 1)
+  ///
   /// **Source**: Raffel et al., "T5", 2020, section 2.1, and the code of T5; MPNet has the same
   /// buckets.
   index_t of(index_t distance) const;
@@ -41,8 +45,9 @@ struct RelativePositionOptions {
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2).
 /// Layers may share one module or each have their own.
-/// **Errors**: sizes below 1, an invalid number of buckets, a negative number of queries or keys;
-/// OutOfMemory before anything is computed. **Source**: as DistanceBuckets.
+/// **Errors**: sizes below 1; too few buckets, or an odd number if bidirectional; a max_distance
+/// that is not above m; a negative number of queries or keys; OutOfMemory, before anything is
+/// computed, if the line does not fit into memory. **Source**: as DistanceBuckets.
 struct RelativePositionBias {
   Tensor weight;
   DistanceBuckets distances;
@@ -58,8 +63,9 @@ struct RelativePositionBias {
   }
 };
 
-/// The slope of each head, 2^(-8 h / H) for h = 1 ... H if H is a power of two. Otherwise the
-/// slopes for the next lower power of two, then every second slope of the next higher one.
+/// The slope of each of H = `heads` heads. If H is a power of two: 2^(-8 h / H) for h = 1 ... H.
+/// Otherwise: all slopes for the next lower power of two, then the first, third, fifth, ... slope
+/// for the next higher power of two.
 ///
 /// **Shapes**: (heads). **Errors**: fewer than one head.
 /// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and the code of
@@ -71,7 +77,8 @@ Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask the bias equals the
 /// paper's.
-/// **Errors**: a negative number of queries or keys; OutOfMemory before anything is computed.
+/// **Errors**: a negative number of queries or keys; OutOfMemory, before anything is computed, if
+/// the line does not fit into memory.
 /// **Source**: as alibi_slopes.
 struct Alibi {
   Buffer slopes;  // (H)

@@ -10,21 +10,22 @@ namespace tessera::nn {
 struct RotaryOptions {
   double base = 10000;
   index_t width = 0;         // leading columns of a head that are rotated, even; 0: all
-  bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else halves
+  bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + width / 2
   index_t max_tokens = 512;  // positions in the table
-  double divisor = 1;        // of all frequencies: a longer range of positions
+  double divisor = 1;        // divides all frequencies, for a longer range of positions
 
   friend bool operator==(const RotaryOptions&, const RotaryOptions&) = default;
 };
 
-/// The angles of rotary positions for heads of one width, which rotate queries and keys.
+/// The angles by which the heads of queries and keys are rotated, for heads of one width.
 ///
 /// Layers with equal options can share one module. Copies share the table. The linear layer that
 /// makes queries and keys can rotate them without another pass over memory:
 ///
 ///     rotary_linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
-/// rotates the queries and keys of a packed projection (B, T, 3 D), num_heads of each.
+/// The output (B, T, 3 D) has num_heads heads each of queries, keys and values, in this order. So
+/// this call rotates the queries and keys, not the values.
 /// **Errors**: sizes below 1; an odd number of columns, or more than the head width; a base or a
 /// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
@@ -34,15 +35,15 @@ struct Rotary {
 
   Rotary(const RotaryOptions& options, index_t head_width);
 
-  /// The rotation of heads of a dtype at these positions, which are int64 and broadcast to (...,
-  /// T). Undefined positions mean 0, 1, ...
+  /// The rotation for heads of this dtype at these positions, which are int64 and broadcast to
+  /// (..., T). Undefined positions mean 0, 1, ...
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
   /// The rotation of the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
   /// Rotates heads that are already computed.
   ///
   /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: a different width, positions
-  /// beyond max_tokens.
+  /// outside [0, max_tokens).
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   template <class Self, class Visitor>

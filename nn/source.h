@@ -40,14 +40,14 @@ Init normal(double std);
 Init constant(double value);
 
 /// Gives a module its parameters. A constructor requests each parameter by its name and shape, with
-/// the initial value of a new one:
+/// the Init for a new parameter:
 ///
 ///     weight = from("weight", {out, in}, linear_uniform(in));
 ///
 /// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
 /// which prefixes all names with "out_proj.".
 ///
-/// A source made from a generator calls `init`. A source of existing tensors returns these
+/// A source made from a generator calls the Init. A source of existing tensors returns these
 /// tensors, so a model that is loaded draws no random numbers and takes no memory for initial
 /// values. A module whose constructor takes no Source is loaded by load_state_dict.
 /// **Source**: candle's VarBuilder.

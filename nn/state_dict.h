@@ -19,7 +19,7 @@ struct LoadOptions {
   bool strict = true;       // names that are missing or unexpected are an error
 };
 
-/// The names that a load did not use.
+/// The names for which load_state_dict found no counterpart.
 struct LoadReport {
   std::vector<std::string> missing_keys;     // parameters without a tensor
   std::vector<std::string> unexpected_keys;  // full names without a parameter
@@ -48,7 +48,7 @@ LoadReport run_load(M& module, const LoadPlan& plan) {
 }  // namespace detail
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
-/// keep the present values.
+/// keep the present values. **Errors**: a weight packed by freeze().
 /// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {
@@ -61,9 +61,11 @@ StateDict state_dict(const M& module) {
 
 /// Copies `state` into the module's parameters, converting dtypes.
 ///
-/// With a prefix only names that begin with the prefix are used; the others are unexpected_keys of the report.
-/// **Errors**: a different shape; missing or unexpected names or, if not `strict`, no matching
-/// name. The error lists all differences and a prefix that would help; then nothing is changed.
+/// With a prefix only names that begin with the prefix are used. The report lists the other names
+/// as unexpected_keys, but they are no error.
+/// **Errors**: a different shape; if `strict`, missing names, and unexpected names with the prefix;
+/// otherwise, no name that matches. The error lists all differences and a prefix that would help.
+/// After an error nothing is changed.
 /// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {

@@ -1,5 +1,4 @@
-// The definition of a module, and the traversal of its parts on which all other functions are
-// built.
+// The definition of a module, and the traversal of its parts, which all other functions use.
 #pragma once
 
 #include <concepts>
@@ -17,12 +16,11 @@
 namespace tessera::nn {
 
 /// A constant that a module names in `visit`, such as a table of positions. A Buffer is not a
-/// parameter, has no gradient and is not saved in files. `convert` gives the constant the module's
-/// dtype, which is float32 at first, for any dtype of the constant.
+/// parameter, has no gradient and is not saved in files. `value` is the constant in the module's
+/// dtype, which is float32 at first and which `convert` changes.
 ///
-/// Values are always rounded from the constant as it was given, so that conversion to a different
-/// dtype and back loses nothing. A constant that is not floating keeps its dtype. Copies share the
-/// elements.
+/// Each conversion rounds the constant as it was given, so that conversion to a different dtype and
+/// back loses nothing. A constant that is not floating keeps its dtype. Copies share the elements.
 /// **Source**: torch.nn.Module.register_buffer(persistent=False).
 class Buffer {
  public:
@@ -86,15 +84,15 @@ consteval bool may_change() {
 
 }  // namespace detail
 
-/// A struct that names its parts in a static `visit`, const or not: see nn/module.h.
+/// A struct that names its parts in a static `visit`, for const modules too: see nn/module.h.
 template <class M>
 concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor& visitor) {
   std::remove_cv_t<M>::visit(module, visitor);
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for the member itself and for each module, Tensor, Weight and Buffer in
-/// the member and its parts, in the order in which `visit` names them.
+/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer in the member, which may be one
+/// of these itself, in the order in which `visit` names them. A module comes before its parts.
 template <class Member, class F>
 void walk(Member& member, const std::string& name, const F& f) {
   using Plain = std::remove_const_t<Member>;
