@@ -42,7 +42,7 @@ struct MultiHeadAttentionOptions {
   std::optional<index_t> kdim = {};          // width of the keys' input, embed_dim if absent
   std::optional<index_t> vdim = {};          // width of the values' input, embed_dim if absent
   bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
-  std::optional<double> scale = {};          // of the scores; absent: sqrt(num_heads / embed_dim)
+  std::optional<double> scale = {};          // of the scores; absent: 1 / sqrt(width of a head)
   std::optional<RotaryOptions> rotary = {};  // rotates queries and keys by their positions
 };
 

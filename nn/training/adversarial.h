@@ -12,16 +12,16 @@ namespace tessera::nn {
 ///
 ///     (L(0) + L(r)) / 2,    r_b = size g_b / |g_b|
 ///
-/// where `loss(r)` is L with r added to the input, whose first axis counts examples, g_b is the
-/// gradient of L(0) with regard to example b's part of r, and |g_b| is its Euclidean norm. If g_b
-/// is zero, as for padding, r_b is 0. r is a constant for the parameters. The result has the
-/// `count` and `correct` of L(0).
+/// `loss(r)` must return L(r), the loss with r added to the input. The first axis of the input
+/// counts examples: r_b is the part of r for example b. g_b is the gradient of L with regard to r_b
+/// at r = 0, and |g_b| is its Euclidean norm. If g_b is zero, as for padding, r_b is 0. No gradient
+/// flows through r to the parameters. The result has the `count` and `correct` of L(0).
 ///
-/// For the loss function of a trainer: `loss` is called twice. The gradient of L(0) / 2 is already
-/// in grad() of the parameters when this function returns; the caller's backward adds that of L(r)
-/// / 2.
-/// **Shapes**: r and the input `shape`, (B, ...). **Errors**: a size that is not finite and above
-/// 0; a shape without axes; a loss that does not depend on r.
+/// The loss function of a trainer can call this function. `loss` is called twice. The gradient of
+/// L(0) / 2 is already in grad() of the parameters when this function returns; the caller's
+/// backward adds that of L(r) / 2.
+/// **Shapes**: r and the input have `shape`, (B, ...). **Errors**: a size that is not finite and
+/// above 0; a shape without axes; a loss that does not depend on r.
 /// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section
 /// 6, with alpha = 1/2; Miyato et al., "Adversarial training methods for semi-supervised text
 /// classification", 2017, section 3, for r on embedded words.

@@ -21,25 +21,25 @@ struct BatchSamplerOptions {
   index_t batch_size = 32;
   std::uint64_t seed = 0;
   bool shuffle = true;
-  index_t batches_per_chunk = 50;  // the range in which sequences are sorted by length
+  index_t batches_per_chunk = 50;  // size of the chunks that are sorted by length
 };
 
 /// Chooses the examples of each batch: each example once per epoch.
 ///
-/// With `shuffle` an epoch's examples are shuffled, divided into chunks of `batches_per_chunk`
-/// batches, sorted by length within each chunk and divided into batches, which are shuffled again.
-/// So the sequences of a batch have similar lengths, and there is little padding. Without `shuffle`
-/// all examples are sorted by length, and those of equal length stay in order. One batch of an
-/// epoch may be smaller.
+/// With `shuffle` an epoch's examples are shuffled and divided into chunks of `batches_per_chunk`
+/// batches. Each chunk is sorted by length and divided into batches. Then the batches of the epoch
+/// are shuffled. So the sequences of a batch have similar lengths, and there is little padding.
+/// Without `shuffle` all examples are sorted by length, and those of equal length stay in order.
+/// One batch of an epoch may be smaller.
 ///
 /// The order depends only on the options, the lengths and the epoch.
-/// **Errors**: no examples, a negative length, options below 1.
+/// **Errors**: no examples; a negative length; a batch_size or batches_per_chunk below 1.
 /// **Source**: transformers.trainer_pt_utils.LengthGroupedSampler, for the chunks.
 class BatchSampler {
  public:
   BatchSampler(std::vector<index_t> lengths, const BatchSamplerOptions& options = {});
 
-  /// The number of batches in an epoch; the last may be smaller.
+  /// The number of batches in an epoch.
   index_t batches_per_epoch() const { return batches_; }
   /// The next batch: indices of examples, valid until the next call. The last batch of an epoch is
   /// followed by the first of the next epoch.

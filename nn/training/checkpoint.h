@@ -1,6 +1,6 @@
 // States: the data that a later run needs to continue this one, in memory and as files.
 //
-//   nn::save_module("model.safetensors", model);    // PyTorch's names: its tools read it too
+//   nn::save_module("model.safetensors", model);    // PyTorch's names: PyTorch can read the file
 //   nn::load_module("model.safetensors", model);
 //
 //   nn::Checkpoint run;                             // everything that a run needs to continue
@@ -12,9 +12,9 @@
 //   nn::load_group(run, "model", model);
 //   optimizer.load_state(run.group("optimizer"));
 //
-// A file is one .safetensors file: its tensors are the checkpoint's tensors, and its `__metadata__`
-// has the checkpoint's values as texts. So one rename replaces the file, and a process that is
-// killed at any moment leaves either the old checkpoint or the new one.
+// A checkpoint is saved as one .safetensors file: its tensors are the checkpoint's tensors, and its
+// `__metadata__` has the checkpoint's values as texts. So one rename replaces the file, and a
+// process that is killed at any moment leaves either the old checkpoint or the new one.
 #pragma once
 
 #include <concepts>
@@ -33,7 +33,7 @@
 namespace tessera::nn {
 
 /// As load_state_dict, for a state from `file`. **Errors**: the same, as one std::runtime_error
-/// that begins with `file`.
+/// whose message begins with `file`.
 template <class M>
 LoadReport load_state(const std::string& file, M& module, const StateDict& state,
                       const LoadOptions& options = {}) {
@@ -53,8 +53,8 @@ void save_module(const std::filesystem::path& path, const M& module) {
   save_safetensors(path, state_dict(module));
 }
 
-/// Copies the tensors of a .safetensors file into the module's parameters; returns the missing
-/// names and those left over.
+/// Copies the tensors of a .safetensors file into the module's parameters; returns the names that
+/// are missing and the names that were not used.
 ///
 ///     nn::load_module("model.safetensors", encoder, {.prefix = "encoder.", .strict = false});
 ///
@@ -72,7 +72,7 @@ LoadReport load_module(const std::filesystem::path& path, M& module,
 /// Named tensors, texts and numbers: the state of an optimiser or a schedule, or of a whole run,
 /// with the states of its parts as groups. Numbers are restored exactly. **Errors**: a name that
 /// does not exist or has a different type. For a checkpoint from a file the error is a
-/// std::runtime_error that begins with `file`.
+/// std::runtime_error whose message begins with `file`.
 struct Checkpoint {
   StateDict tensors = {};
   std::map<std::string, std::string> values = {};
@@ -88,7 +88,7 @@ struct Checkpoint {
 
   /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// A whole number. **Errors**: a number that T cannot hold.
+  /// The value as a whole number. **Errors**: no such value; a number that T cannot hold.
   template <std::integral T = index_t>
   T integer(const std::string& name) const {
     if (has(name) && text(name).starts_with('-')) {
@@ -102,7 +102,8 @@ struct Checkpoint {
   }
   /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
-  /// A whole number >= 0; otherwise an error of `op`.
+  /// The value as a whole number >= 0. **Errors**: any other value; the message begins with `op`,
+  /// or with `file` for a checkpoint from a file.
   index_t count(const char* op, const std::string& name) const;
 
   /// Adds a group: every tensor and value of `state` under "group.name". **Errors**: a name that
@@ -117,8 +118,8 @@ struct Checkpoint {
   /// The state of a generator that was added as a group. **Errors**: no such group.
   Rng::State rng(const std::string& group) const;
 
-  /// Throws: for a checkpoint from a file a std::runtime_error that begins with the file's name,
-  /// else a std::invalid_argument that begins with `op`.
+  /// Throws: for a checkpoint from a file a std::runtime_error whose message begins with `file`,
+  /// else a std::invalid_argument whose message begins with `op`.
   template <class... Parts>
   [[noreturn]] void refuse(const char* op, const Parts&... parts) const {
     if (!file.empty()) fail_file(file, parts...);
@@ -134,16 +135,17 @@ struct Checkpoint {
   [[noreturn]] void fail_value(const std::string& name, const char* wanted) const;
 };
 
-/// Writes a checkpoint, completely or not at all. **Errors**: as save_safetensors.
+/// Writes a checkpoint, completely or not at all. **Errors**: as save_safetensors; a value called
+/// `format` or `tessera.checkpoint`.
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
-/// Reads a file by save_checkpoint. **Errors**: as load_safetensors; a file that is not a
+/// Reads a file that save_checkpoint wrote. **Errors**: as load_safetensors; a file that is not a
 /// checkpoint.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-/// Copies the tensors of a group into the module's parameters; returns the missing names and those
-/// left over. `group` is a name without its final dot; a `.prefix` within the group must have its
-/// dot.
+/// Copies the tensors of a group into the module's parameters; returns the names that are missing
+/// and the names that were not used. `group` is written without a final dot, and the `prefix` of
+/// names within the group with its final dot.
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///

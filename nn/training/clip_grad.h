@@ -19,8 +19,9 @@ struct ClipOptions {
 /// squares of all elements, summed in double and in a fixed order. Allocates no memory after the
 /// first call.
 ///
-/// Parameters without a gradient are skipped. As in PyTorch, a norm of inf makes gradients 0 (those
-/// that are inf become NaN) and a norm of NaN makes all of them NaN, unless `error_if_nonfinite`.
+/// Parameters without a gradient are skipped. Without `error_if_nonfinite`, as in PyTorch, a norm
+/// of inf makes finite elements 0 and infinite elements NaN, and a norm of NaN makes all elements
+/// NaN.
 /// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with
 /// `error_if_nonfinite`, a norm that is inf or NaN. After an error nothing is changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
@@ -41,8 +42,9 @@ inline index_t norm_blocks(index_t elements) {
 /// The sum of the squares of all gradients, from the sums of blocks in order.
 double total_of(const Tensor& squares);
 
-/// As above, if these gradients may be only a part of all: `total` takes the sum of the squares of
-/// each of their blocks, float64, and returns the sum over all gradients.
+/// As nn::clip_grad_norm, if `parameters` may be only a part of all parameters: `total` takes the
+/// sum of the squares of each block of their gradients, float64, and returns the sum over all
+/// gradients.
 double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options,
                       const std::function<double(const Tensor& squares)>& total);
 

@@ -1,11 +1,12 @@
 // The processes that train together, seen from one of them.
 //
-// OneProcess is the trivial case; nn/training/mpi implements processes started by mpirun.
+// OneProcess is for a run without other processes. nn/training/mpi has the Communicator of
+// processes that mpirun has started.
 //
 //   nn::TrainerOptions options = {.shards = 8, .communicator = &communicator};
 //
-// All processes call the same functions in the same order: send and receive match by tag,
-// all_gather by the order of the calls.
+// A receive gets the message that was sent with the same tag. Calls of all_gather match by their
+// order, so all processes must make these calls in the same order.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@
 
 namespace tessera::nn {
 
-/// A process that no longer responds: the others cannot continue.
+/// The error if a process no longer responds: the other processes cannot continue.
 struct ProcessLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -48,10 +49,10 @@ class Communicator {
   /// Advances the messages in progress, and returns at once. Long computations should call it
   /// regularly.
   virtual void progress() = 0;
-  /// Returns when all messages that this process has begun are complete.
+  /// Returns when all messages that this process has begun to send or receive are complete.
   virtual void wait() = 0;
 
-  /// The bytes of each process, by rank; their lengths may differ.
+  /// The `mine` of each process, by rank; their lengths may differ.
   virtual std::vector<std::string> all_gather(std::string_view mine) = 0;
 
   /// The number of bytes that this process has passed to `send` so far.
@@ -80,7 +81,7 @@ class OneProcess final : public Communicator {
   index_t bytes_sent() const override { return 0; }
 };
 
-/// A range of items, from `begin` to before `end`.
+/// The items with indices from `begin` to `end` - 1.
 struct Share {
   index_t begin, end;
 };
@@ -95,8 +96,9 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// The results of `make` on all processes, by rank.
 ///
-/// **Errors**: if `make` throws in any process, std::runtime_error in all processes, with the text
-/// of the first error after "rank 2: ". A single process throws the original exception.
+/// **Errors**: if `make` throws in any process, a std::runtime_error in all processes. If rank 2 is
+/// the lowest rank with an error, the message is "rank 2: " and the message of its error. If there
+/// is only one process, the exception of `make` is passed on.
 std::vector<std::string> all_gather_results(Communicator& communicator,
                                             const std::function<std::string()>& make);
 
@@ -104,16 +106,17 @@ std::vector<std::string> all_gather_results(Communicator& communicator,
 ///
 ///     require_agreement(communicator, "Trainer", {{"seed", "5"}, {"shards", "4"}});
 ///
-/// **Errors**: std::invalid_argument, the same in all processes, that begins with `op` and gives
-/// the name and both texts. Two processes are named, rank 0 and the first that differs from it.
+/// **Errors**: a std::invalid_argument, the same in all processes. Its message begins with `op` and
+/// gives the name, and the texts of rank 0 and of the lowest rank with a different text.
 void require_agreement(Communicator& communicator, const char* op, const NamedTexts& facts);
 
-/// The number of processes that a launcher started together with this one, read from the
-/// environment. Launchers are mpirun of Open MPI, of MPICH and of its derivatives, and Slurm's
-/// srun. 1 without a launcher, in a batch script of Slurm, and if a variable holds no valid number
-/// of processes.
+/// The number of processes that a launcher has started, this process included, read from
+/// environment variables. Launchers are mpirun of Open MPI, of MPICH and of its derivatives, and
+/// Slurm's srun. The number is 1 without a launcher, in a batch script of Slurm, and if the
+/// launcher's variable holds no valid number of processes.
 ///
-/// This needs no MPI: a program built without MPI can refuse to run N times.
+/// This function needs no MPI: a program built without MPI can report an error if a launcher has
+/// started it N times.
 ///
 /// **Source**: OMPI_COMM_WORLD_SIZE (mpirun(1) of Open MPI); PMI_SIZE (MPICH's Hydra, Intel MPI,
 /// MVAPICH, ParaStation); SLURM_STEP_NUM_TASKS and SLURM_STEP_ID (srun(1)).

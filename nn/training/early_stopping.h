@@ -11,8 +11,8 @@ namespace tessera::nn {
 
 /// The options of EarlyStopping.
 struct EarlyStoppingOptions {
-  index_t patience = 0;      // evaluations in a row without improvement; 0: no limit
-  bool keep_weights = true;  // of the best evaluation
+  index_t patience = 0;      // evaluations without improvement until is_over(); 0: no limit
+  bool keep_weights = true;  // whether to copy the weights of the best evaluation
 };
 
 /// Stores the evaluation with the greatest score and a copy of its weights; of equal scores the
@@ -27,14 +27,16 @@ class EarlyStopping {
   /// best so far.
   bool add(double score, index_t step);
 
-  /// Whether `patience` evaluations in a row have been no better than the best.
+  /// Whether the last `patience` evaluations were all no better than the best; false if `patience`
+  /// is 0.
   bool is_over() const { return options_.patience > 0 && in_vain_ >= options_.patience; }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_step_; }
   /// The score of the best evaluation; -inf if there was none.
   double best_score() const { return best_score_; }
 
-  /// The best weights by the parameters' names, with their score and step; empty at first.
+  /// The best weights by the parameters' names, their score and step, and the number of evaluations
+  /// since then; empty at first.
   Checkpoint state() const;
   /// **Errors**: a state of different parameters.
   void load_state(const Checkpoint& state);

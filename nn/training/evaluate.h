@@ -1,4 +1,4 @@
-// Evaluates a model on examples: the losses, with dropout off and without recording.
+// Evaluates a model on examples: computes the losses without dropout and without a tape.
 //
 //   const nn::LossTotals totals = nn::evaluate(model, {lengths, loss}, {.batch_size = 64});
 //   totals.mean();
@@ -25,7 +25,8 @@ struct Examples {
   std::uint64_t digest = 0;  // of the contents of all examples, to recognise them; 0: unknown
 };
 
-/// The rows of two tensors as examples of one length; `loss` gets the chosen rows of both.
+/// The rows of two tensors as examples, each of length 1; `loss` gets the chosen rows of both
+/// tensors.
 ///
 ///     nn::examples_of(x, y, [&](const Tensor& x, const Tensor& y) {
 ///       return nn::summed_cross_entropy(model(x), y);
@@ -59,7 +60,7 @@ class EvalScope {
 /// The options of evaluate().
 struct EvaluationOptions {
   index_t batch_size = 32;
-  std::uint64_t seed = 0;  // for the loss function's draws from default_rng(), the same each time
+  std::uint64_t seed = 0;  // of default_rng() in the loss function, the same each time
 };
 
 namespace detail {
@@ -74,8 +75,8 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 }  // namespace detail
 
-/// The sums of all examples' losses, computed batch by batch, sorted by length. Meanwhile the model
-/// is in eval mode; afterwards the thread's generator has its previous state.
+/// The totals of all examples, computed in batches of examples of similar length. Meanwhile the
+/// model is in eval mode; afterwards the thread's generator has its previous state.
 /// **Errors**: as BatchSampler; those of the loss function.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {

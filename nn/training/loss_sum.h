@@ -11,14 +11,15 @@ namespace tessera::nn {
 /// the batch's targets (shards.h explains why).
 struct LossSum {
   Tensor loss;         // a scalar; not read if count is 0
-  double count = 0;    // of targets, or the sum of their weights
+  double count = 0;    // the number of targets, or the sum of their weights
   double correct = 0;  // the number of correct predictions, for the accuracy
 };
 
 /// The cross-entropy of scores and target classes as a LossSum: counts the targets that are not
-/// ignored; a target is correct if it has the greatest score. `options.reduction` is not read.
+/// ignored; a target is correct if its class has the greatest score. `options.reduction` is not
+/// read.
 ///
-/// **Shapes**: as cross_entropy. **Errors**: as cross_entropy; a weight of the classes.
+/// **Shapes**: as cross_entropy. **Errors**: as cross_entropy; a defined `options.weight`.
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options = {});
 
@@ -26,12 +27,12 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
 /// is 0. **Shapes**, **Errors**: as mse_loss.
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 
-/// info_nce_loss as a LossSum: counts the queries; a query is correct if its own key is the
-/// nearest. The other keys are negatives, so a trainer must compute a batch in one shard.
+/// info_nce_loss as a LossSum: counts the queries; a query is correct if no key of the batch
+/// matches it better than its own key. All other keys of the batch are negatives, so a trainer must
+/// compute a batch in one shard. With `symmetric` too, `count` and `correct` count only queries.
 /// `options.reduction` is not read.
 ///
-/// **Shapes**, **Errors**: as info_nce_loss; symmetric is the mean of both directions, and `correct`
-/// counts only the queries.
+/// **Shapes**, **Errors**: as info_nce_loss.
 /// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.
 LossSum summed_info_nce(const Tensor& queries, const Tensor& keys, InfoNceOptions options = {});
 

@@ -12,7 +12,8 @@
 
 namespace tessera::nn {
 
-/// A learning rate's factor at each step: up from 0 over `warmup_steps`, then down by `decay`.
+/// The factor of the learning rate at each step: it rises from 0 to 1 in the first `warmup_steps`
+/// steps, then falls as `decay` says.
 /// **Source**: as the functions below.
 struct Schedule {
   /// The shape of the decay after the warmup.
@@ -21,20 +22,22 @@ struct Schedule {
   Decay decay = Decay::kNone;
   index_t warmup_steps = 0;
   index_t total_steps = 0;  // the end of the decay
-  double cycles = 0.5;      // of the cosine: half a wave
+  double cycles = 0.5;      // waves of the cosine; 0.5: from 1 down to 0
 
   /// The factor after `step` steps of the optimiser.
   double factor(index_t step) const;
 };
 
-/// step / warmup, then 1. **Source**: transformers.get_constant_schedule_with_warmup.
+/// step / warmup during the warmup, then 1. **Source**:
+/// transformers.get_constant_schedule_with_warmup.
 Schedule constant_schedule(index_t warmup_steps = 0);
 
-/// step / warmup, then a straight line down to 0 at `total_steps`: (total - step) / (total -
-/// warmup). **Source**: transformers.get_linear_schedule_with_warmup.
+/// step / warmup during the warmup, then a straight line down to 0 at `total_steps`: (total - step)
+/// / (total - warmup). **Source**: transformers.get_linear_schedule_with_warmup.
 Schedule linear_schedule(index_t warmup_steps, index_t total_steps);
 
-/// step / warmup, then (1 + cos(2 pi cycles p)) / 2 with p = (step - warmup) / (total - warmup).
+/// step / warmup during the warmup, then (1 + cos(2 pi cycles p)) / 2 with p = (step - warmup) /
+/// (total - warmup).
 /// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR", 2017.
 Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles = 0.5);
 
@@ -54,8 +57,8 @@ class LrScheduler {
   /// The rate of the first group now.
   double lr() const { return optimizer_->groups().front().lr; }
 
-  /// The state: the value `step`. The state does not contain the schedule: a run can continue with
-  /// a longer schedule.
+  /// The state: the value `step`. The state does not contain the schedule, so a run can continue
+  /// with a longer schedule.
   Checkpoint state() const;
   /// Sets the step and the rates of the optimiser. **Errors**: a state that is not from a
   /// scheduler.

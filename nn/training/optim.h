@@ -11,8 +11,8 @@
 //     optimizer.zero_grad();
 //   }
 //
-// An optimiser holds the variables that the module has when it is made: make it after
-// set_requires_grad, convert and the tying of weights.
+// An optimiser holds the variables that the module has when the optimiser is made: make the
+// optimiser after set_requires_grad, convert and the tying of weights.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@
 
 namespace tessera::nn {
 
-/// w -= lr b, with b = momentum b + (1 - dampening) g and g the gradient plus weight_decay w; with
-/// `nesterov`, w -= lr (g + momentum b). The first b is g.
+/// w -= lr b, where b = momentum b + (1 - dampening) g. Here g is the gradient plus weight_decay w.
+/// In the first step, and if momentum is 0, b = g. With `nesterov`: w -= lr (g + momentum b).
 struct SgdOptions {
   double lr = 1e-3;
   double momentum = 0;
@@ -34,7 +34,7 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
-/// The rule of Sgd.
+/// The rule of SGD.
 struct SgdRule final : Rule {
   using Options = SgdOptions;
   Options numbers;
@@ -58,7 +58,8 @@ using SGD = OptimizerOf<SgdRule>;
 ///     m = beta1 m + (1 - beta1) g,    m' = m / (1 - beta1^t)
 ///     v = beta2 v + (1 - beta2) g^2,  v' = v / (1 - beta2^t)
 ///
-/// and g is the gradient plus weight_decay w.
+/// and g is the gradient plus weight_decay w. t is the number of the parameter's step, from 1 on; m
+/// and v begin as 0.
 struct AdamOptions {
   double lr = 1e-3;
   double beta1 = 0.9;
@@ -77,7 +78,7 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// Both keep the same tensors and differ in how weights decay.
+/// The rule of Adam and AdamW, which keep the same tensors and differ in how weights decay.
 template <class AnyOptions>
 struct MomentsRule final : Rule {
   using Options = AnyOptions;

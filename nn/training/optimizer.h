@@ -1,5 +1,5 @@
-// The common form of all optimisers: parameters in groups, the tensors kept for each, states, and a
-// rule that updates weights. The rules SGD, Adam and AdamW are in optim.h.
+// The common form of all optimisers: groups of parameters, the tensors that are kept for each
+// parameter, states, and a rule that updates weights. The rules SGD, Adam and AdamW are in optim.h.
 //
 //   nn::set_requires_grad(model);
 //   nn::AdamW optimizer(model, {.lr = 1e-3});
@@ -61,9 +61,9 @@ struct NamedNumber {
 /// The error of the first number that is outside its range; empty if all are valid.
 std::string wrong_number(std::initializer_list<NamedNumber> numbers);
 
-/// One algorithm and its options, plain numbers. To add an optimiser, write a struct derived from
-/// Rule, with a type `Options` that has `lr` and `weight_decay`, and `using Mine =
-/// OptimizerOf<MyRule>`.
+/// One algorithm and its options, which are plain numbers. To add an optimiser, write a struct
+/// MyRule derived from Rule. It needs a type `Options`, which has `lr` and `weight_decay`, and a
+/// constructor that takes these `Options`. The optimiser is then `OptimizerOf<MyRule>`.
 struct Rule {
   virtual ~Rule() = default;
 
@@ -81,8 +81,9 @@ struct Rule {
   /// Values that distinguish the states of this rule from those of other rules that keep tensors of
   /// the same names: Adam and AdamW both keep exp_avg.
   virtual Checkpoint mark() const { return {}; }
-  /// Updates weights. Several threads call it at once, for slices that do not overlap. An
-  /// element's new value must depend only on that element, so that threads do not change the bits.
+  /// Updates weights. Several threads call this function at once, for slices that do not overlap.
+  /// The new value of an element must depend only on the data of this element, so that the number
+  /// of threads does not change the bits.
   virtual void update(const ParameterSlice& slice) const = 0;
 };
 
@@ -107,24 +108,25 @@ class Optimizer {
   /// All parameters, in the order of the groups.
   const Parameters& variables() const { return variables_; }
 
-  /// Changes every parameter that has a gradient, in one parallel region, and bumps the versions of
-  /// their memory, so that packed weights are packed again. Allocates no memory after the first
-  /// call.
-  /// **Errors**, each naming the parameter: a tape may read the parameter again, because it has
-  /// recorded ops and not run backward; the parameter was converted or frozen after the optimiser
-  /// was made; the parameter's gradient is not contiguous. After an error nothing is changed.
+  /// Changes every parameter that has a gradient, in one parallel region, and adds 1 to the version
+  /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
+  /// the first call.
+  /// **Errors**, each naming the parameter: a tape has recorded ops and has not run backward, so
+  /// the tape may read the parameter again; the parameter was converted or frozen after the
+  /// optimiser was made; the parameter's gradient is not contiguous. After an error nothing is
+  /// changed.
   void step();
 
   /// Makes the gradients of all parameters undefined.
   void zero_grad();
 
-  /// Sets the learning rate of all groups. **Errors**: a rate that is not finite or below 0.
+  /// Sets the learning rate of all groups. **Errors**: a rate that is negative or not finite.
   void set_lr(double lr);
   /// Sets the learning rate of one group. **Errors**: as above; a group that does not exist.
   void set_lr(std::size_t group, double lr);
 
-  /// Replaces the parameters, group by group. The optimiser is then in its initial state, without
-  /// steps or kept tensors; rates and options stay.
+  /// Replaces the parameters, group by group. The optimiser then has no steps and no kept tensors,
+  /// as at first; rates and options stay.
   /// **Errors**: as the constructor; a different number of groups. After an error nothing is
   /// changed.
   void set_parameters(std::vector<Parameters> groups);

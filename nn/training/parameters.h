@@ -11,7 +11,7 @@
 
 namespace tessera::nn {
 
-/// A variable under its name. The tensor shares memory and gradient with the module's.
+/// A variable under its name. The tensor shares memory and gradient with the module's parameter.
 struct Parameter {
   std::string name;
   Tensor tensor;
@@ -41,8 +41,8 @@ struct ParameterGroup {
   std::optional<double> weight_decay = {};
 };
 
-/// Two groups: the matrices, with the optimiser's weight decay, and the parameters with at most one
-/// axis (biases and the scales of norms), without decay.
+/// Two groups: the parameters with at least two axes (matrices), with the optimiser's weight decay,
+/// and the parameters with at most one axis (biases and the scales of norms), without decay.
 /// **Source**: google-research/bert, optimization.py, which excludes biases and layer norms.
 std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
 template <class M>

@@ -1,11 +1,10 @@
-// A batch in a fixed number of shards, and the one tree that adds their sums to the sum of the
-// batch.
+// A batch is divided into a fixed number of shards, and one tree adds up the sums of the shards.
 //
-// Rounded sums depend on the order of their terms. So losses and gradients of a batch are sums over
-// shards, added by one binary tree (for S = 5 shards, ((0 + 1) + (2 + 3)) + 4), and divided by the
-// number of targets of the whole batch at the end. So the bits do not depend on which process
-// computes a shard, or when: one process may compute the shards one after the other, which is
-// gradient accumulation, or several processes may compute some each.
+// Rounded sums depend on the order of their terms. So the losses and gradients of the shards are
+// always added by the same binary tree: for S = 5 shards, ((0 + 1) + (2 + 3)) + 4. At the end the
+// sums are divided by the number of targets of the whole batch. So the bits do not depend on which
+// process computes a shard, or when. One process may compute the shards one after the other, which
+// is gradient accumulation, or several processes may each compute some of the shards.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +20,13 @@
 namespace tessera::nn {
 
 /// left += right, for losses and for gradients. If one gradient is undefined, the sum has the bits
-/// of the other. The sum of two tensors is written into the memory of the left one.
+/// of the other gradient. The sum of two tensors is written into the memory of the left one.
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
-/// A node of the tree: the shards from index 2^level to (index + 1) 2^level, as far as they exist.
-/// The sum of a node is that of its left and its right half, or only of the left half if the right
-/// half has no shards.
+/// A node of the tree. It covers the shards from index 2^level to (index + 1) 2^level - 1 that
+/// exist. Its sum is the sum of the left half plus the sum of the right half, or only the sum of
+/// the left half if the right half has no shards.
 struct ShardNode {
   index_t level, index;
 
@@ -36,9 +35,9 @@ struct ShardNode {
   bool operator==(const ShardNode&) const = default;
 };
 
-/// Sums a value of each of the shards 0, ..., S - 1 of a batch, in any order of arrival, by one
-/// tree. Subtrees are added as soon as they are complete: if shards arrive in order, at most log2 S
-/// + 1 values are in memory.
+/// Sums one value per shard, for the shards 0, ..., S - 1 of a batch, by one tree. The values may
+/// be added in any order. Two halves of a node are summed as soon as both are complete: if values
+/// are added in the order of the shards, at most log2(S) + 1 values are in memory.
 /// **Errors**: no shards; a shard or node that does not exist or was added before.
 template <class T>
 class ShardTree {
@@ -68,15 +67,15 @@ class ShardTree {
   std::vector<Part> parts_;
 };
 
-/// The largest complete subtrees made of the shards [begin, end) of `shards`.
+/// The largest nodes that cover only shards of [begin, end), if there are `shards` shards.
 std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 
-/// The examples of one shard: the batch divided into `shards` ranges whose lengths differ by at
+/// The examples of one shard: the batch is divided into `shards` ranges whose lengths differ by at
 /// most one. If there are more shards than examples, some are empty. **Errors**: no such shard.
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);
 
 inline constexpr index_t kMostShards = index_t{1} << 20;
-inline constexpr index_t kMostSteps = index_t{1} << 42;  // a stream for each shard of each step
+inline constexpr index_t kMostSteps = index_t{1} << 42;  // one stream per shard of each step
 
 /// The random numbers of a shard at a step: the same stream in any process.
 Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);

@@ -6,8 +6,8 @@
 //   trainer.run();
 //
 // `loss` is a function from indices of examples to the SUM of their losses (loss_sum.h). Options,
-// examples and seed determine a run to the last bit: a run may be stopped after any step and
-// resumed, and its shards may be computed in any grouping.
+// examples and seed determine a run to the last bit. The bits stay the same if a run is stopped
+// after a step and resumed, and with any number of processes that share the shards.
 #pragma once
 
 #include <atomic>
@@ -43,23 +43,24 @@ struct TrainerOptions {
   index_t epochs = 10;
   index_t steps = 0;        // in all; 0: the number of steps in the epochs
   index_t batch_size = 32;  // examples per step, in all shards together
-  index_t shards = 1;       // parts in which a batch is computed: less memory, different bits
-  std::uint64_t seed = 0;   // of the order of the examples and the random numbers of their losses
+  index_t shards = 1;       // parts of a batch: more parts take less memory, and change the bits
+  std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
 
   Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
   double warmup = 0;                               // the fraction of steps in which the rates rise
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
-  double average = 0;  // the decay of the weights' moving average; 0: none is kept
+  double average = 0;  // the decay of the weights' moving average; 0: no average
 
   // Evaluation on the held-out examples, with the averaged weights if `average` > 0. An
   // evaluation always follows the last step.
-  index_t evaluate_every = 0;  // steps from one evaluation to the next; 0: one per epoch
+  index_t evaluate_every = 0;  // steps from one evaluation to the next; 0: the steps of an epoch
   index_t patience = 0;        // evaluations without improvement before the run ends; 0: no limit
   BestBy best_by = BestBy::kLoss;
-  bool keep_best = true;  // the weights of the best evaluation
+  bool keep_best = true;  // whether to keep the weights of the best evaluation
 
-  // The processes that share each step's shards, at most `shards`; must outlive the trainer. The
-  // number of processes does not change the bits. nullptr: only this process.
+  // The processes that share the shards of each step: at most as many as `shards`. The number of
+  // processes does not change the bits. The communicator must outlive the trainer. nullptr: only
+  // this process.
   Communicator* communicator = nullptr;
 };
 
@@ -87,8 +88,8 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // at the end of the epoch, if due
 };
 
-/// Called in this order, each if due. `save` comes before `evaluation` and `epoch`, so the results
-/// that these two report are already saved.
+/// Functions that run() calls, each if due, in this order. `save` is called before `evaluation` and
+/// `epoch`, so the results that these two report are already saved.
 struct TrainerCallbacks {
   std::function<void(const StepReport&)> step = {};
   std::function<void()> save = {};  // after each epoch and evaluation, and when the run stops
@@ -99,23 +100,24 @@ struct TrainerCallbacks {
 /// The reason why a run ended.
 enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 
-/// Trains a model with an optimiser, which must hold all of the model's variables and no others.
-/// Both must outlive the trainer, and meanwhile only the trainer may call the optimiser's step().
+/// Trains a model with an optimiser, which must hold all of the model's variables and no other
+/// variables. The model and the optimiser must outlive the trainer. While the trainer exists, only
+/// the trainer may call the optimiser's step().
 ///
-/// A step draws a batch, and computes each shard under its own tape. The trainer adds the losses
-/// and gradients of the shards in the order of one fixed tree (shards.h), divides the sums by the
-/// number of targets in the batch, clips the gradient, and updates the weights. While a loss is
-/// computed, the thread's default generator depends only on the seed, the step and the shard;
+/// A step draws a batch, and computes each shard of the batch under its own tape. The trainer adds
+/// the losses and gradients of the shards in the order of one fixed tree (shards.h), divides the
+/// sums by the number of targets in the batch, clips the gradient, and updates the weights. While a
+/// loss is computed, the state of default_rng() depends only on the seed, the step and the shard;
 /// afterwards the generator has its previous state.
 ///
 /// With `options.communicator` several processes share the work. Each has its own trainer, with the
-/// same weights, examples, optimiser and options; all call their trainer's functions in the same
-/// order, and get the same results. Parameters are divided into chunks of at most 65,536 elements,
-/// each owned by one process. After construction, the optimiser's parameters are views of the
-/// chunks that this process owns, so the optimiser keeps state only for these chunks.
+/// same weights, examples, optimiser and options. All processes must call their trainer's functions
+/// in the same order, and get the same results. Parameters are divided into chunks of at most
+/// 65,536 elements, each owned by one process. After construction, the optimiser's parameters are
+/// views of the chunks that this process owns, so the optimiser keeps state only for these chunks.
 /// **Errors**: an optimiser of different parameters; options out of range; more processes than
-/// shards; processes that disagree on the optimiser; patience or evaluations without held-out
-/// examples; as BatchSampler.
+/// shards; processes that disagree on the optimiser; `patience` or `evaluate_every` without
+/// held-out examples; the errors of BatchSampler.
 /// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 /// Models", 2020, section 5, for owners of parts of the optimiser's state.
 class Trainer {
@@ -130,19 +132,20 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
-  /// **Errors**: a loss or a gradient that is not finite; errors of the hooks and of the loss
-  /// functions. A step that fails changes nothing, and the next run begins with that step; after a
-  /// failed evaluation the next run begins with the evaluation.
+  /// **Errors**: a loss or a gradient that is not finite; errors of the callbacks `hooks` and of
+  /// the loss functions. A step that fails changes nothing, and the next run begins with that step;
+  /// after a failed evaluation the next run begins with the evaluation.
   ///
   /// With several processes there are two more errors: processes with different options, examples,
-  /// weights or arithmetic (thrown before training starts); and ProcessLost, with the step, if a
-  /// process has ended. A loss function's error is thrown in all processes. A hook's error stays in
-  /// its process, which must then end, so that the others do not wait for it.
+  /// weights or arithmetic (thrown before training starts); and ProcessLost, whose message names
+  /// the step, if a process has ended. A loss function's error is thrown in all processes. A
+  /// callback's error is thrown only in its process, which must then end, so that the other
+  /// processes do not wait for it.
   RunEnd run(const TrainerCallbacks& hooks = {});
 
-  /// Ends `run` after the current step, with its evaluation and hooks. May be called from a hook,
-  /// another thread or a signal handler. With several processes one call is enough: all end after
-  /// the same step.
+  /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
+  /// callback, a different thread or a signal handler. With several processes a call in one of them
+  /// is enough: all end after the same step.
   void stop() { stop_ = true; }
 
   /// The number of steps so far.
@@ -155,8 +158,7 @@ class Trainer {
   index_t epoch() const { return sampler_.epoch(); }
   /// The step of the best evaluation, if there was one.
   std::optional<index_t> best_step() const { return best_.best_step(); }
-  /// The last evaluation of this trainer. The state saved in `TrainerCallbacks::save` already includes
-  /// this evaluation.
+  /// The last evaluation of this trainer. TrainerCallbacks::save is called after this value is set.
   const std::optional<EvaluationReport>& last_evaluation() const { return last_evaluation_; }
   /// Whether an evaluation follows this step.
   bool evaluates_after(index_t step) const;
@@ -172,10 +174,12 @@ class Trainer {
   /// The part of the state that load_trained reads. One process may call this function without the
   /// others.
   Checkpoint weights() const;
-  /// Continues from a state that state() returned; other groups in this state are ignored. Epochs,
-  /// steps, schedule and patience may differ from before.
-  /// **Errors**: a state that does not match, or of a run with a different seed, batch size, number
-  /// of shards or number of examples; then nothing is changed.
+  /// Continues from a state that state() returned. Groups that were added to it, by names that
+  /// state() does not use, are ignored. Epochs, steps, schedule and patience may differ from
+  /// before.
+  /// **Errors**: a state that does not match; a state of a run with a different seed, batch size,
+  /// number of shards or number of examples, or that differs in whether there is an average. After
+  /// an error nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:
@@ -237,7 +241,8 @@ void load_trained(const Checkpoint& run, M& model) {
   load_group(run, "model", model);
   for (const char* const group : {"best", "average"}) {
     if (run.group(group).tensors.empty()) continue;
-    load_group(run, group, model, {.strict = false});  // without constant parameters
+    // The group has no constant parameters: they come from "model", loaded above.
+    load_group(run, group, model, {.strict = false});
     return;
   }
 }

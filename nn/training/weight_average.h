@@ -8,12 +8,12 @@
 
 namespace tessera::nn {
 
-/// The exponential moving average of parameters, after update t = 0, 1, ...
+/// The exponential moving average of parameters w. Update number t = 0, 1, ... is
 ///
 ///     average = d average + (1 - d) w,    d = min(decay, (1 + t) / (10 + t))
 ///
-/// The second bound of d makes the average forget the untrained weights soon. The average starts
-/// with the weights.
+/// The average starts as a copy of the weights. The second bound of d makes the average forget
+/// these untrained weights soon.
 /// **Errors**: a decay outside [0, 1).
 /// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992;
 /// tf.train.ExponentialMovingAverage for d.
@@ -26,7 +26,8 @@ class WeightAverage {
   /// The averages by the names of the parameters.
   const StateDict& averages() const { return averages_; }
 
-  /// While in scope, the parameters have the averages as values.
+  /// While in scope, the parameters have the averages as values; afterwards they have their own
+  /// values again.
   class Scope {
    public:
     explicit Scope(const WeightAverage& average);

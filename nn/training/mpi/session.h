@@ -32,18 +32,19 @@ class MpiCommunicator;
 /// started it, that MPI is used and left running. Only the thread that made the session may call
 /// its functions (MPI_THREAD_FUNNELED).
 ///
-/// While a session lives, a SIGTERM by which the launcher ends the survivors of a lost process is
-/// delayed by up to 5 seconds, so that they can still report which process was lost.
+/// If a process is lost, the launcher ends the other processes by SIGTERM. A session delays this
+/// signal by up to 5 seconds if the lost process ran on the same host, so that the other processes
+/// can report which process was lost.
 /// **Source**: "MPI: A Message-Passing Interface Standard", MPI_Init_thread.
 class Session {
  public:
-  /// **Errors**: std::runtime_error if MPI does not see the started processes, because this MPI is
-  /// not the launcher's, or if MPI was ended before.
+  /// **Errors**: std::runtime_error if MPI does not see all processes that were started, because
+  /// this MPI is not the launcher's, or if MPI was ended before.
   Session();
 
-  /// Waits for the others and ends MPI. If an exception unwinds the stack, the others may wait for
-  /// this process forever, so all are ended, and the exception is lost: catch it while the session
-  /// lives.
+  /// If the session started MPI: waits for the other processes and ends MPI. If an exception
+  /// unwinds the stack, the other processes may wait for this process forever. So all processes are
+  /// ended, and the exception is lost: catch it while the session lives.
   ~Session();
 
   Session(const Session&) = delete;
@@ -52,9 +53,9 @@ class Session {
   /// All processes that were started together: those of MPI_COMM_WORLD.
   nn::Communicator& communicator() { return *communicator_; }
 
-  /// The threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over the cores
-  /// that this process may run on, of 1 / (the number of processes that may run on the core),
-  /// rounded down; at least 1.
+  /// The number of threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over
+  /// the cores that this process may run on, of 1 / (the number of processes that may run on the
+  /// core), rounded down; at least 1.
   int threads() const { return threads_; }
 
   /// Ends all processes at once; `code` becomes the exit status of the launcher.
