@@ -1,4 +1,4 @@
-// Classes for sequences, and for each token of a sequence.
+// Classifiers of sequences, and of each token of a sequence.
 //
 //   models::SequenceClassifier model({
 //       .tokens = {.vocabulary_size = 9000,
@@ -7,9 +7,9 @@
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
-// The classifiers of pretrained models are SequenceClassifier and TokenClassifier with a head, for:
-// texts; pairs (does the second text follow the first); tokens; the two ends of an answer; replaced
-// tokens.
+// SequenceClassifier and TokenClassifier are also the classifiers of pretrained models. The first
+// classifies texts, or pairs (does the second text follow the first). The second classifies tokens,
+// marks the two ends of an answer, or finds replaced tokens.
 #pragma once
 
 #include <optional>
@@ -21,18 +21,18 @@
 
 namespace tessera::models {
 
-/// The options of a head before the last linear layer.
+/// The options of PredictionHead.
 struct PredictionHeadOptions {
   std::optional<nn::Activation> activation = {};  // absent: tanh, as in BERT's pooler
   bool bias = true;                               // of the affine layer
-  bool norm = false;                              // after the activation; of the last layer's kind
+  bool norm = false;  // a norm after the activation, of the kind of the encoder's last layer
 };
 
 /// The part between an encoder and a classifier in pretrained models: `norm(activation(dense(x)))`.
 ///
 /// **Shapes**: (..., D) -> (..., D).
 /// **Parameters**: dense.weight (D, D), dense.bias (D), norm.weight and norm.bias (D), if the
-/// options have them.
+/// options request them.
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
@@ -65,15 +65,15 @@ struct SequenceClassifierOptions {
 
 /// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
 ///
-/// With Pooling::kCls and a head of tanh, BERT's pooler, this model is
-/// BertForSequenceClassification, and with two classes it predicts whether the second text of a
-/// pair follows the first.
+/// With Pooling::kCls and a head with tanh (BERT's pooler), this model is transformers'
+/// BertForSequenceClassification. With two classes, this model can also be BERT's next sentence
+/// prediction: does the second text of a pair follow the first.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, C).
-/// **Parameters** are TokenEncoder's, those of PredictionHead as head, and classifier.weight (C, D),
-/// classifier.bias (C). **Errors**: as TokenEncoder; no classes.
+/// **Parameters** are TokenEncoder's, those of PredictionHead after "head.", and classifier.weight
+/// (C, D), classifier.bias (C). **Errors**: as TokenEncoder; classes below 1.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
-/// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all.
+/// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all tokens.
 struct SequenceClassifier {
   TokenEncoder encode;
   Pooling pooling;
@@ -115,9 +115,9 @@ struct TokenClassifierOptions {
 /// tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
-/// **Parameters** are TokenEncoder's, those of PredictionHead as head, and classifier.weight (C, D),
-/// classifier.bias (C).
-/// **Errors**: as TokenEncoder; no classes.
+/// **Parameters** are TokenEncoder's, those of PredictionHead after "head.", and classifier.weight
+/// (C, D), classifier.bias (C).
+/// **Errors**: as TokenEncoder; classes below 1.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {

@@ -12,24 +12,24 @@ namespace tessera::models {
 /// options, not a class.
 struct EncoderOptions {
   std::vector<EncoderLayerOptions> layers;
-  bool final_norm = false;              // of the last layer's kind; pre-norm stacks need one
+  bool final_norm = false;              // a norm of the last layer's kind; pre-norm stacks need it
   std::optional<index_t> d_model = {};  // needed only if there is no layer
-  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of all layers
+  std::optional<nn::DistanceBuckets> relative_position = {};  // one learned bias for all layers
   std::vector<index_t> order = {};  // indices of layers, which may repeat; if empty, each once
 
-  /// The width of the inputs and outputs. **Errors**: layers of several widths; no layer and no
-  /// d_model.
+  /// The width of the inputs and outputs. **Errors**: layers with a different d_model; no layer and
+  /// no d_model.
   index_t width() const;
 };
 
 /// `count` layers with the same options. **Errors**: a negative count.
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count);
 
-/// Options of a norm of the last layer's kind and width; of a layer norm if there is no layer.
+/// The options of a norm of the last layer; of a layer norm if there is no layer.
 nn::NormOptions norm_options(const EncoderOptions& options);
 
-/// The output of an encoder and its attention weights: one tensor per layer, in the order of the
-/// request. If the stack has an `order`, the request chooses positions in this `order`.
+/// The output of an encoder and its attention weights: one tensor per requested layer, in the order
+/// of the request. If the stack has an `order`, the request chooses positions in this `order`.
 struct EncoderResult {
   Tensor output;
   std::vector<Tensor> weights;
@@ -38,22 +38,24 @@ struct EncoderResult {
 /// `norm(layer_n(... layer_1(x)))`, or the layers in the sequence given by `order`: ALBERT applies
 /// one layer twelve times.
 ///
-/// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false (T, B,
+/// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false, (T, B,
 /// D).
 ///
 /// **Parameters** have PyTorch's names, `layers.0.self_attn.in_proj_weight`, ..., `norm.weight`.
 /// Each layer draws its own initial weights; torch.nn.TransformerEncoder makes all layers copies of
-/// one. Layers with equal rotary options share one table of angles, and with `relative_position`
-/// all layers share one bias, relative_attention_bias.weight, as in T5 and MPNet.
+/// one layer. Layers with equal rotary options share one table of angles, and with
+/// `relative_position` all layers share one bias, relative_attention_bias.weight, as in T5 and
+/// MPNet.
 ///
 /// **Masks**: with a mask of lengths, positions after a length are not computed: the layers process
-/// the real tokens of one sequence after the other, and the output and requested weights are 0 at
-/// padding. Dropout then draws by a token's position among the real tokens; all other results are
-/// the same. With batch_first = false, or if a mask of a different kind hides padding, padding is
-/// computed, and no real position sees the padding.
+/// only the real tokens, in one row, sequence after sequence, and the output and requested weights
+/// are 0 at padding. The dropout of a token's vectors then depends on the index of the token in
+/// this row. All other results are the same. With batch_first = false, or if a mask of a different
+/// kind hides padding, padding is computed, and no real position sees the padding.
 ///
 /// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a
-/// shared bias for layers with different numbers of heads; an index in `order` without a layer.
+/// shared bias without layers, for layers with different numbers of heads or with batch_first =
+/// false; an index in `order` without a layer.
 /// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for layers that repeat.
 struct Encoder {

@@ -23,15 +23,16 @@ struct MaskedLmOptions {
 
 /// A score for each token of the vocabulary, at each position:
 ///
-///     h = LayerNorm(gelu(dense(encode(tokens)))),    scores = h E^T + bias
+///     h = norm(activation(dense(encode(tokens)))),    scores = h E^T + bias
 ///
-/// The matrix E is the embedding of the tokens itself, so the gradients of both uses add up in one
-/// parameter with one name. If embeddings are narrower than the encoder's vectors, as in ALBERT,
-/// dense maps to the width W of the embeddings.
+/// By default the activation is gelu. The norm is of the last layer's kind. Unless `tied` is false,
+/// the matrix E is the embedding of the tokens itself, so the gradients of both uses add up in one
+/// parameter with one name. dense maps from the width D of the encoder's vectors to the width W of
+/// the embeddings, which is smaller in ALBERT.
 ///
-/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding; with places (n) int64, indices of
-/// tokens of the flattened batch, b T + t: (n, V), which omits the product with the whole
-/// vocabulary for all other tokens.
+/// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding. With `places` (n) int64 -> (n, V):
+/// only the scores of the tokens at these places are computed; the place of token t of sequence b
+/// is b T + t.
 /// **Parameters** are TokenEncoder's, and cls.predictions.transform.dense.weight (W, D), .bias (W),
 /// cls.predictions.transform.LayerNorm.weight, .bias (W), cls.predictions.bias (V), as in BERT.
 /// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is

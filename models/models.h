@@ -1,4 +1,5 @@
-// All of Tessera except pretrained models: models, text, nn and tensor.
+// All of models, models/text, nn and tensor. Pretrained models, inspect, pages and runs have their
+// own headers.
 #pragma once
 
 #include "models/classifier.h"

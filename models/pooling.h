@@ -12,11 +12,12 @@
 
 namespace tessera::models {
 
-/// One vector per sequence, only from its real tokens: padding is never read, even NaN, and does
-/// not change the result.
+/// One vector per sequence, only from its real tokens: padding does not change the result, even if
+/// the padding is NaN.
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
-/// `tokens.lengths`, kWeightedMean positions too; others may read ids and types.
+/// `tokens.lengths`, and kWeightedMean also `tokens.positions`. A new pooling may read ids and
+/// types.
 /// **Errors**: no token; shapes that do not match; a length outside 1 .. T.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for mean, cls and max;
 /// Muennighoff, "SGPT: GPT Sentence Embeddings for Semantic Search", 2022, for the weighted mean;
@@ -30,14 +31,14 @@ struct Pooling {
   static const Pooling kMean;  // the mean of the tokens' vectors
   static const Pooling kCls;   // the first token's vector: examples must begin with a [CLS]
   static const Pooling kMax;   // the largest element in each column
-  static const Pooling kMeanSqrtLength;  // the sum of the tokens' vectors over the root of their
-                                         // number
+  static const Pooling kMeanSqrtLength;  // the sum of the tokens' vectors, divided by the root
+                                         // of the number of tokens
   static const Pooling kWeightedMean;    // the mean, weighted by t + 1 for the token at position t
   static const Pooling kLast;            // the last real token's vector
 
   /// The poolings above.
   static std::span<const Pooling> all();
-  /// The pooling with this name of sentence-transformers. **Errors**: an unknown name.
+  /// The pooling that has this name in sentence-transformers. **Errors**: an unknown name.
   static const Pooling& named(std::string_view name);
 };
 

@@ -34,7 +34,7 @@ struct TokenEncoderOptions {
   std::optional<index_t> embedding_width = {};  // of the tables, if different from the encoder's
   index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
   double dropout = 0.1;         // of the embedded tokens
-  bool embedding_norm = false;  // before that dropout, of the last layer's kind
+  bool embedding_norm = false;  // a norm before this dropout, of the last layer's kind
 };
 
 /// The vectors of tokens, by an embedding and an encoder:
@@ -45,13 +45,13 @@ struct TokenEncoderOptions {
 /// The factor s is sqrt(W) with sinusoidal positions, otherwise 1; W is the width of the tables,
 /// `embedding_width` or D. With sinusoidal positions the embedding starts as N(0, 1 / W). So s
 /// embedding[ids] has the magnitude of the sines, and an embedding tied to an output layer gives
-/// scores of variance 1. All other tables start as N(0, 0.02^2), and so does the embedding without
-/// sinusoidal positions. The norm is computed only with `embedding_norm`, and the projection, a
-/// linear layer from W to D, only with `embedding_width`.
+/// scores of variance 1 to vectors whose elements have variance 1. All other tables start as N(0,
+/// 0.02^2), and so does the embedding without sinusoidal positions. The norm is computed only with
+/// `embedding_norm`, and the projection, a linear layer from W to D, only with `embedding_width`.
 ///
 /// With a `padding_id` p and learned positions, the default positions depend on ids: p for each
-/// token p, and p + 1, p + 2, ... for the other tokens. So the table has P = p + 1 + max_tokens
-/// rows, otherwise P = max_tokens.
+/// token with id p, and p + 1, p + 2, ... for the other tokens. So the table of positions has P =
+/// max_tokens + p + 1 rows. Without a `padding_id`, P = max_tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
 /// B sequences of T tokens, N real tokens in all, model width D, V ids in the vocabulary.
@@ -66,7 +66,7 @@ struct TokenEncoderOptions {
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
-  /// The vectors of real tokens, (1, N, D), or all of (B, T, D) if nothing is packed.
+  /// The vectors of real tokens, (1, N, D), or of all tokens, (B, T, D), if nothing is packed.
   struct PackedOutput {
     Tensor x;
     PackedRows packed;

@@ -11,21 +11,23 @@ namespace tessera::models {
 
 /// Sequences of tokens, by their ids in a vocabulary. Only `ids` is required.
 ///
-/// Positions after a length are padding: real tokens do not see padding, so padding does not change
-/// the results of real tokens; models do not compute padding, and set the output there to zeros.
+/// Positions after a length are padding. Real tokens do not see padding, so padding does not change
+/// their results. Models do not compute padding, and their output at padding is zeros.
 struct Tokens {
   Tensor ids = {};        // (B, T) int64
   Tensor lengths = {};    // (B) int64, from 1 to T; absent: T
-  Tensor types = {};      // (B, T) or (T) int64, the text of a token; absent: 0
+  Tensor types = {};      // (B, T) or (T) int64, the token's text, 0 or 1 in BERT; absent: 0
   Tensor positions = {};  // (B, T) or (T) int64; absent: 0, 1, ...
 };
 
 /// Throws an error that begins with `op` if shapes, dtypes or lengths are not as described at
-/// Tokens. If `ids` is undefined, the others must match a batch of this shape, (B, T).
+/// Tokens, for `batch` = (B, T). `ids` may be undefined. Without the argument `batch`, (B, T) is
+/// the shape of `ids`, which must be defined.
 void check_tokens(const char* op, const Tokens& tokens, const Shape& batch);
 void check_tokens(const char* op, const Tokens& tokens);
 
-/// True for a real token. **Shapes**: lengths (B) int64 -> (B, count) bool.
+/// Whether each token is a real token, not padding. **Shapes**: lengths (B) int64 -> (B, count)
+/// bool.
 Tensor real_tokens(const Tensor& lengths, index_t count);
 
 }  // namespace tessera::models
