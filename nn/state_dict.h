@@ -31,7 +31,7 @@ namespace detail {
 struct LoadPlan {
   StateDict tensors;  // by the parameters' names
   LoadReport report;
-  std::string differences;  // one per line, each after a line break; empty if there are none
+  std::string differences;  // one per line, each after a line break; empty if nothing differs
 };
 
 LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOptions& options);

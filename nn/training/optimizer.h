@@ -62,8 +62,8 @@ struct NamedNumber {
 std::string wrong_number(std::initializer_list<NamedNumber> numbers);
 
 /// One algorithm and its options, which are plain numbers. To add an optimiser, write a struct
-/// MyRule derived from Rule. It needs a type `Options`, which has `lr` and `weight_decay`, and a
-/// constructor that takes these `Options`. The optimiser is then `OptimizerOf<MyRule>`.
+/// MyRule derived from Rule. MyRule needs a type `Options`, which has `lr` and `weight_decay`, and
+/// a constructor that takes these `Options`. The optimiser is then `OptimizerOf<MyRule>`.
 struct Rule {
   virtual ~Rule() = default;
 

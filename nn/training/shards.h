@@ -24,9 +24,9 @@ namespace tessera::nn {
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
-/// A node of the tree. It covers the shards from index 2^level to (index + 1) 2^level - 1 that
-/// exist. Its sum is the sum of the left half plus the sum of the right half, or only the sum of
-/// the left half if the right half has no shards.
+/// A node of the tree, which covers the shards from index 2^level to (index + 1) 2^level - 1 that
+/// exist. The sum of a node is the sum of the left half plus the sum of the right half, or only the
+/// sum of the left half if the right half has no shards.
 struct ShardNode {
   index_t level, index;
 
