@@ -56,7 +56,7 @@ struct AttentionInputs {
   Tensor residual = {};   // (B, Tq, D), added by the product that makes the output
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};  // if absent: `positions` in self-attention, otherwise 0, 1, ...
-  PackedRows packed = {};     // if given, inputs are (1, N, D); only with batch_first
+  PackedRows packed = {};     // N tokens without padding: inputs are (1, N, D); only batch_first
 };
 
 /// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
