@@ -52,10 +52,10 @@ void thaw(const FoundWeights& found);
 /// not change.
 ///
 /// With kExact the module computes the same bits as before. kBFloat16 rounds weights to 8
-/// significant bits, an error of at most 0.4 %, and sums are float32; panels take 1/2 of the bytes of kExact, and a product with few rows of
-/// input takes little more than 1/2 of the time. kInt8 rounds the weight and the input of each
-/// product to 8 bits; panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the time;
-/// small weights stay kExact: see WeightFormat.
+/// significant bits, an error of at most 0.4 %, and sums are float32; panels take 1/2 of the bytes
+/// of kExact, and a product with few rows of input takes little more than 1/2 of the time. kInt8
+/// rounds the weight and the input of each product to 8 bits; panels take 1/4 of the bytes, and a
+/// product takes 1/3 to 1/2 of the time; small weights stay kExact: see WeightFormat.
 ///
 /// Copies of the module share the panels. Panels are for the instruction set in use: after
 /// set_isa(), products throw until freeze is called again. A matrix whose elements are also read,

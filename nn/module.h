@@ -18,10 +18,10 @@
 //
 // `Self` is the type of the module, const or not, so one function serves readers and writers. A
 // member that `visit` names is one of: a Tensor or a Weight, which is a parameter, absent if
-// undefined (Weight: a matrix of which products keep a copy in their own layout); a Buffer, which is not a
-// parameter, such as a table of positions; a module; an optional or a vector of these. Functions
-// that change a module do not compile for a const module. Names are PyTorch's, so that PyTorch's
-// state dicts load as they are.
+// undefined (Weight: a matrix of which products keep a copy in their own layout); a Buffer, which
+// is not a parameter, such as a table of positions; a module; an optional or a vector of these.
+// Functions that change a module do not compile for a const module. Names are PyTorch's, so that
+// PyTorch's state dicts load as they are.
 //
 // Copying a module copies handles: the copy shares the parameters. clone(module) has parameters of
 // its own.
