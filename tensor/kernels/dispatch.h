@@ -16,14 +16,17 @@ std::vector<std::string> available_isas();
 /// TESSERA_ISA that is not available.
 std::string current_isa();
 
-/// Whether products of int8 use the processor's dot products of bytes (VNNI; on Arm, sdot), which
-/// with VNNI take 1/3 of the time: if the processor has these instructions for the instruction set
-/// in use, unless the environment variable TESSERA_DOT_PRODUCTS is 0 or set_dot_products(false) was
-/// called. Results have the same bits either way. **Errors**: as current_isa; TESSERA_DOT_PRODUCTS
-/// is set and is neither empty, 0 nor 1: the first int8 product reports this error too.
+/// Whether int8 products use the processor's instructions for dot products of bytes (VNNI; on Arm,
+/// sdot). With VNNI a product takes 1/3 of the time. They are used if the processor has them for
+/// the instruction set in use, and if they are allowed: by the last call of set_dot_products or,
+/// without a call, unless the environment variable TESSERA_DOT_PRODUCTS is 0. Results have the same
+/// bits with and without them.
+/// **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0 nor 1: the first
+/// int8 product reports this error too.
 bool dot_products();
 
-/// Allows or forbids these instructions for later products; for tests and comparisons.
+/// Allows or forbids the instructions of dot_products() for later products; for tests and
+/// comparisons.
 /// **Errors**: a TESSERA_DOT_PRODUCTS other than 0 and 1.
 void set_dot_products(bool allowed);
 

@@ -1,10 +1,11 @@
 // Threads. All parallel work of the library goes through parallel_for and parallel_tasks; run_tasks
-// is the part of both that is not a template. Threads claim tasks: if a thread starts late, others
-// do its tasks, but OpenMP still waits for the late thread. Therefore governor.h decides when to
-// use one thread.
+// is the part of both that is not a template. Each free thread takes the next task: if a thread
+// starts late, other threads do its tasks, but OpenMP still waits for the late thread. Therefore
+// governor.h decides when to use one thread.
 //
-// Without the standard library, so that files compiled for one instruction set may include it; the
-// templates are static (internal linkage) for the same reason.
+// This header has no inline code of the standard library, and its templates are static (internal
+// linkage), so that files compiled for one instruction set may include it (see kernels/README.md,
+// "One definition").
 //
 // Bodies must not throw: an exception must not leave a parallel region. The division into tasks
 // never changes a result, because no sum spans two tasks.
@@ -14,9 +15,10 @@
 
 namespace tessera {
 
-/// The number of threads of a parallel region: that of set_thread_count, else OMP_NUM_THREADS, else
-/// the number of CPUs that this process may use; the last two are limited to the CPU quota of the
-/// cgroup. 1 without OpenMP, inside the caller's own parallel region, and in a child of fork().
+/// The number of threads of a parallel region: the number given to set_thread_count, else
+/// OMP_NUM_THREADS, else the number of CPUs that this process may use; the last two are at most the
+/// CPU quota of the cgroup. It is 1 without OpenMP, inside a parallel region of the caller, and in
+/// a child of fork().
 int thread_count() noexcept;
 
 /// Sets thread_count for the calling thread, which then always uses this number; by default the
@@ -40,11 +42,11 @@ void set_wait_observer(void (*observe)(index_t nanoseconds) noexcept) noexcept;
 /// region costs a few microseconds.
 inline constexpr index_t kParallelGrain = 32768;
 
-/// The number of floating-point operations of a matrix product in the time of one elementary
+/// The number of floating-point operations of a matrix product that take as long as one elementary
 /// operation.
 inline constexpr index_t kFlopsPerOperation = 16;
 
-/// Calls `body(task, worker)` for each of `tasks` on `workers` threads.
+/// run_tasks for a callable: calls `body(task, worker)` for each task.
 template <class Body>
 static void parallel_tasks(index_t tasks, index_t workers, const Body& body) {
   run_tasks(

@@ -1,5 +1,5 @@
-// Types that all layers share. Without inline code of the standard library, so that a file compiled
-// for one instruction set may include this header (see kernels/README.md, "One definition").
+// Types that all layers share. This header has no inline code of the standard library, so that a
+// file compiled for one instruction set may include it (see kernels/README.md, "One definition").
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ namespace tessera {
 using index_t = std::int64_t;
 
 /// Reductions along a row keep this many partial sums on every instruction set: element k goes into
-/// partial sum k mod 16, and the sixteen are added by one fixed tree. So the vector width never
-/// changes a bit.
+/// partial sum k mod 16, and one fixed tree adds the 16 sums. So the bits do not depend on the
+/// vector width.
 inline constexpr index_t kVirtualLanes = 16;
 
 /// The nonlinearity after a linear layer.

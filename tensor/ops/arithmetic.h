@@ -9,8 +9,8 @@ namespace tessera {
 // The operations on two operands, each a tensor or a number.
 //
 // **Shapes**: any two that broadcast (for neg: any). Dtypes: the two are promoted (dtype.h,
-// operand.h). int64 wraps around at 2^64. For bool tensors the sum is "or" and the product "and";
-// for the other functions see below.
+// operand.h). int64 results are modulo 2^64, from -2^63 to 2^63 - 1. For two bool tensors, add is
+// "or" and mul is "and".
 // **Errors**: shapes that do not broadcast. **Source**: numpy, torch, by the same names.
 
 /// a + b.
@@ -19,7 +19,7 @@ Tensor add(const Operand& a, const Operand& b);
 /// a - b. **Errors**: two bools.
 Tensor sub(const Operand& a, const Operand& b);
 
-/// a b, element by element; for the product of matrices see matmul.h.
+/// The product of each element of a and the element of b; for the product of matrices see matmul.h.
 Tensor mul(const Operand& a, const Operand& b);
 
 /// a / b, the true division: integers and bools give float32.
@@ -36,13 +36,15 @@ Tensor neg(const Tensor& x);
 
 /// base to the power of the exponent, element by element.
 ///
-/// 1 if the base is 1 or the exponent 0, even if the other is NaN; NaN for a negative base and an
-/// exponent that is not whole. Integers to integral powers are int64, all other results are
-/// floating; bools count as int64. The gradient with regard to the exponent, y log(base), is 0 if
-/// the base is 0 and the exponent is not negative. tensor/kernels/power.h states the largest error.
-/// A scalar exponent of 1/2 gives the square root, so -0 gives -0 and -inf gives NaN, where pow(x,
-/// tensor) gives 0 and inf. Other scalar exponents use the C library's pow, and the last bit may
-/// differ from pow(x, tensor).
+/// The result is 1 if the base is 1 or the exponent is 0, even if the other operand is NaN. It is
+/// NaN for a negative base and a finite exponent that is not whole. An integer base and an integer
+/// exponent give int64, all other operands give floating results; bools count as int64. The
+/// gradient with regard to the exponent is y log(base), where y is the result, but 0 if the base is
+/// 0 and the exponent is not negative. tensor/kernels/power.h states the largest error.
+///
+/// An exponent that is a number, not a tensor, may give other bits. The number 1/2 gives the square
+/// root, so -0 gives -0 and -inf gives NaN; a tensor of 1/2 gives 0 and inf. For most other numbers
+/// the C library's pow is used, whose last bit may be different.
 /// **Errors**: an integer base with a negative integral exponent.
 Tensor pow(const Operand& base, const Operand& exponent);
 

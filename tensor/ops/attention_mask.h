@@ -1,8 +1,8 @@
-// Masks for attention; their names state their polarity.
+// Masks for attention; their names state what true means.
 //
-// A bool mask has a polarity, and both are in use: PyTorch's MultiheadAttention marks ignored keys,
-// its scaled_dot_product_attention and Hugging Face mark kept keys. So a tensor does not convert to
-// a mask implicitly; a function below states the meaning, and `&` combines masks:
+// In a bool mask, true means an ignored key in PyTorch's MultiheadAttention, and a used key in
+// PyTorch's scaled_dot_product_attention and in Hugging Face's models. So a tensor does not convert
+// to a mask implicitly: the functions below state the meaning, and `&` combines masks:
 //
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
 #pragma once
@@ -16,6 +16,7 @@
 namespace tessera {
 
 /// The keys that each query may use, and the terms added to the scores. The default masks nothing.
+/// In shapes, a batch has B sequences, H heads, Tq queries and Tk keys.
 class AttentionMask {
  public:
   AttentionMask() = default;
@@ -24,11 +25,12 @@ class AttentionMask {
   bool causal() const { return causal_; }
   /// The window of window_mask(), if it is part of the mask.
   std::optional<index_t> window() const { return window_; }
-  /// (B) int64, from length_mask(); undefined if it is not part of the mask.
+  /// (B) int64, from length_mask(); undefined if length_mask() is not part of the mask.
   const Tensor& lengths() const { return lengths_; }
-  /// Bool, from keep_mask(); undefined if it is not part of the mask.
+  /// Bool, true for used keys, from keep_mask(), ignore_mask(), keep_keys_mask() and
+  /// ignore_keys_mask(); undefined if none of them is part of the mask.
   const Tensor& keep() const { return keep_; }
-  /// Floating, from additive_mask(); undefined if it is not part of the mask.
+  /// Floating, from additive_mask(); undefined if additive_mask() is not part of the mask.
   const Tensor& bias() const { return bias_; }
 
   /// All tensors of the mask, in one fixed order; undefined for absent parts. So a backward can
@@ -53,23 +55,24 @@ class AttentionMask {
   bool causal_ = false;
   std::optional<index_t> window_;
   Tensor lengths_;  // (B), int64
-  Tensor keep_;     // broadcastable to (B, H, Tq, Tk), bool: true takes part
+  Tensor keep_;     // broadcastable to (B, H, Tq, Tk), bool: true for used keys
   Tensor bias_;     // broadcastable to (B, H, Tq, Tk), floating
 };
 
-/// Query i uses keys j <= i, counted from the first of each (top-left aligned if Tq != Tk).
+/// Query i uses the keys j <= i, where i and j count from 0, also if Tq != Tk.
 /// **Source**: Vaswani et al., 2017, section 3.2.3; `is_causal` of
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionMask causal_mask();
 
-/// Local attention: query i uses keys |i - j| <= window, both counted from the first; with
-/// causal_mask(), it uses key i and the `window` keys before. Attention then takes time
-/// proportional to T (2 window + 1), not to T^2. ModernBERT's `local_attention` is 2 window.
+/// Local attention: query i uses the keys j with |i - j| <= window, where i and j count from 0.
+/// Together with causal_mask(), query i uses key i and the `window` keys before it. For T queries
+/// and keys, attention then takes time proportional to T (2 window + 1), not to T^2. ModernBERT's
+/// `local_attention` is 2 window.
 /// **Errors**: a negative window.
 /// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 AttentionMask window_mask(index_t window);
 
-/// Sequence b has lengths[b] keys; positions after that are padding.
+/// Sequence b has lengths[b] keys; the keys after these are padding.
 /// **Shapes**: (B), int64. **Errors**: a different dtype or rank, a negative length; in attention,
 /// a length above the number of keys.
 AttentionMask length_mask(const Tensor& lengths);
@@ -95,8 +98,8 @@ AttentionMask keep_keys_mask(const Tensor& keep);
 /// **Source**: a bool `key_padding_mask` of torch.nn.MultiheadAttention.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 
-/// Added to the scaled scores before the softmax; -inf masks. +inf makes all weights of its row
-/// NaN, as in softmax, unless another mask hides that key.
+/// Added to the scaled scores before the softmax; -inf masks a key. +inf makes all weights of the
+/// query NaN, as in softmax, unless another mask hides the key.
 /// **Shapes**: broadcastable to (B, H, Tq, Tk), floating. **Errors**: a different dtype.
 /// **Source**: a floating `attn_mask` of torch.nn.functional.scaled_dot_product_attention.
 AttentionMask additive_mask(const Tensor& bias);

@@ -6,9 +6,9 @@
 
 namespace tessera {
 
-// Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is unequal to
-// everything and neither less nor greater. There is no operator==, because it could also mean
-// array_equal. **Source**: torch, by the same names.
+// Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is neither
+// equal to, less than nor greater than any number or NaN. There is no operator==, because its
+// meaning could also be array_equal. **Source**: torch, by the same names.
 
 /// a == b, element by element.
 Tensor eq(const Operand& a, const Operand& b);
@@ -50,13 +50,14 @@ Tensor logical_and(const Tensor& a, const Tensor& b);
 /// Whether at least one is true. **Shapes**: any two that broadcast.
 Tensor logical_or(const Tensor& a, const Tensor& b);
 
-/// Whether any, or each, element along `axes` (by default all axes) is true.
+/// any: whether at least one element along `axes` (by default all axes) is true. all: whether every
+/// element is true.
 ///
-/// **Shapes**: as sum in reduce.h. Without elements, any is false and all is true.
+/// **Shapes**: as sum in reduce.h. If there are no elements, any gives false and all gives true.
 Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// Whether an element is NaN. **Shapes**: any -> the same, as for the next two.
+/// Whether an element is NaN. **Shapes**: any -> the same.
 Tensor isnan(const Tensor& x);
 /// Whether an element is infinite, of either sign. **Shapes**: any -> the same.
 Tensor isinf(const Tensor& x);
@@ -69,7 +70,7 @@ Tensor isfinite(const Tensor& x);
 /// **Shapes**: any two that broadcast. **Source**: numpy.isclose.
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
-/// Whether every pair is close. **Errors**: shapes that do not broadcast.
+/// Whether isclose is true for all elements. **Errors**: shapes that do not broadcast.
 /// **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);

@@ -11,11 +11,12 @@ namespace kernels {
 struct Dropout;
 }
 
-/// The dropped elements of a tensor, described by two numbers: the mask itself is never in memory.
+/// Two numbers that determine which elements of a tensor are dropped: the mask itself is never in
+/// memory.
 ///
-/// An element is dropped with probability p, rounded to a multiple of 1/65536; whether an element
-/// is dropped depends only on the key and on the element's position. Keys come from a generator,
-/// one for each call: `{.p = 0.1, .key = default_rng().next_u64()}`.
+/// An element is dropped with probability p, rounded to a multiple of 1/65536. For a given p,
+/// whether an element is dropped depends only on the key and on the element's position. Draw a new
+/// random key for each call: `{.p = 0.1, .key = default_rng().next_u64()}`.
 /// **Source**: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011, for bits that
 /// depend only on a key and a position.
 struct DropoutMask {
@@ -23,12 +24,12 @@ struct DropoutMask {
   std::uint64_t key = 0;
 };
 
-/// `x o keep / (1 - p) (+ residual)`, with p rounded as above: x with some elements zeroed and the
-/// others scaled, so that the mean stays the same.
+/// x with the dropped elements set to 0 and the others divided by 1 - p, plus `residual` if it is
+/// defined. p is rounded as above. The expected value of each element of x does not change.
 ///
 /// An element's position is its index in row-major order, so layouts and threads do not change the
-/// result. A dropped NaN becomes 0. With p = 1 all elements are dropped. The backward draws the
-/// mask again.
+/// result. A dropped NaN becomes 0. With p = 1 all elements are dropped. The backward computes
+/// again from the key which elements are dropped.
 /// **Shapes**: x, residual if it is defined, and the result have the same shape.
 /// **Errors**: a p outside [0, 1]; a dtype that is not floating; a residual of a different shape or
 /// dtype.

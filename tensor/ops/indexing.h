@@ -1,9 +1,9 @@
 // Selection of elements by position: lookup in a table, gathering, masks, one-hot vectors,
-// triangles; and the inverse, sums at the positions that ids name.
+// triangles; and the inverse of a lookup, which adds values at the positions that ids give.
 //
 // Ids are int64, count from 0 and are never negative: a wrong id is an error that names the id.
-// Sums add in the order of the source, for any number of threads; int64 wraps around at 2^64, and
-// the sum of bools is "or".
+// Values are added in the order of the source, for any number of threads. int64 sums are modulo
+// 2^64, from -2^63 to 2^63 - 1, and the sum of bools is "or".
 #pragma once
 
 #include "tensor/ops/operand.h"
@@ -34,15 +34,15 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids);
 /// **Source**: torch.gather.
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index);
 
-/// 1 at position ids[...] of a last axis, 0 elsewhere.
+/// 1 at position ids[...] of a new last axis, 0 elsewhere.
 ///
 /// **Shapes**: ids (...) int64 -> (..., classes), of `dtype`.
 /// **Errors**: ids of a different dtype; a negative number of classes; an id outside [0, classes).
 /// **Source**: torch.nn.functional.one_hot.
 Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
 
-/// The indices of the elements of x that are not zero (NaN is not), in row-major order, one row
-/// each.
+/// The indices of the elements of x that are not zero, one row per element, in row-major order. NaN
+/// counts as not zero.
 ///
 /// **Shapes**: (...) -> (elements, rank of x), int64. **Errors**: an undefined tensor.
 /// **Source**: torch.nonzero; numpy.argwhere.
@@ -54,20 +54,22 @@ Tensor nonzero(const Tensor& x);
 /// **Source**: torch.masked_select.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
-/// The lower triangle of the last two axes: elements with column - row <= diagonal, 0 elsewhere.
-/// `tril(ones({T, T}, kBool))` is the mask under which token i sees the tokens up to i.
+/// The lower triangle of the last two axes: keeps the elements with column - row <= diagonal, and
+/// sets the others to 0. `tril(ones({T, T}, kBool))` is the mask under which token i sees the
+/// tokens up to i.
 ///
 /// **Shapes**: (..., M, N) -> the same. **Errors**: fewer than two axes.
 /// **Source**: numpy.tril, torch.tril.
 Tensor tril(const Tensor& x, index_t diagonal = 0);
 
-/// The upper triangle: elements with column - row >= diagonal, 0 elsewhere. **Shapes**,
-/// **Errors**: as tril.
+/// The upper triangle of the last two axes: keeps the elements with column - row >= diagonal, and
+/// sets the others to 0.
+/// **Shapes**, **Errors**: as tril.
 /// **Source**: numpy.triu, torch.triu.
 Tensor triu(const Tensor& x, index_t diagonal = 0);
 
-/// x after adding each element of `source` to the element that `index` selects: for axis 1,
-/// out[i, index[i, j, k], k] += source[i, j, k].
+/// A copy of x, where each element of `source` is added to the element that `index` selects: for
+/// axis 1, out = x, then out[i, index[i, j, k], k] += source[i, j, k].
 ///
 /// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis`, and no larger
 /// than `source` on any axis; the rest of `source` is ignored. The result has x's shape.
@@ -76,7 +78,8 @@ Tensor triu(const Tensor& x, index_t diagonal = 0);
 /// **Source**: torch.scatter_add.
 Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Tensor& source);
 
-/// x after adding alpha times slice i of `source`, along `axis`, to slice ids[i] of x.
+/// A copy of x, where alpha times slice i of `source` is added to slice ids[i]; slices are along
+/// `axis`.
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
 /// **Errors**: source of a different dtype or shape; ids that are not int64 with one axis; an id

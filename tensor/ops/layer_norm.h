@@ -6,10 +6,10 @@
 namespace tessera {
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, where mean and variance are over the last
-/// axes.
+/// axes, those of normalized_shape.
 ///
-/// **Shapes**: x (..., normalized_shape) -> the same; weight, bias: normalized_shape, or undefined
-/// for 1 and 0.
+/// **Shapes**: x (..., normalized_shape) -> the same; weight, bias: normalized_shape. An undefined
+/// weight is 1, an undefined bias is 0.
 /// **Numerics**: the variance is the biased one (divided by n) and is computed in two passes: a
 /// mean of 1e6 with a deviation of 1 loses no digits. A constant row gives exactly bias.
 /// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not match; an
@@ -19,17 +19,19 @@ namespace tessera {
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
 
-/// The same over the last axes, as many as weight has, or bias if weight is undefined; over the
+/// The same, where normalized_shape is the shape of weight; of bias if weight is undefined; or the
 /// last axis if both are undefined.
 /// **Shapes**: x -> the same.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 
-/// x / sqrt(mean(x^2) + eps) * weight, where the mean is over the last axes.
+/// x / sqrt(mean(x^2) + eps) * weight, where the mean is over the last axes, those of
+/// normalized_shape.
 ///
-/// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape, or undefined for 1.
-/// PyTorch's default for eps is the spacing of the dtype's numbers at 1; here the default does not
-/// depend on the dtype, so that a model converted to a different dtype computes the same function.
+/// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape. An undefined weight
+/// is 1. PyTorch's default for eps is the spacing of the dtype's numbers at 1; here the default
+/// does not depend on the dtype, so that a model converted to a different dtype computes the same
+/// function.
 /// **Errors**: x is not floating; a weight of a different dtype; shapes that do not match; an eps
 /// below 0.
 /// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4;
@@ -37,7 +39,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                 double eps = 1e-6);
 
-/// The same over the last axes, as many as weight has; over the last axis if weight is undefined.
+/// The same, where normalized_shape is the shape of weight, or the last axis if weight is
+/// undefined.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
 
 }  // namespace tessera

@@ -18,40 +18,41 @@ struct LinearEpilogue {
   Tensor residual = {};  // (..., N), added last; undefined for none
 };
 
-/// The affine map of a linear layer: `activation(x W^T + b) + residual`. The result has the bits of
-/// the separate ops.
+/// The affine map of a linear layer: `activation(x W^T + b) + residual`, where W is `weight` and b
+/// is `bias`. The result has the same bits as the separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
-/// `weight` is a Weight, or rows of a Weight, which stays packed until its elements change; or a
-/// Tensor, which each call packs again.
+/// `weight` is a Weight (weight.h), rows of a Weight, or a Tensor. A Weight is packed into the
+/// layout of products once, and again after its elements have changed; a Tensor is packed in each
+/// call.
 /// **Errors**: sizes or dtypes that do not match; an unknown activation.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
 
-/// `x W^T + b`, then rotary() of the first heads of the result. The result has the bits of the
-/// separate ops.
+/// `x W^T + b`, then rotary() of the columns of the result that `columns` selects. The result has
+/// the same bits as the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
-/// **Errors**: those of linear() and rotary(); heads with more columns than the weight has rows.
+/// **Errors**: those of linear() and rotary(); more columns to rotate than the weight has rows.
 /// **Source**: as linear and rotary.
 Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                      const RotaryColumns& columns);
 
-/// A linear layer whose second half gates the first, the first half of a gated feed-forward
-/// network: with u = x W1^T + b1 and g = x W2^T + b2, where W1 and b1 are the first halves of
-/// `weight` and `bias`,
+/// The first layer of a gated feed-forward network. W1 and b1 are the first halves of `weight` and
+/// `bias`, W2 and b2 the second halves. With u = x W1^T + b1 and g = x W2^T + b2,
 ///
 ///     out = activation(u) g
 ///
-/// in one product, with the bits of linear, activation and mul one after the other. With GELU this
-/// is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, and without an activation the bilinear layer.
+/// element by element, computed in one product, with the same bits as linear(), the activation and
+/// mul() one after the other. With GELU the layer is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, and
+/// without an activation the bilinear layer.
 ///
-/// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F).
-/// The activation is applied to the first half, as in ModernBERT, NeoBERT and LLaMA's SwiGLU (w1,
-/// then w3). If it belongs to the second half (GTE; nomic's fc11 and fc12; torch's glu), exchange
-/// the halves of weight and bias. `weight` is a Weight::gated, which stays packed until its
-/// elements change; or a Tensor, which each call packs again, as in linear().
+/// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F). The activation is
+/// applied to the first half, as in ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then w3). If a
+/// model applies the activation to the second half (GTE; nomic's fc11 and fc12; torch's glu),
+/// exchange the halves of weight and bias. `weight` is a Weight made by Weight::gated, or a Tensor,
+/// which each call packs again.
 /// **Errors**: an odd number of rows, sizes or dtypes that do not match, an unknown activation.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,

@@ -4,10 +4,10 @@
 //   Tensor loss = cross_entropy(model(ids), labels);   // (B, T, C) and (B, T)
 //   tape.backward(loss);
 //
-// Cross-entropy and the losses of single elements are one pass over the predictions, which also
-// computes the gradient if one is required; the others are made of ops. Losses are summed by the
-// fixed tree of `sum`, so the number of threads does not change the bits. nn/loss.h has the same
-// names in nn.
+// cross_entropy, bce_with_logits, mse_loss and smooth_l1_loss read the predictions in one pass,
+// which also computes the gradient if one is required; nll_loss and kl_div are made of other ops.
+// Losses are summed by the fixed tree of `sum`, so the number of threads does not change the bits.
+// nn/loss.h has the same names in nn.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -29,18 +29,18 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::kMean;
 };
 
-/// The cross-entropy of softmax(x) and target classes. With weights w and smoothing s, for a row of
-/// C scores with target y:
+/// The cross-entropy of softmax(x) and target classes. w are the weights of the C classes, s is the
+/// label smoothing. The loss of a row of C scores with target class y is:
 ///
 ///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
-/// are ignored, the mean is NaN and the gradients are 0; if you want 0 then, use kSum and divide by
-/// max(1, count).
+/// The mean is the sum of the losses divided by the sum of w_y of the rows that are not ignored. If
+/// all rows are ignored, the mean is NaN and the gradients are 0. To get 0 in this case, use kSum,
+/// and divide by the sum of w_y only if it is not 0.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...). The classes
-/// are the last axis, as in all of this library; PyTorch, where the classes are the second axis,
-/// expects logits.transpose(1, 2) for (B, T, C).
+/// are the last axis. In PyTorch the classes are the second axis, so PyTorch expects
+/// logits.transpose(1, 2) for (B, T, C).
 /// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
 /// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
@@ -56,10 +56,11 @@ struct NllOptions {
 };
 
 /// The negative log-likelihood of target classes: -w_y x_y for a row x of log-probabilities with
-/// target y. For x = log_softmax(scores) the result is the cross_entropy of the scores.
+/// target class y, where w are the weights of the classes. For x = log_softmax(scores) the result
+/// is the cross_entropy of the scores.
 ///
-/// The mean is the sum of losses over the sum of w_y of the rows that are not ignored. If all rows
-/// are ignored, the mean is NaN and the gradients are 0.
+/// The mean is the sum of the losses divided by the sum of w_y of the rows that are not ignored. If
+/// all rows are ignored, the mean is NaN and the gradients are 0.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...).
 /// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
@@ -67,7 +68,7 @@ struct NllOptions {
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
-/// As Reduction, and kBatchMean, the mean divergence of a batch's rows.
+/// As Reduction, and kBatchMean, the mean over a batch.
 enum class KlReduction {
   kMean,       // the sum divided by the number of elements, as PyTorch's default
   kBatchMean,  // the sum divided by the size of the first axis
@@ -81,14 +82,15 @@ struct KlDivOptions {
   KlReduction reduction = KlReduction::kMean;
 };
 
-/// The Kullback-Leibler divergence of log-probabilities x from a target distribution t:
+/// The Kullback-Leibler divergence of log-probabilities x from a target t, probabilities or, with
+/// log_target, log-probabilities:
 ///
-///     loss = t (log t - x), or with log_target exp(t) (t - x); 0 if the probability is 0
+///     loss = t (log t - x), or with log_target exp(t) (t - x); 0 if the target probability is 0
 ///
 /// The prediction is the first argument: KL(target || prediction).
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). A target of a
-/// different dtype is converted. Both may require a gradient; the target's gradient is 0 if its
+/// different dtype is converted. Both may require a gradient; the gradient of a target is 0 if its
 /// probability is 0.
 /// **Errors**: shapes that differ; kBatchMean for a scalar.
 /// **Source**: torch.nn.functional.kl_div.
@@ -96,20 +98,20 @@ Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options
 
 /// The options of bce_with_logits().
 struct BceOptions {
-  Tensor weight = {};      // of the losses
-  Tensor pos_weight = {};  // p, of the positive targets
+  Tensor weight = {};      // w: a factor of each loss; undefined: 1
+  Tensor pos_weight = {};  // p: a factor of the term of positive targets; undefined: 1
   Reduction reduction = Reduction::kMean;
 };
 
-/// The binary cross-entropy of sigmoid(x) and targets t in [0, 1]:
+/// The binary cross-entropy of sigmoid(x) and targets t in [0, 1], with w and p of BceOptions:
 ///
 ///     loss = -w (p t log sigmoid(x) + (1 - t) log(1 - sigmoid(x)))
 ///
-/// computed from exp(-|x|), so that it is accurate for x far from 0. The mean divides by the number
-/// of elements, for any w.
+/// computed from exp(-|x|), so that it is accurate for x far from 0. The mean is the sum divided by
+/// the number of elements, not by the sum of w.
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...); weight and pos_weight
-/// broadcast to it. A target of a different dtype is converted.
+/// broadcast to the shape of x. A target of a different dtype is converted.
 /// **Errors**: shapes that do not match; a target or weight that requires a gradient.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
@@ -122,11 +124,11 @@ Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Red
 
 /// The options of smooth_l1_loss().
 struct SmoothL1Options {
-  double beta = 1;  // the end of the parabola; 0: absolute error
+  double beta = 1;  // the loss is quadratic below this error; 0: absolute error
   Reduction reduction = Reduction::kMean;
 };
 
-/// The error squared near 0 and absolute beyond, with d = x - target:
+/// The squared error for small errors, the absolute error for large ones, with d = x - target:
 ///
 ///     loss = d^2 / (2 beta) if |d| < beta, else |d| - beta / 2
 ///

@@ -16,11 +16,13 @@ namespace tessera {
 
 /// The matrix product by NumPy's rules: `out[..., i, j] = sum_k a[..., i, k] b[..., k, j]`.
 ///
-/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector is a row
-/// on the left and a column on the right, and its axis disappears from the result. Operands with
-/// any strides are read in place. Integers give exact integers, different dtypes are promoted.
-/// **Numerics**: each element is one chain of fused multiply-adds in the order of k, so an element
-/// depends only on its row of a and its column of b.
+/// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector on the
+/// left is a row, a vector on the right is a column, and the axis that this adds is removed from
+/// the result. Floating operands with any strides are read in place. Integers are multiplied
+/// exactly, modulo 2^64. Different dtypes are promoted.
+/// **Numerics**: each floating element is one chain of multiply-adds in the order of k (fused,
+/// except where the instruction set has no fused multiply-add), so the bits of an element depend
+/// only on its row of a and its column of b.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -31,20 +33,20 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// **Source**: torch.outer.
 Tensor outer(const Tensor& a, const Tensor& b);
 
-/// The product of the operands, summed over every label that is not in the output.
+/// The product of the operands by labels of their axes, summed over every label that is not in the
+/// output.
 ///
-/// `spec` gives each axis of each operand a letter, operands separated by commas, and after "->"
-/// the axes of the output. Without "->" the output has the labels that occur once, in ASCII order.
-/// A label that an operand has twice takes the operand's diagonal. "..." means the axes without a
-/// letter, aligned at the right; without "->" these axes come first in the output, and if an
-/// explicit output omits "...", these axes are summed. Spaces are ignored.
+/// `spec` gives each axis of each operand a letter, its label. Commas separate the operands, and
+/// the labels of the output follow "->". Without "->" the output has the labels that occur once, in
+/// ASCII order. If an operand has a label twice, its diagonal is taken. "..." means the axes
+/// without a letter, aligned at the right. Without "->" these axes come first in the output; if an
+/// output after "->" omits "...", they are summed. Spaces are ignored.
 ///
-/// **Shapes**: axes with the same label have the same size, or 1, which broadcasts. Two operands
-/// become one batched matmul: labels in both and in the output are its batch, labels in both and
-/// not in the output its inner axis. The result is contiguous. The dtype of the result is that of
-/// the product, where bools count as int64: a sum of bools is the number of true ones, for any
-/// spec.
-/// **Errors**: a number of operands that differs from the spec's, or more than two; characters
+/// **Shapes**: axes with the same label have the same size, or size 1, which broadcasts. Two
+/// operands become one batched matmul: a label that both operands have is a batch axis if the
+/// output has it, else an inner axis. The result is contiguous. Its dtype is the promoted dtype of
+/// the operands, where bools count as int64: a sum of bools is the number of true elements.
+/// **Errors**: a number of operands that differs from the spec's, or is more than two; characters
 /// other than letters; labels that do not match an operand's axes; sizes that differ; an output
 /// label that is unknown or repeated.
 /// **Source**: numpy.einsum, torch.einsum.

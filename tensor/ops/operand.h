@@ -9,8 +9,9 @@
 
 namespace tessera {
 
-/// A C++ number. A number never changes the dtype of a floating tensor; with an integer or bool
-/// tensor the number is promoted by its kind: `int64 + 2` is int64, `int64 + 0.5` is float32.
+/// A C++ number in an op. A number never changes the dtype of a floating tensor. With an int64 or
+/// bool tensor, the number counts as bool, int64 or float32, and the dtypes are promoted: an int64
+/// tensor + 2 is int64, and an int64 tensor + 0.5 is float32.
 /// **Errors**: an unsigned number above the greatest int64.
 /// **Source**: torch.result_type.
 class Scalar {
@@ -32,7 +33,7 @@ class Scalar {
   double value() const { return real_; }
   /// Whether the number is an integer or a bool.
   bool is_integral() const { return kind_ != kFloat32; }
-  /// The value of an integral scalar, exactly.
+  /// The exact value of an integer or a bool.
   index_t integer() const { return integer_; }
   /// kBool, kInt64 or kFloat32.
   DType dtype() const { return kind_; }
@@ -40,7 +41,7 @@ class Scalar {
   /// The dtype of a result computed from this number and a tensor of `dtype`.
   DType dtype_with(DType dtype) const { return is_floating(dtype) ? dtype : promote(dtype, kind_); }
 
-  /// As a tensor of shape ().
+  /// The number as a tensor of shape ().
   Tensor to_tensor(DType dtype) const;
 
  private:
@@ -67,7 +68,7 @@ class Operand {
   const Scalar& number() const { return number_; }
   /// The dtype of the tensor or of the number.
   DType dtype() const { return tensor_ != nullptr ? tensor_->dtype() : number_.dtype(); }
-  /// The tensor, or the number as a tensor of shape ().
+  /// The tensor converted to `dtype`, or the number as a tensor of shape ().
   Tensor to(DType dtype) const {
     return tensor_ != nullptr ? tensor_->to(dtype) : number_.to_tensor(dtype);
   }
@@ -77,9 +78,8 @@ class Operand {
   Scalar number_ = 0;
 };
 
-/// The dtype of a result computed from a and b: the promoted dtype of the tensors; a number changes
-/// this dtype as described at Scalar. **Errors**: an undefined tensor. **Source**:
-/// torch.result_type.
+/// The dtype of a result computed from a and b: the promoted dtype of two tensors; for a tensor and
+/// a number, see Scalar. **Errors**: an undefined tensor. **Source**: torch.result_type.
 DType promote(const char* op, const Operand& a, const Operand& b);
 
 }  // namespace tessera

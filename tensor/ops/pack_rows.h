@@ -4,7 +4,7 @@
 //   const Tensor y = linear(rows, weight, bias);                // on real tokens only
 //   const Tensor padded = unpack_rows(y, lengths, x.size(1));   // (B, T, F)
 //
-// PackedRows is the packing of a batch as a value, an option of attention().
+// PackedRows describes how a batch is packed; it is an option of attention().
 #pragma once
 
 #include <optional>
@@ -14,14 +14,15 @@
 
 namespace tessera {
 
-/// The first lengths[b] rows of each sequence b, in order.
+/// The first lengths[b] rows of each sequence b, one sequence after the other.
 ///
-/// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), N is the sum of lengths.
+/// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), where N is the sum of the
+/// lengths.
 /// **Errors**: different ranks, sizes or dtypes, a length outside 0 .. T.
 /// **Source**: unpad_input of flash_attn.bert_padding, which takes a mask.
 Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 
-/// The inverse of pack_rows: `tokens` rows for each sequence, its own rows followed by zeros.
+/// The inverse of pack_rows: `tokens` rows for each sequence: its own rows, then rows of zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
 /// **Errors**: as pack_rows; lengths with a different sum.
@@ -37,7 +38,8 @@ Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 class PackedRows {
  public:
   PackedRows() = default;
-  /// Sequence b has lengths[b] rows; a padded sequence has `tokens`, by default the longest length.
+  /// Sequence b has lengths[b] rows; a padded sequence has `tokens` rows, by default the largest
+  /// length.
   ///
   /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length, a length
   /// above `tokens`, a sum that does not fit int64.
@@ -46,13 +48,13 @@ class PackedRows {
 
   /// Whether rows are packed.
   explicit operator bool() const { return offsets_.defined(); }
-  /// The number of sequences. Rows must be packed, as for the next two functions.
+  /// The number of sequences. Call batch(), rows() and offsets() only if rows are packed.
   index_t batch() const { return offsets_.count() - 1; }
-  /// The number of rows of a padded sequence.
+  /// The number of rows of a padded sequence; 0 if nothing is packed.
   index_t tokens() const { return tokens_; }
   /// The number of packed rows of all sequences.
   index_t rows() const { return offsets()[batch()]; }
-  /// The first packed row of each sequence, then the number of all rows: batch() + 1 entries.
+  /// The index of the first packed row of each sequence, then rows(): batch() + 1 entries.
   const index_t* offsets() const { return offsets_.data<index_t>(); }
 
   /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.

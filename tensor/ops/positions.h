@@ -1,11 +1,11 @@
 // Positions: the sinusoidal table, which is added to embeddings; and rotary positions, which rotate
-// heads of queries and keys so that their products depend on distances.
+// queries and keys so that their scores depend on the distance between tokens.
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
 //   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
 //   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // q and k, not v
 //
-// The second form rotates each head while it is still in the cache.
+// rotary_linear (linear.h) rotates each head while the head is still in the cache.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -20,14 +20,15 @@ namespace tessera {
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
 Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFloat32);
 
-/// Row p has the cosines of the angles p f(k) for the pairs k < width / 2, then their sines, with
-/// frequencies f(k) = base^(-2k / width) / divisor. A base multiplied by s and a divisor of s^(2 /
-/// width) are the NTK scaling of models for s times as many positions.
+/// Row p has the cosines of the angles p f(k) for k = 0, ..., width / 2 - 1, then their sines. The
+/// frequencies are f(k) = base^(-2k / width) / divisor. For texts that are s times as long as in
+/// training, NTK scaling lowers the frequencies: multiply the base by s, and set the divisor to
+/// s^(2 / width).
 ///
 /// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32 for
-/// any dtype, because models are trained with these: at position 8000 an exact angle may differ by
-/// 1e-3. So a model in float64 uses the same angles as in float32, with more digits of their sines
-/// and cosines.
+/// any dtype, because models are trained with rounded ones: at position 8000 an angle may differ
+/// from the exact one by 1e-3. So a model in float64 uses the same angles as in float32, and
+/// computes more digits of their sines and cosines.
 /// **Errors**: a negative size, an odd width, a base or a divisor that is not above 0.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
@@ -35,7 +36,7 @@ Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType
 
 /// The angles by which heads are rotated, and which of their columns are pairs.
 struct Rotation {
-  Tensor table;              // (max_tokens, r), by rotary_table; the first r columns rotate
+  Tensor table;              // (max_tokens, r), by rotary_table; rotates the first r columns
   Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
 };

@@ -28,7 +28,7 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 /// last axis, top and bottom rows to the axis before, and so on. A negative number removes rows or
 /// columns.
 ///
-/// **Shapes**: each padded axis grows by its two numbers.
+/// **Shapes**: the size of each padded axis grows by the sum of its two numbers.
 /// **Errors**: an odd number of pads, or more than two for each axis; an axis that would become
 /// negative; a value that an integer or bool x cannot hold.
 /// **Source**: torch.nn.functional.pad, mode "constant"; numpy.pad lists the first axis first.
@@ -36,16 +36,18 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 
 /// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
 ///
-/// **Shapes**: sizes times repeats; if there are more repeats than axes, new axes are added in
-/// front. **Errors**: fewer repeats than axes; a negative repeat.
+/// **Shapes**: each size is multiplied by its repeat; if there are more repeats than axes, new axes
+/// of size 1 are first added in front. **Errors**: fewer repeats than axes; a negative repeat.
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
-/// As repeat, except that missing repeats are 1, in front of the others. **Shapes**: as repeat.
+/// As repeat, except that there may be fewer repeats than axes: then the first axes have a repeat
+/// of 1. **Shapes**: as repeat.
 /// **Source**: numpy.tile, torch.tile.
 Tensor tile(const Tensor& x, const Dims& repeats);
 
-/// Each element repeated before the next: `repeat_interleave(tensor({1, 2}), 2, 0)` is 1, 1, 2, 2.
+/// Each element repeated `repeats` times along `axis`: `repeat_interleave(tensor({1, 2}), 2, 0)` is
+/// 1, 1, 2, 2.
 ///
 /// **Shapes**: `axis` becomes `repeats` times as long.
 /// **Errors**: a negative number of repeats; an axis out of range.
@@ -54,13 +56,14 @@ Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 
 /// The parts joined along `axis`.
 ///
-/// **Shapes**: parts of one rank whose sizes agree on every axis except `axis`; the sizes along
-/// `axis` add up, and may be 0. The result has the promoted dtype.
+/// **Shapes**: parts of one rank whose sizes are equal on every axis except `axis`. The size of the
+/// result along `axis` is the sum of the parts' sizes, which may be 0. The result has the promoted
+/// dtype.
 /// **Errors**: no parts, an undefined part, ranks or other sizes that differ, an axis out of range.
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);
 
-/// x with `x.slice(axis, start, stop)` replaced by `part`, as a new tensor.
+/// A copy of x in which `part` replaces `x.slice(axis, start, stop)`.
 ///
 /// **Shapes**: part: as that slice; the result: as x. The result has the promoted dtype.
 /// **Errors**: a different shape; an axis out of range. **Source**: torch.slice_scatter.

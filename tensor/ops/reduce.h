@@ -1,22 +1,21 @@
 // Reductions: one value from the elements along some axes.
 //
-// Axes: any set, negative or not; by default all. **Shapes**: the reduced axes disappear, or keep
-// size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
+// The axes may be negative; by default all axes are reduced. **Shapes**: the reduced axes
+// disappear, or keep size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
 //
 // The reduced elements are taken in row-major order of their indices, for any strides, and summed
-// in one fixed order: for each block of 65536 elements 16 partial sums and one tree, then the sums
-// of the blocks in the same way. Each partial sum is itself the sum of sums over 32 elements:
-// tensor/kernels/reduce.h has the exact order. So layout, threads and vector width do not change
-// the bits.
-// **Source**: torch, by the same names, except that std_dev is torch.std. `max(x, axis)` and
-// `min(x, axis)` return only the values: see argmax and argmin for the indices.
+// in one fixed order: each block of 65536 elements has 16 partial sums, which one tree adds up;
+// then the sums of the blocks are added in the same way. tensor/kernels/reduce.h has the exact
+// order. So layout, threads and vector width do not change the bits.
+// **Source**: torch, by the same names, except that std_dev is torch.std. max and min return only
+// the values: see argmax and argmin for the indices.
 #pragma once
 
 #include "tensor/tensor.h"
 
 namespace tessera {
 
-/// The sum; 0 without elements. Integers and bools give int64, which wraps around at 2^64.
+/// The sum; 0 without elements. Integers and bools give int64, modulo 2^64.
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The arithmetic mean; NaN without elements. Integers and bools give float32 (an error in torch).
@@ -29,27 +28,27 @@ Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The position of the largest element, int64, in the row-major order of the reduced elements;
-/// along one axis this is the element's index. The first of equal elements; the first NaN comes
-/// before any number. **Errors**: no elements.
+/// along one axis this is the element's index. Of equal elements, the first one; if there is a NaN,
+/// the first NaN. **Errors**: no elements.
 Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The position of the smallest element; otherwise as argmax, so the first NaN comes before any
-/// number.
+/// The position of the smallest element; otherwise as argmax: if there is a NaN, the first NaN.
 Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The product, computed in double precision; 1 without elements. Integers and bools give int64,
-/// which wraps around at 2^64.
+/// The product, for floating x computed in double precision; 1 without elements. Integers and bools
+/// give int64, modulo 2^64.
 ///
-/// The gradient of each element is the product of the others, correct also with zeros.
+/// The gradient of each element is the product of the other elements, also if some are 0.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// sum of (x - mean)^2 / max(n - correction, 0), in two passes.
+/// The variance: the sum of (x - mean)^2 over n elements, divided by max(n - correction, 0).
 ///
-/// A correction of 1 estimates the variance of a population from a sample (NaN for one element), 0
-/// gives the variance of the elements themselves. Integers and bools give float32.
+/// With a correction of 1, the result estimates the variance of a population from a sample, and is
+/// NaN for one element. With 0, it is the variance of the elements themselves. Integers and bools
+/// give float32.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, index_t correction = 1);
 
-/// sqrt(var).
+/// The standard deviation: the square root of var.
 Tensor std_dev(const Tensor& x, const Axes& axes = {}, bool keepdim = false,
                index_t correction = 1);
 
@@ -58,15 +57,17 @@ Tensor std_dev(const Tensor& x, const Axes& axes = {}, bool keepdim = false,
 /// **Source**: torch.linalg.vector_norm.
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
-/// The sums of the first 1, 2, ... elements along `axis`; float32 is summed in double precision.
+/// The sums of the first 1, 2, ... elements along `axis`. The sums of float32 are computed in
+/// double precision.
 ///
 /// **Shapes**: that of x. Integers and bools give int64.
 Tensor cumsum(const Tensor& x, index_t axis);
 
-/// The cosine of the angle between vectors along `axis`: a b / (max(|a|, eps) max(|b|, eps)).
+/// The cosine of the angle between vectors along `axis`: the dot product of a and b, divided by
+/// max(|a|, eps) max(|b|, eps).
 ///
-/// **Shapes**: any two that broadcast, without `axis` (of the broadcast shape).
-/// A zero vector has similarity 0 to every vector. Integers and bools give float32.
+/// **Shapes**: any two that broadcast -> the broadcast shape without `axis`. A zero vector has
+/// similarity 0 to every vector. Integers and bools give float32.
 /// **Errors**: shapes that do not broadcast, an axis out of range, an eps below 0.
 /// **Source**: torch.nn.functional.cosine_similarity.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, index_t axis = 1, double eps = 1e-8);

@@ -1,8 +1,8 @@
 // Functions of one number, element by element.
 //
-// **Shapes**: any -> the same. Integers and bools are converted to float32 first, but
-// stay int64 in abs, square, sign, floor, ceil, round, relu and clamp, where bool counts as int64.
-// NaN gives NaN. tensor/kernels/math.h and trigonometry.h state their largest errors.
+// **Shapes**: any -> the same. Integers and bools give float32, except in abs, square, sign, floor,
+// ceil, round, relu and clamp, where they give int64. NaN gives NaN. tensor/kernels/math.h and
+// tensor/kernels/trigonometry.h state the largest errors.
 // **Source**: numpy, torch, by the same names.
 #pragma once
 
@@ -35,7 +35,7 @@ Tensor tanh(const Tensor& x);
 Tensor erf(const Tensor& x);
 /// |x|. The gradient at 0 is 0.
 Tensor abs(const Tensor& x);
-/// x x.
+/// x times x.
 Tensor square(const Tensor& x);
 /// 1 / x.
 Tensor reciprocal(const Tensor& x);
@@ -45,7 +45,7 @@ Tensor sign(const Tensor& x);
 Tensor floor(const Tensor& x);
 /// The nearest whole number that is not below x. The gradient is 0.
 Tensor ceil(const Tensor& x);
-/// The nearest whole number; halves become the even one. The gradient is 0.
+/// The nearest whole number; of two equally near ones, the even one. The gradient is 0.
 Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
@@ -67,11 +67,10 @@ Tensor silu(const Tensor& x);
 /// **Source**: torch.nn.functional.softplus.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 
-/// min(max(x, least), most), where either may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
+/// min(max(x, least), most), where one bound may be left out: `clamp(x, 0)`, `clamp(x, {}, 1)`.
 ///
-/// `most` if least > most. The gradient of x is that of the result if least <= x <= most, bounds
-/// included, otherwise 0.
-/// Integers stay int64 between integers, and become float32 otherwise.
+/// The result is `most` if least > most. The gradient of x is that of the result if least <= x <=
+/// most, otherwise 0. Integers give int64 if the bounds are integers, and float32 otherwise.
 /// **Errors**: no bound; a bound of NaN.
 Tensor clamp(const Tensor& x, std::optional<Scalar> least, std::optional<Scalar> most = {});
 

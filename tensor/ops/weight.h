@@ -2,7 +2,7 @@
 //
 //   Weight weight = xavier_uniform({out, in});
 //   Tensor y = linear(x, weight, bias);                  // packs the weight, once
-//   weight = weight.frozen(WeightFormat::kBFloat16);     // from here on only packed
+//   weight = weight.frozen(WeightFormat::kBFloat16);     // from here on it has only panels
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,16 @@
 
 namespace tessera {
 
-/// The elements that products read. kExact: the weight's own elements. kBFloat16: the elements of a
-/// float32 weight rounded to bfloat16, the upper half of a float32; products and sums are float32
-/// in both formats. kInt8: each row of a float32 weight rounded to 8-bit integers with a scale, and
-/// each row of the other factor too; sums of their products are exact integers. A weight with fewer
-/// than 64 rows or more than 65,536 columns stays kExact instead of kInt8.
+/// The format in which products read the elements of a weight.
+///
+/// * kExact: the elements are not rounded.
+/// * kBFloat16: the elements are rounded to bfloat16, the upper 16 bits of a float32. Products and
+///   sums are float32.
+/// * kInt8: each row is rounded to 8-bit integers times a scale. A product rounds each row of the
+///   other factor to 8 bits too; the sums of products of these integers are exact.
+///
+/// Only float32 weights are rounded. A weight with fewer than 64 rows or more than 65,536 columns
+/// stays kExact instead of kInt8.
 /// **Source**: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019; Jacob et
 /// al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
 /// Inference", 2018, equation 1, for kInt8.
@@ -57,15 +62,17 @@ struct PackedOnDemand {
 
 struct WeightView;
 
-/// A matrix (out, in) that products read as panels, a layout for the instruction set in use. A
-/// weight has one of two forms. With elements: a product makes panels when it needs them, and again
-/// after the elements have changed. Frozen: the weight has only panels.
+/// A matrix (out, in) that products read as panels: its elements, copied into a layout for the
+/// instruction set in use. A weight has one of two forms. A weight with elements also gets panels
+/// in its first product, and new ones in the first product after the elements have changed. A
+/// frozen weight has only panels.
 ///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
 /// tensor` reach this Tensor. A frozen weight has a shape but no elements, and no gradient flows
-/// through it. A copy shares elements and frozen panels.
+/// through a frozen weight. Copies of a weight share its elements or, if it is frozen, its panels.
 ///
-/// Several threads may multiply by one weight if no thread changes it meanwhile.
+/// Several threads may multiply by one weight at the same time, if no thread changes the weight
+/// then.
 class Weight {
  public:
   /// No weight: `defined()` is false.
@@ -74,13 +81,14 @@ class Weight {
   Weight(Tensor elements) : form_(Dense{std::move(elements)}) {}
   /// For gated_linear().
   static Weight gated(Tensor elements = {});
-  /// For linear() and for readers of rows, such as an embedding: nn::freeze keeps its elements.
+  /// For linear() and for code that reads rows, such as an embedding: nn::freeze keeps the
+  /// elements.
   static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// If this weight is for linear(), it becomes a copy of `other`. Otherwise this weight keeps its
-  /// use, and takes the elements or the panels of `other`; if its use does not allow these panels,
-  /// it takes elements computed from the panels.
+  /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight is
+  /// still for gated_linear() or a table, and takes only the elements or the panels of `other`. If
+  /// the panels do not fit this use, this weight takes elements computed from the panels.
   Weight& operator=(const Weight& other);
   /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);
@@ -106,20 +114,21 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// Rows [begin, end), to multiply by. If a panel begins at row `begin` (a panel has 4 to 32
-  /// rows), a product uses the panels of the whole weight; for gated_linear(), only if all rows are
-  /// chosen. Otherwise the product reads the elements of these rows; if the weight is frozen or
-  /// rounded, each product first computes these elements or, with kInt8, new panels from the
-  /// weight's panels. The weight must outlive the view. **Errors**: rows out of range.
+  /// Rows [begin, end), as a factor of products. For linear(), a product uses the panels of the
+  /// whole weight if a panel begins at row `begin` (a panel has 4 to 32 rows); for gated_linear(),
+  /// only if `begin` and `end` choose all rows. Otherwise the product reads the elements of these
+  /// rows. If the weight is frozen or rounded, each product first computes these elements from the
+  /// panels or, with kInt8, makes panels of these rows. The weight must outlive the view.
+  /// **Errors**: rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
 
-  /// Whether readers of rows use the weight too.
+  /// Whether code that reads rows, such as an embedding, uses the weight too.
   bool is_table() const { return use_ == Use::kTable; }
   /// Takes the elements or panels of `other`, which must be for the same kind of product.
   void take_form(const Weight& other) { form_ = other.form_; }
-  /// Whether there are only panels.
+  /// Whether the weight has only panels.
   bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
   /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
   /// elements.
@@ -133,20 +142,20 @@ class Weight {
   /// not recovered. **Errors**: not a float32 matrix; an odd number of rows for gated_linear(); inf
   /// or NaN that kInt8 would round.
   Weight frozen(WeightFormat format) const;
-  /// Throws if nn::freeze cannot give the weight `format`; the error names the weight `name`.
-  /// Rules: a float32 matrix; for gated_linear() an even number of rows; no inf or NaN if kInt8
-  /// would round the weight. Only the last rule applies to a table.
+  /// Throws if nn::freeze cannot give the weight `format`; the error calls the weight `name`. The
+  /// weight must be a float32 matrix, must have an even number of rows for gated_linear(), and must
+  /// have no inf or NaN if kInt8 would round it. Only the last rule applies to a table.
   void check_freezable(const std::string& name, WeightFormat format) const;
-  /// For a frozen weight: a weight with elements, as rounded by the frozen format. For any other
-  /// weight: the same weight with exact panels.
+  /// For a frozen weight: a weight with the elements of the panels, which stay rounded. For any
+  /// other weight: the same weight in format kExact.
   Weight thawed() const;
-  /// A weight that keeps its elements, with panels in `format`.
+  /// This weight with its elements, and panels in `format`. **Errors**: the weight is frozen.
   Weight in_format(WeightFormat format) const;
 
  private:
   friend struct WeightView;
 
-  /// The readers of the weight: linear(), gated_linear(), or linear() and readers of rows.
+  /// The users of the weight: linear(), gated_linear(), or linear() and code that reads rows.
   enum class Use { kLinear, kGated, kTable };
 
   using Dense = detail::PackedOnDemand;
