@@ -50,11 +50,11 @@ class TapeScope {
 }  // namespace detail
 
 /// Records the ops of its thread from construction to destruction. If a tape is created while an
-/// older tape records, only the newer tape records until the newer tape ends. Under one
-/// tape, do not use results that the other tape recorded. Tapes and NoGrads must end in the reverse
-/// order of their creation, as scopes do, on the thread that made them. If a tape ends too early,
-/// the tapes made after that tape can no longer record or run backward. Several threads may record
-/// at once, each with its own tape, but must not add gradients to the same leaves.
+/// older tape records, only the newer tape records until it ends. Under one tape, do not use
+/// results that the other tape recorded. Tapes and NoGrads must end in the reverse order of their
+/// creation, as scopes do, on the thread that made them. If a tape ends too early, the tapes made
+/// after that tape can no longer record or run backward. Several threads may record at once, each
+/// with its own tape, but must not add gradients to the same leaves.
 /// **Source**: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 3,
 /// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {

@@ -58,10 +58,11 @@ struct AttentionResult {
 /// of a key and of its value are 0 if the key is masked for all queries. A loss may also be
 /// computed from the requested weights.
 ///
-/// **Dropout**: whether weight (b, h, i, j) is dropped depends only on these four indices and on
-/// `options.dropout.key`, a random number; it does not depend on lengths, masks or requests. If
-/// weight (b, h, i, j) is dropped, row j of v does not change the output of query i, even if the
-/// row contains NaN. If the weights of a query are NaN, its dropped weights are NaN too.
+/// **Dropout**: for a given probability, whether weight (b, h, i, j) is dropped depends only on
+/// these four indices and on `options.dropout.key`, a random number; it does not depend on lengths,
+/// masks or requests. If weight (b, h, i, j) is dropped, row j of v does not change the output of
+/// query i, even if the row contains NaN. If the weights of a query are NaN, its dropped weights
+/// are NaN too.
 ///
 /// **Requested weights** are the weights after dropout, exactly those that multiply V: if V is the
 /// identity matrix, the output has the same bits. Weights of chosen heads and queries have shape

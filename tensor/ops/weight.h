@@ -71,8 +71,8 @@ struct WeightView;
 /// tensor` reach this Tensor. A frozen weight has a shape but no elements, and no gradient flows
 /// through a frozen weight. Copies of a weight share its elements or, if it is frozen, its panels.
 ///
-/// Several threads may multiply by one weight at the same time, if no thread changes the weight
-/// then.
+/// Several threads may multiply by one weight at the same time, if no thread changes the weight at
+/// that time.
 class Weight {
  public:
   /// No weight: `defined()` is false.
@@ -146,8 +146,8 @@ class Weight {
   /// weight must be a float32 matrix, must have an even number of rows for gated_linear(), and must
   /// have no inf or NaN if kInt8 would round it. Only the last rule applies to a table.
   void check_freezable(const std::string& name, WeightFormat format) const;
-  /// For a frozen weight: a weight with the elements of the panels, which stay rounded. For any
-  /// other weight: the same weight in format kExact.
+  /// For a frozen weight: a weight with elements computed from the panels; what the format has
+  /// rounded stays rounded. For any other weight: the same weight in format kExact.
   Weight thawed() const;
   /// This weight with its elements, and panels in `format`. **Errors**: the weight is frozen.
   Weight in_format(WeightFormat format) const;
