@@ -17,10 +17,10 @@ std::vector<std::string> available_isas();
 std::string current_isa();
 
 /// Whether int8 products use the processor's instructions for dot products of bytes (VNNI; on Arm,
-/// sdot). With VNNI a product takes 1/3 of the time. They are used if the processor has them for
-/// the instruction set in use, and if they are allowed: by the last call of set_dot_products or,
-/// without a call, unless the environment variable TESSERA_DOT_PRODUCTS is 0. Results have the same
-/// bits with and without them.
+/// sdot). With VNNI a product takes 1/3 of the time. Products use these instructions if the
+/// processor has them for the instruction set in use, and if they are allowed: by the last call of
+/// set_dot_products or, without a call, unless the environment variable TESSERA_DOT_PRODUCTS is 0.
+/// Results have the same bits with and without them.
 /// **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0 nor 1: the first
 /// int8 product reports this error too.
 bool dot_products();

@@ -17,8 +17,8 @@ namespace tessera {
 
 /// The number of threads of a parallel region: the number given to set_thread_count, else
 /// OMP_NUM_THREADS, else the number of CPUs that this process may use; the last two are at most the
-/// CPU quota of the cgroup. It is 1 without OpenMP, inside a parallel region of the caller, and in
-/// a child of fork().
+/// CPU quota of the cgroup. The number is 1 without OpenMP, inside a parallel region of the caller,
+/// and in a child of fork().
 int thread_count() noexcept;
 
 /// Sets thread_count for the calling thread, which then always uses this number; by default the

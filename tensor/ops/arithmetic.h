@@ -36,11 +36,11 @@ Tensor neg(const Tensor& x);
 
 /// base to the power of the exponent, element by element.
 ///
-/// The result is 1 if the base is 1 or the exponent is 0, even if the other operand is NaN. It is
-/// NaN for a negative base and a finite exponent that is not whole. An integer base and an integer
-/// exponent give int64, all other operands give floating results; bools count as int64. The
-/// gradient with regard to the exponent is y log(base), where y is the result, but 0 if the base is
-/// 0 and the exponent is not negative. tensor/kernels/power.h states the largest error.
+/// The result is 1 if the base is 1 or the exponent is 0, even if the other operand is NaN. The
+/// result is NaN for a negative base and a finite exponent that is not whole. An integer base and
+/// an integer exponent give int64, all other operands give floating results; bools count as int64.
+/// The gradient with regard to the exponent is y log(base), where y is the result, but 0 if the
+/// base is 0 and the exponent is not negative. tensor/kernels/power.h states the largest error.
 ///
 /// An exponent that is a number, not a tensor, may give other bits. The number 1/2 gives the square
 /// root, so -0 gives -0 and -inf gives NaN; a tensor of 1/2 gives 0 and inf. For most other numbers

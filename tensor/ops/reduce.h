@@ -28,8 +28,8 @@ Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The position of the largest element, int64, in the row-major order of the reduced elements;
-/// along one axis this is the element's index. Of equal elements, the first one; if there is a NaN,
-/// the first NaN. **Errors**: no elements.
+/// along one axis this is the element's index. Among equal elements, the first one counts; if there
+/// is a NaN, the first NaN. **Errors**: no elements.
 Tensor argmax(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The position of the smallest element; otherwise as argmax: if there is a NaN, the first NaN.

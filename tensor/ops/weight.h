@@ -178,7 +178,7 @@ class Weight {
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;
-  Tensor elements;                 // undefined if there are none: the weight is frozen
+  Tensor elements;                 // undefined if the weight is frozen
   const Weight* weight = nullptr;  // null for a tensor
   index_t first_row = 0;           // in `weight`
 
