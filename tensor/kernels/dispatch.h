@@ -6,9 +6,9 @@
 
 namespace tessera {
 
-/// The instruction sets that this build contains and this processor supports, the default last:
-/// "baseline", then on x86-64 "avx2" and, unless the build had TESSERA_AVX512=OFF, "avx512"; on
-/// 64-bit Arm "dotprod".
+/// The instruction sets that this build contains and this processor supports; the last one is the
+/// default. The first is "baseline". On x86-64, "avx2" and "avx512" may follow (a build with
+/// TESSERA_AVX512=OFF has no "avx512"); on 64-bit Arm, "dotprod" may follow.
 std::vector<std::string> available_isas();
 
 /// The instruction set in use: the one that the environment variable TESSERA_ISA names, or the last
@@ -18,16 +18,16 @@ std::string current_isa();
 
 /// Whether int8 products use the processor's instructions for dot products of bytes (VNNI; on Arm,
 /// sdot). With VNNI a product takes 1/3 of the time. Products use these instructions if the
-/// processor has them for the instruction set in use, and if they are allowed: by the last call of
-/// set_dot_products or, without a call, unless the environment variable TESSERA_DOT_PRODUCTS is 0.
-/// Results have the same bits with and without them.
-/// **Errors**: as current_isa; TESSERA_DOT_PRODUCTS is set and is neither empty, 0 nor 1: the first
-/// int8 product reports this error too.
+/// processor has them for the instruction set in use, and if they are allowed. They are allowed
+/// unless the environment variable TESSERA_DOT_PRODUCTS is 0; a call of set_dot_products overrides
+/// the variable. Results have the same bits with and without these instructions.
+/// **Errors**: as current_isa; a TESSERA_DOT_PRODUCTS that is not empty, 0 or 1. The first int8
+/// product reports the same errors.
 bool dot_products();
 
 /// Allows or forbids the instructions of dot_products() for later products; for tests and
 /// comparisons.
-/// **Errors**: a TESSERA_DOT_PRODUCTS other than 0 and 1.
+/// **Errors**: a TESSERA_DOT_PRODUCTS that is not empty, 0 or 1.
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other

@@ -7,8 +7,8 @@
 // linkage), so that files compiled for one instruction set may include it (see kernels/README.md,
 // "One definition").
 //
-// Bodies must not throw: an exception must not leave a parallel region. The division into tasks
-// never changes a result, because no sum spans two tasks.
+// Bodies must not throw: an exception must not leave a parallel region. The number of threads never
+// changes a result, because it does not change the order of the additions of any sum.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -21,8 +21,8 @@ namespace tessera {
 /// and in a child of fork().
 int thread_count() noexcept;
 
-/// Sets thread_count for the calling thread, which then always uses this number; by default the
-/// library uses one thread while other programs occupy the processors. 0 restores the default.
+/// Sets thread_count for the calling thread, which then uses this number even while other programs
+/// occupy the processors; by default the library then uses one thread. 0 restores the default.
 void set_thread_count(int threads) noexcept;
 
 namespace kernels {
@@ -38,8 +38,8 @@ void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, inde
 /// Null ends the calls.
 void set_wait_observer(void (*observe)(index_t nanoseconds) noexcept) noexcept;
 
-/// Work below this many elementary operations stays in the calling thread: entering a parallel
-/// region costs a few microseconds.
+/// The least work for a thread, about, in elementary operations: entering a parallel region costs a
+/// few microseconds. So work below about twice this number stays in the calling thread.
 inline constexpr index_t kParallelGrain = 32768;
 
 /// The number of floating-point operations of a matrix product that take as long as one elementary

@@ -37,15 +37,17 @@ Tensor neg(const Tensor& x);
 /// base to the power of the exponent, element by element.
 ///
 /// The result is 1 if the base is 1 or the exponent is 0, even if the other operand is NaN. The
-/// result is NaN for a negative base and a finite exponent that is not whole. An integer base and
-/// an integer exponent give int64, all other operands give floating results; bools count as int64.
-/// The gradient with regard to the exponent is y log(base), where y is the result, but 0 if the
-/// base is 0 and the exponent is not negative. tensor/kernels/power.h states the largest error.
+/// result is NaN for a finite negative base and a finite exponent that is not whole. Bools count as
+/// int64. The result is int64 if base and exponent are int64, otherwise floating. The gradient with
+/// regard to the exponent is y log(base), where y is the result, but 0 if the base is 0 and the
+/// exponent is not negative. tensor/kernels/power.h states the largest error.
 ///
-/// An exponent that is a number, not a tensor, may give other bits. The number 1/2 gives the square
-/// root, so -0 gives -0 and -inf gives NaN; a tensor of 1/2 gives 0 and inf. For most other numbers
-/// the C library's pow is used, whose last bit may be different.
-/// **Errors**: an integer base with a negative integral exponent.
+/// If the base is a tensor and the result is floating, an exponent that is a number may give other
+/// bits than the same exponent in a tensor. The number 1/2 gives sqrt(base), which is -0 for -0 and
+/// NaN for -inf; a tensor of 1/2 gives 0 and inf. The numbers 2 and -1 give square(base) and
+/// reciprocal(base). For other numbers the C library computes the power, whose last bit may be
+/// different.
+/// **Errors**: an integer base with a negative integer exponent.
 Tensor pow(const Operand& base, const Operand& exponent);
 
 /// As add.

@@ -32,7 +32,7 @@ struct AttentionOptions {
 /// The result of attention().
 struct AttentionResult {
   Tensor output;   // (..., Tq, dv)
-  Tensor weights;  // (..., Tq, Tk) if requested, else undefined
+  Tensor weights;  // the requested weights; undefined if none are requested
 };
 
 /// `dropout(softmax(Q K^T scale + mask)) V`, computed block by block: the complete (Tq, Tk) matrix
@@ -49,9 +49,9 @@ struct AttentionResult {
 /// masks hide from all queries of a block are not read. The values of other masked keys are read
 /// and multiplied by 0. If a result is then NaN or infinite, the op computes some neighbouring
 /// queries again without the keys of weight 0, which is slow.) A query whose keys are all masked
-/// gets zeros. Adding masked keys after the last key does not change the bits of the output. A
-/// score of NaN or +inf that is not masked makes the output and all weights of its query NaN, as in
-/// softmax.
+/// gets zeros. Adding masked keys after the last key does not change the bits of the output. If a
+/// score that is not masked is NaN or +inf, the output and all weights of its query are NaN, as in
+/// softmax, even the weights of masked keys.
 ///
 /// **Gradients**: the gradients of q, k, v and an additive mask are computed without a (Tq, Tk)
 /// matrix of weights, too. The gradient of a query is 0 if all its keys are masked; the gradients
@@ -65,14 +65,15 @@ struct AttentionResult {
 /// are NaN too.
 ///
 /// **Requested weights** are the weights after dropout, exactly those that multiply V: if V is the
-/// identity matrix, the output has the same bits. Weights of chosen heads and queries have shape
-/// (B, chosen heads, chosen queries, Tk), in the order of the request; averaged over the heads,
-/// they have shape (B, chosen queries, Tk).
+/// identity matrix, the output has the same bits. Their shape is (B, chosen heads, chosen queries,
+/// Tk), or (B, chosen queries, Tk) if they are averaged; axes that q lacks are absent. Heads and
+/// queries are in the order of the request.
 ///
-/// **Packed rows**: q, k and v are (1, H, N, d): the N tokens of B sequences one after the other. A
-/// query sees only the keys of its own sequence. Masks, requested weights and dropout have the
-/// shapes of the padded batch, (B, H, T, T) with T = `packed.tokens()`, the length of a padded
-/// sequence. Position 0 is the first token of each sequence. Weights of padding are zeros.
+/// **Packed rows**: q and k are (1, H, N, d) and v is (1, H, N, dv), where the N tokens of B
+/// sequences follow one after the other. A query sees only the keys of its own sequence. Masks,
+/// requested weights and dropout have the shapes of the padded batch, (B, H, T, T) with T =
+/// `packed.tokens()`, the length of a padded sequence. Position 0 is the first token of each
+/// sequence. Weights of padding are zeros.
 ///
 /// **Errors**: ranks, sizes or dtypes that do not match; a mask that does not broadcast; a length
 /// above the number of keys; a scale that is not finite; a requested head or query out of range; a
@@ -85,7 +86,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
 
 /// The part of one layer's weights that a request selects.
 /// **Shapes**: (..., H, Tq, Tk) -> (..., chosen heads, chosen queries, Tk), averaged (..., chosen
-/// queries, Tk). **Errors**: as attention().
+/// queries, Tk). **Errors**: those of attention() for requests.
 Tensor requested_weights(const Tensor& weights, const AttentionRequest& request);
 
 }  // namespace tessera

@@ -40,8 +40,8 @@ class AttentionMask {
   /// **Errors**: a different number of tensors.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
-  /// Both masks apply: a key is used if both masks allow the key, so the smaller window and the
-  /// smaller lengths apply, and additive masks are added up.
+  /// A mask under which a key is used if both `a` and `b` allow the key: the smaller window and the
+  /// smaller lengths apply. Additive masks are added up.
   /// **Errors**: parts whose shapes do not broadcast.
   friend AttentionMask operator&(const AttentionMask& a, const AttentionMask& b);
 
@@ -65,9 +65,9 @@ class AttentionMask {
 AttentionMask causal_mask();
 
 /// Local attention: query i uses the keys j with |i - j| <= window, where i and j count from 0.
-/// Together with causal_mask(), query i uses key i and the `window` keys before it. For T queries
-/// and keys, attention then takes time proportional to T (2 window + 1), not to T^2. ModernBERT's
-/// `local_attention` is 2 window.
+/// Together with causal_mask(), query i uses key i and the `window` keys before key i. For T
+/// queries and T keys, attention with a window takes time proportional to T (2 window + 1), not to
+/// T^2. ModernBERT's `local_attention` is 2 window.
 /// **Errors**: a negative window.
 /// **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 AttentionMask window_mask(index_t window);

@@ -7,8 +7,8 @@
 namespace tessera {
 
 // Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is neither
-// equal to, less than nor greater than any number or NaN. There is no operator==, because its
-// meaning could also be array_equal. **Source**: torch, by the same names.
+// equal to, less than nor greater than any number or NaN. There is no operator==, because a reader
+// could take it for eq or for array_equal. **Source**: torch, by the same names.
 
 /// a == b, element by element.
 Tensor eq(const Operand& a, const Operand& b);
@@ -45,9 +45,9 @@ inline Tensor operator>=(const Operand& a, const Operand& b) {
 
 /// Whether x is false. **Shapes**: any -> the same.
 Tensor logical_not(const Tensor& x);
-/// Whether both are true. **Shapes**: any two that broadcast.
+/// Whether a and b are both true. **Shapes**: any two that broadcast.
 Tensor logical_and(const Tensor& a, const Tensor& b);
-/// Whether at least one is true. **Shapes**: any two that broadcast.
+/// Whether a or b is true, or both. **Shapes**: any two that broadcast.
 Tensor logical_or(const Tensor& a, const Tensor& b);
 
 /// any: whether at least one element along `axes` (by default all axes) is true. all: whether every
@@ -74,7 +74,8 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol
 /// **Source**: numpy.allclose.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
               bool equal_nan = false);
-/// Whether the shapes are equal and every pair of elements is equal. **Source**: numpy.array_equal.
+/// Whether a and b have the same shape and every element of a equals the element of b.
+/// **Source**: numpy.array_equal.
 bool array_equal(const Tensor& a, const Tensor& b);
 
 /// `a` where `condition` is true, else `b`; elements that are not selected have no effect, even

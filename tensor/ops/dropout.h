@@ -11,8 +11,8 @@ namespace kernels {
 struct Dropout;
 }
 
-/// Two numbers that determine which elements of a tensor are dropped: the mask itself is never in
-/// memory.
+/// Two numbers that determine which elements of a tensor are dropped. The mask of all elements is
+/// never in memory.
 ///
 /// An element is dropped with probability p, rounded to a multiple of 1/65536. For a given p,
 /// whether an element is dropped depends only on the key and on the element's position. Draw a new
@@ -25,11 +25,11 @@ struct DropoutMask {
 };
 
 /// x with the dropped elements set to 0 and the others divided by 1 - p, plus `residual` if it is
-/// defined. p is rounded as above. The expected value of each element of x does not change.
+/// defined. Here p is rounded as in DropoutMask. If p < 1, the expected value of each element is
+/// its value in x, before `residual` is added. If p = 1, all elements are dropped.
 ///
 /// An element's position is its index in row-major order, so layouts and threads do not change the
-/// result. A dropped NaN becomes 0. With p = 1 all elements are dropped. The backward computes
-/// again from the key which elements are dropped.
+/// result. A dropped NaN becomes 0. The backward computes again which elements are dropped.
 /// **Shapes**: x, residual if it is defined, and the result have the same shape.
 /// **Errors**: a p outside [0, 1]; a dtype that is not floating; a residual of a different shape or
 /// dtype.

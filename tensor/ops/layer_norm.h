@@ -10,8 +10,10 @@ namespace tessera {
 ///
 /// **Shapes**: x (..., normalized_shape) -> the same; weight, bias: normalized_shape. An undefined
 /// weight is 1, an undefined bias is 0.
-/// **Numerics**: the variance is the biased one (divided by n) and is computed in two passes: a
-/// mean of 1e6 with a deviation of 1 loses no digits. A constant row gives exactly bias.
+/// **Numerics**: the variance is the biased one: the sum of squared deviations is divided by the
+/// number of elements. The variance is computed in two passes, so a mean of 1e6 with a deviation of
+/// 1 loses no digits. If all elements of a row are equal and eps is above 0, the result is exactly
+/// bias.
 /// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not match; an
 /// eps below 0.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, equation 4;
@@ -29,8 +31,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// normalized_shape.
 ///
 /// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape. An undefined weight
-/// is 1. PyTorch's default for eps is the spacing of the dtype's numbers at 1; here the default
-/// does not depend on the dtype, so that a model converted to a different dtype computes the same
+/// is 1. In PyTorch, the default of eps is the machine epsilon of the dtype. Here the default does
+/// not depend on the dtype, so a model that is converted to a different dtype computes the same
 /// function.
 /// **Errors**: x is not floating; a weight of a different dtype; shapes that do not match; an eps
 /// below 0.

@@ -1,8 +1,8 @@
-// The products of linear layers: a weight, a bias, and the ops that follow while each tile of the
-// output is still in the cache.
+// The products of linear layers. The bias and the ops that follow are applied to each tile of the
+// output while the tile is still in the cache.
 //
 //   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
-//   rotary_linear(x, weight, bias, {by, 2 * heads, width})            // queries and keys rotated
+//   rotary_linear(x, weight, bias, {by, 2 * heads, width})   // rotates queries and keys
 //   gated_linear(x, weight, bias, Activation::kSilu)                  // SwiGLU
 #pragma once
 
@@ -25,7 +25,8 @@ struct LinearEpilogue {
 /// `weight` is a Weight (weight.h), rows of a Weight, or a Tensor. A Weight is packed into the
 /// layout of products once, and again after its elements have changed; a Tensor is packed in each
 /// call.
-/// **Errors**: sizes or dtypes that do not match; an unknown activation.
+/// **Errors**: sizes or dtypes that do not match; an unknown activation; a required gradient of x
+/// or of the weight, if the weight is frozen or rounded.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
@@ -45,15 +46,15 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 ///     out = activation(u) g
 ///
 /// element by element, computed in one product, with the same bits as linear(), the activation and
-/// mul() one after the other. With GELU the layer is GeGLU, with SiLU SwiGLU, with ReLU ReGLU, and
-/// without an activation the bilinear layer.
+/// mul() one after the other. The layer is called GeGLU with GELU, SwiGLU with SiLU, ReGLU with
+/// ReLU, and bilinear without an activation.
 ///
 /// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F). The activation is
 /// applied to the first half, as in ModernBERT, NeoBERT and LLaMA's SwiGLU (w1, then w3). If a
 /// model applies the activation to the second half (GTE; nomic's fc11 and fc12; torch's glu),
 /// exchange the halves of weight and bias. `weight` is a Weight made by Weight::gated, or a Tensor,
 /// which each call packs again.
-/// **Errors**: an odd number of rows, sizes or dtypes that do not match, an unknown activation.
+/// **Errors**: those of linear(); a weight with an odd number of rows.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
 Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                     Activation activation);

@@ -7,7 +7,7 @@
 // cross_entropy, bce_with_logits, mse_loss and smooth_l1_loss read the predictions in one pass,
 // which also computes the gradient if one is required; nll_loss and kl_div are made of other ops.
 // Losses are summed by the fixed tree of `sum`, so the number of threads does not change the bits.
-// nn/loss.h has the same names in nn.
+// nn/loss.h declares the same names in the namespace nn.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -24,7 +24,7 @@ enum class Reduction {
 /// The options of cross_entropy().
 struct CrossEntropyOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // rows with this target are ignored
+  index_t ignore_index = -100;  // rows with this target have loss 0 and do not count in the mean
   double label_smoothing = 0;   // this share of each target is spread over all classes
   Reduction reduction = Reduction::kMean;
 };
@@ -51,7 +51,7 @@ Tensor cross_entropy(const Tensor& x, const Tensor& targets,
 /// The options of nll_loss().
 struct NllOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
-  index_t ignore_index = -100;  // rows with this target are ignored
+  index_t ignore_index = -100;  // rows with this target have loss 0 and do not count in the mean
   Reduction reduction = Reduction::kMean;
 };
 
@@ -82,16 +82,17 @@ struct KlDivOptions {
   KlReduction reduction = KlReduction::kMean;
 };
 
-/// The Kullback-Leibler divergence of log-probabilities x from a target t, probabilities or, with
-/// log_target, log-probabilities:
+/// The Kullback-Leibler divergence of a prediction from a target. The prediction x holds
+/// log-probabilities. The target t holds probabilities, or log-probabilities if `log_target` is
+/// set.
 ///
 ///     loss = t (log t - x), or with log_target exp(t) (t - x); 0 if the target probability is 0
 ///
 /// The prediction is the first argument: KL(target || prediction).
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). A target of a
-/// different dtype is converted. Both may require a gradient; the gradient of a target is 0 if its
-/// probability is 0.
+/// different dtype is converted. x and the target may require a gradient. The gradient of a target
+/// is 0 if its probability is 0.
 /// **Errors**: shapes that differ; kBatchMean for a scalar.
 /// **Source**: torch.nn.functional.kl_div.
 Tensor kl_div(const Tensor& x, const Tensor& target, const KlDivOptions& options = {});
@@ -107,28 +108,28 @@ struct BceOptions {
 ///
 ///     loss = -w (p t log sigmoid(x) + (1 - t) log(1 - sigmoid(x)))
 ///
-/// computed from exp(-|x|), so that it is accurate for x far from 0. The mean is the sum divided by
-/// the number of elements, not by the sum of w.
+/// The loss is computed from exp(-|x|), so it is accurate also for x far from 0. The mean is the
+/// sum divided by the number of elements, not by the sum of w.
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...); weight and pos_weight
 /// broadcast to the shape of x. A target of a different dtype is converted.
-/// **Errors**: shapes that do not match; a target or weight that requires a gradient.
+/// **Errors**: shapes that do not match; a target, weight or pos_weight that requires a gradient.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
 
 /// The squared error (x - target)^2.
 ///
-/// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). Both may require a
-/// gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
+/// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...). x and the target may
+/// require a gradient. **Errors**: shapes that differ. **Source**: torch.nn.functional.mse_loss.
 Tensor mse_loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean);
 
 /// The options of smooth_l1_loss().
 struct SmoothL1Options {
-  double beta = 1;  // the loss is quadratic below this error; 0: absolute error
+  double beta = 1;  // the loss is quadratic below this error; 0: the absolute error everywhere
   Reduction reduction = Reduction::kMean;
 };
 
-/// The squared error for small errors, the absolute error for large ones, with d = x - target:
+/// A loss of the error d = x - target that is quadratic for small errors and linear for large ones:
 ///
 ///     loss = d^2 / (2 beta) if |d| < beta, else |d| - beta / 2
 ///
@@ -138,7 +139,8 @@ Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, const SmoothL1Optio
 
 namespace detail {
 
-/// The reduced `losses`; the mean is over `count`. **Errors**: an unknown reduction.
+/// The reduced `losses`; the mean is their sum divided by `count`. **Errors**: an unknown
+/// reduction.
 Tensor reduced(const char* op, const Tensor& losses, Reduction reduction, double count);
 
 }  // namespace detail

@@ -17,12 +17,12 @@ namespace tessera {
 /// The matrix product by NumPy's rules: `out[..., i, j] = sum_k a[..., i, k] b[..., k, j]`.
 ///
 /// **Shapes**: (..., M, K) x (..., K, N) -> (..., M, N); leading axes broadcast. A vector on the
-/// left is a row, a vector on the right is a column, and the axis that this adds is removed from
-/// the result. Floating operands with any strides are read in place. Integers are multiplied
-/// exactly, modulo 2^64. Different dtypes are promoted.
-/// **Numerics**: each floating element is one chain of multiply-adds in the order of k (fused,
-/// except where the instruction set has no fused multiply-add), so the bits of an element depend
-/// only on its row of a and its column of b.
+/// left becomes a matrix with one row, a vector on the right a matrix with one column; this axis of
+/// size 1 is removed from the result. Floating operands with any strides are read in place.
+/// Different dtypes are promoted. Integers and bools give int64, modulo 2^64.
+/// **Numerics**: each floating element is one chain of multiply-adds in the order of k. So, on one
+/// instruction set, the bits of an element depend only on its row of a and its column of b. The
+/// multiply-adds are fused, except on an instruction set without fused multiply-adds.
 /// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -46,9 +46,9 @@ Tensor outer(const Tensor& a, const Tensor& b);
 /// operands become one batched matmul: a label that both operands have is a batch axis if the
 /// output has it, else an inner axis. The result is contiguous. Its dtype is the promoted dtype of
 /// the operands, where bools count as int64: a sum of bools is the number of true elements.
-/// **Errors**: a number of operands that differs from the spec's, or is more than two; characters
-/// other than letters; labels that do not match an operand's axes; sizes that differ; an output
-/// label that is unknown or repeated.
+/// **Errors**: a number of operands that differs from the spec's, or is more than two; a label that
+/// is not a letter; labels that do not match an operand's axes; sizes that differ; an output label
+/// that is unknown or repeated.
 /// **Source**: numpy.einsum, torch.einsum.
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands);
 

@@ -1,4 +1,4 @@
-// Every op; nn/nn.h and models/models.h include this header.
+// The headers of all ops; nn/nn.h and models/models.h include this header.
 #pragma once
 
 #include "tensor/ops/arithmetic.h"

@@ -1,9 +1,9 @@
 // Positions: the sinusoidal table, which is added to embeddings; and rotary positions, which rotate
-// queries and keys so that their scores depend on the distance between tokens.
+// queries and keys so that a score depends on the two positions only by their distance.
 //
 //   const Rotation by = {.table = rotary_table(512, 64)};
-//   const Tensor q = rotary(x, by);                                 // x (B, T, H, 64)
-//   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // q and k, not v
+//   const Tensor y = rotary(q, by);                                 // q (B, T, H, 64)
+//   const Tensor qkv = rotary_linear(x, weight, bias, {by, 2 * heads, 64});  // rotates q and k
 //
 // rotary_linear (linear.h) rotates each head while the head is still in the cache.
 #pragma once
@@ -26,10 +26,11 @@ Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFlo
 /// s^(2 / width).
 ///
 /// **Shapes**: (positions, width). **Numerics**: frequencies and angles are rounded to float32 for
-/// any dtype, because models are trained with rounded ones: at position 8000 an angle may differ
-/// from the exact one by 1e-3. So a model in float64 uses the same angles as in float32, and
+/// any dtype, because models are trained with rounded angles: at position 8000 an angle may differ
+/// from the exact angle by 1e-3. So a model in float64 uses the same angles as in float32, and
 /// computes more digits of their sines and cosines.
-/// **Errors**: a negative size, an odd width, a base or a divisor that is not above 0.
+/// **Errors**: a negative size, an odd width, a base or a divisor that is not positive and finite,
+/// a dtype that is not floating.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
                     double divisor = 1);
@@ -41,12 +42,13 @@ struct Rotation {
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
 };
 
-/// Rotates each pair (a, b) of columns by the angle of its token's position:
-/// `a cos - b sin, b cos + a sin`. Columns from r on are copied.
+/// Rotates each pair (a, b) of a head's columns: `a cos - b sin, b cos + a sin`. For pair k of a
+/// token at position p, the cosine and the sine are those of angle k in row p of the table. Columns
+/// from r on are copied.
 ///
 /// **Shapes**: x (..., T, H, d) -> the same, contiguous.
-/// **Errors**: fewer than three axes, a table that is wider than a head or of a different dtype,
-/// positions of a wrong shape or outside the table.
+/// **Errors**: fewer than three axes; a table that is wider than a head, of a different dtype, or
+/// that requires a gradient; positions of a wrong shape or outside the table.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 

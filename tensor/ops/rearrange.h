@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// x reversed along `axes` (by default all axes). A view, as in NumPy: it shares memory with x.
+/// x reversed along `axes` (by default all axes). The result is a view, which shares memory with x.
 ///
 /// **Shapes**: that of x. **Errors**: an axis out of range or named twice.
 /// **Source**: numpy.flip; torch.flip, which copies.
@@ -20,7 +20,8 @@ Tensor flip(const Tensor& x, const Axes& axes = {});
 /// Without axes, all elements in row-major order are shifted by the only shift.
 ///
 /// **Shapes**: that of x. An axis named twice is shifted by the sum.
-/// **Errors**: not one shift per axis, or not one shift without axes; an axis out of range.
+/// **Errors**: a number of shifts that is not the number of axes, or not 1 without axes; an axis
+/// out of range.
 /// **Source**: torch.roll, numpy.roll.
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 
@@ -29,7 +30,7 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 /// columns.
 ///
 /// **Shapes**: the size of each padded axis grows by the sum of its two numbers.
-/// **Errors**: an odd number of pads, or more than two for each axis; an axis that would become
+/// **Errors**: an odd number of pads, or more than two per axis of x; a size that would become
 /// negative; a value that an integer or bool x cannot hold.
 /// **Source**: torch.nn.functional.pad, mode "constant"; numpy.pad lists the first axis first.
 Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
@@ -56,23 +57,26 @@ Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis);
 
 /// The parts joined along `axis`.
 ///
-/// **Shapes**: parts of one rank whose sizes are equal on every axis except `axis`. The size of the
-/// result along `axis` is the sum of the parts' sizes, which may be 0. The result has the promoted
-/// dtype.
-/// **Errors**: no parts, an undefined part, ranks or other sizes that differ, an axis out of range.
+/// **Shapes**: parts of the same rank whose sizes are equal on every axis except `axis`. Along
+/// `axis`, a part may have size 0, and the size of the result is the sum of the parts' sizes. The
+/// result has the promoted dtype.
+/// **Errors**: no parts, an undefined part, ranks that differ, sizes that differ on an axis other
+/// than `axis`, an axis out of range.
 /// **Source**: numpy.concatenate, torch.cat.
 Tensor concat(const std::vector<Tensor>& parts, index_t axis = 0);
 
 /// A copy of x in which `part` replaces `x.slice(axis, start, stop)`.
 ///
-/// **Shapes**: part: as that slice; the result: as x. The result has the promoted dtype.
-/// **Errors**: a different shape; an axis out of range. **Source**: torch.slice_scatter.
+/// **Shapes**: part has the shape of that slice; the result has the shape of x, and the dtype to
+/// which x and part promote.
+/// **Errors**: a part of a different shape; an axis out of range. **Source**: torch.slice_scatter.
 Tensor slice_scatter(const Tensor& x, const Tensor& part, index_t axis,
                      std::optional<index_t> start = {}, std::optional<index_t> stop = {});
 
 /// The parts stacked along a new axis, which is `axis` of the result.
 ///
-/// **Shapes**: parts of one shape; n parts give size n. The result has the promoted dtype.
+/// **Shapes**: parts of the same shape; for n parts the new axis has size n. The result has the
+/// promoted dtype.
 /// **Errors**: no parts, an undefined part, shapes that differ, an axis out of range.
 /// **Source**: numpy.stack, torch.stack.
 Tensor stack(const std::vector<Tensor>& parts, index_t axis = 0);

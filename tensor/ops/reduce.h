@@ -3,10 +3,10 @@
 // The axes may be negative; by default all axes are reduced. **Shapes**: the reduced axes
 // disappear, or keep size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
 //
-// The reduced elements are taken in row-major order of their indices, for any strides, and summed
-// in one fixed order: each block of 65536 elements has 16 partial sums, which one tree adds up;
-// then the sums of the blocks are added in the same way. tensor/kernels/reduce.h has the exact
-// order. So layout, threads and vector width do not change the bits.
+// The reduced elements are taken in row-major order of their indices, for any strides, and combined
+// in a fixed order, so layout, threads and vector width do not change the bits. For sum, mean and
+// norm, each block of 65536 elements has 16 partial sums, which one tree adds up; then the sums of
+// the blocks are added in the same way. tensor/kernels/reduce.h has the exact order in a block.
 // **Source**: torch, by the same names, except that std_dev is torch.std. max and min return only
 // the values: see argmax and argmin for the indices.
 #pragma once
@@ -38,14 +38,15 @@ Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// The product, for floating x computed in double precision; 1 without elements. Integers and bools
 /// give int64, modulo 2^64.
 ///
-/// The gradient of each element is the product of the other elements, also if some are 0.
+/// The derivative with regard to an element is the product of the other elements, also if some
+/// elements are 0.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 /// The variance: the sum of (x - mean)^2 over n elements, divided by max(n - correction, 0).
 ///
 /// With a correction of 1, the result estimates the variance of a population from a sample, and is
-/// NaN for one element. With 0, it is the variance of the elements themselves. Integers and bools
-/// give float32.
+/// NaN for one element. With a correction of 0, the result is the variance of the elements
+/// themselves. Integers and bools give float32.
 Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, index_t correction = 1);
 
 /// The standard deviation: the square root of var.
@@ -66,8 +67,8 @@ Tensor cumsum(const Tensor& x, index_t axis);
 /// The cosine of the angle between vectors along `axis`: the dot product of a and b, divided by
 /// max(|a|, eps) max(|b|, eps).
 ///
-/// **Shapes**: any two that broadcast -> the broadcast shape without `axis`. A zero vector has
-/// similarity 0 to every vector. Integers and bools give float32.
+/// **Shapes**: any two that broadcast -> the broadcast shape without `axis`. If eps is above 0, a
+/// zero vector has similarity 0 to every vector. Integers and bools give float32.
 /// **Errors**: shapes that do not broadcast, an axis out of range, an eps below 0.
 /// **Source**: torch.nn.functional.cosine_similarity.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, index_t axis = 1, double eps = 1e-8);

@@ -19,16 +19,17 @@ struct Ordered {
 
 /// The elements along `axis` from the smallest to the greatest; if `descending`, from the greatest
 /// to the smallest.
-/// **Shapes**: those of x.
+/// **Shapes**: values and indices have the shape of x.
 Ordered sort(const Tensor& x, index_t axis = -1, bool descending = false);
 
 /// Only the indices of sort. **Shapes**: that of x, int64. **Source**: torch.argsort, stable.
 Tensor argsort(const Tensor& x, index_t axis = -1, bool descending = false);
 
 /// The k greatest elements along `axis`, the greatest first; if not `largest`, the k smallest, the
-/// smallest first. Equal values are ordered by index.
+/// smallest first.
 ///
-/// **Shapes**: those of x with k at `axis`. **Errors**: k outside [0, size of the axis].
+/// **Shapes**: values and indices have the shape of x with k at `axis`. **Errors**: k outside [0,
+/// size of the axis].
 Ordered topk(const Tensor& x, index_t k, index_t axis = -1, bool largest = true);
 
 }  // namespace tessera

@@ -2,7 +2,7 @@
 //
 // **Shapes**: any -> the same. Integers and bools give float32, except in abs, square, sign, floor,
 // ceil, round, relu and clamp, where they give int64. NaN gives NaN. tensor/kernels/math.h and
-// tensor/kernels/trigonometry.h state the largest errors.
+// tensor/kernels/trigonometry.h state the largest errors of the results.
 // **Source**: numpy, torch, by the same names.
 #pragma once
 
@@ -45,7 +45,7 @@ Tensor sign(const Tensor& x);
 Tensor floor(const Tensor& x);
 /// The nearest whole number that is not below x. The gradient is 0.
 Tensor ceil(const Tensor& x);
-/// The nearest whole number; of two equally near ones, the even one. The gradient is 0.
+/// The nearest whole number; the even number if two are equally near. The gradient is 0.
 Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);

@@ -1,8 +1,9 @@
-// The matrix that a linear layer multiplies by, and the forms that it can have.
+// The matrix that a linear layer multiplies by, and its two forms: with elements, or only with
+// panels. Panels are a copy of the elements in the layout of matrix products.
 //
 //   Weight weight = xavier_uniform({out, in});
-//   Tensor y = linear(x, weight, bias);                  // packs the weight, once
-//   weight = weight.frozen(WeightFormat::kBFloat16);     // from here on it has only panels
+//   Tensor y = linear(x, weight, bias);                  // makes the panels, once
+//   weight = weight.frozen(WeightFormat::kBFloat16);     // now it has only panels
 #pragma once
 
 #include <cstdint>
@@ -86,9 +87,9 @@ class Weight {
   static Weight table(Tensor elements = {});
 
   Weight(const Weight&) = default;
-  /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight is
-  /// still for gated_linear() or a table, and takes only the elements or the panels of `other`. If
-  /// the panels do not fit this use, this weight takes elements computed from the panels.
+  /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
+  /// its use, and takes only the elements or the panels of `other`. If the panels do not fit this
+  /// use, this weight takes elements computed from the panels.
   Weight& operator=(const Weight& other);
   /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);
@@ -133,8 +134,8 @@ class Weight {
   /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
   /// elements.
   bool is_frozen_or_rounded() const;
-  /// Whether both are the same weight: they are for the same kind of product, and share the same
-  /// elements or the same frozen panels.
+  /// Whether this weight and `other` are for the same kind of product, and share the same elements
+  /// or the same frozen panels.
   bool is_same(const Weight& other) const;
 
   /// The weight with only panels, in `format`. If the weight is already frozen in a different
@@ -142,9 +143,10 @@ class Weight {
   /// not recovered. **Errors**: not a float32 matrix; an odd number of rows for gated_linear(); inf
   /// or NaN that kInt8 would round.
   Weight frozen(WeightFormat format) const;
-  /// Throws if nn::freeze cannot give the weight `format`; the error calls the weight `name`. The
-  /// weight must be a float32 matrix, must have an even number of rows for gated_linear(), and must
-  /// have no inf or NaN if kInt8 would round it. Only the last rule applies to a table.
+  /// Throws if nn::freeze cannot give the weight `format`; the error calls the weight `name`. A
+  /// weight that is not a table must be a float32 matrix, with an even number of rows if it is for
+  /// gated_linear(). A weight that kInt8 would round must have no inf or NaN, also if it is a
+  /// table.
   void check_freezable(const std::string& name, WeightFormat format) const;
   /// For a frozen weight: a weight with elements computed from the panels; what the format has
   /// rounded stays rounded. For any other weight: the same weight in format kExact.
