@@ -195,7 +195,7 @@ bool Call::train(const Task& task, Model& model, models::TokenEncoder& encoder,
   return true;
 }
 
-/// Saves the folder, or rehearses saving; only rank 0 writes.
+/// Saves the folder or, for a dry run, only checks that it can be saved; only rank 0 writes.
 template <class Learner>
 void Call::save(const Learner& learner, bool dry_run) const {
   if (!examples::leaves_traces()) return;

@@ -4,7 +4,7 @@
 //
 // The mean is computed as that of s - s[0], plus s[0], and kept in two parts: the nearest number,
 // `centre`, and the remainder, `rest`. So a mean of 1e6 with a deviation of 1 loses no digits, a
-// constant row gives exactly the bias, and a deviation takes one subtraction:
+// constant row gives exactly the bias if eps > 0, and a deviation takes one subtraction:
 //
 //     variance = mean((s - centre)^2) - rest^2
 //     y = ((s - centre) * rstd - rest * rstd) * weight + bias

@@ -162,7 +162,7 @@ TEST_F(AttentionPrograms, SharedLayersAreCountedAsTheyRun) {
   };
   const Json text = page_of("");  // 4 layers of 2 inner ones, which are 4 in the file
   ASSERT_EQ(text.at("weights").size(), 8);
-  ASSERT_EQ(text.at("lengths").size(), 8);
+  ASSERT_EQ(text.at("norms").size(), 8);
   ASSERT_EQ(text.at("ablation").size(), 8);
   // explain's first head has the same place and number.
   const std::string output = output_of("explain", with_model("albert", "--text 'the cat sat'"));
