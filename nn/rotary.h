@@ -9,7 +9,7 @@ namespace tessera::nn {
 /// The options of Rotary.
 struct RotaryOptions {
   double base = 10000;
-  index_t width = 0;         // leading columns of a head that are rotated, even; 0: all
+  index_t width = 0;         // an even number of leading columns of a head to rotate; 0: all
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + width / 2
   index_t max_tokens = 512;  // positions in the table
   double divisor = 1;        // divides all frequencies, for a longer range of positions

@@ -11,7 +11,7 @@ namespace tessera::inspect {
 struct ProbeOptions {
   double held_out = 0.25;      // fraction of the rows for testing
   double weight_decay = 1e-2;  // AdamW's
-  index_t steps = 200;         // of training, each on all other rows
+  index_t steps = 200;         // of training, each on all rows not held out
   std::uint64_t seed = 0;      // random seed of the split, the weights and the shuffle
 };
 
