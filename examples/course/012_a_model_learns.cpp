@@ -175,12 +175,12 @@ void trainer(const Rows& rows, const Rows& unseen) {
   nn::Trainer trainer(model, optimizer, {std::vector<index_t>(kRows, 6), loss},
                       {.epochs = kEpochs, .batch_size = kBatch, .clip = 1});
   std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).run()\n";
-  nn::TrainerCallbacks hooks;
-  hooks.epoch = [](const nn::EpochReport& report) {
+  nn::TrainerCallbacks callbacks;
+  callbacks.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(report.epoch + 1),
                 report.totals.mean());
   };
-  trainer.run(hooks);
+  trainer.run(callbacks);
   std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
 }
 

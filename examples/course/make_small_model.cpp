@@ -120,11 +120,11 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
                        .decay = nn::Schedule::Decay::kCosine,
                        .warmup = 0.05,
                        .clip = 1});
-  nn::TrainerCallbacks hooks;
-  hooks.epoch = [](const nn::EpochReport& report) {
+  nn::TrainerCallbacks callbacks;
+  callbacks.epoch = [](const nn::EpochReport& report) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
   };
-  trainer.run(hooks);
+  trainer.run(callbacks);
   const nn::LossTotals totals = nn::evaluate(model, examples(unseen));
   std::cout << totals.correct << " of " << kUnseen << " new sentences are right\n";
 }

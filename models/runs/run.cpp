@@ -13,6 +13,7 @@
 #include "nn/training/communicator.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/io/safetensors.h"
 
 namespace tessera::runs {
 
@@ -56,7 +57,7 @@ nn::Communicator& processes_of(const nn::Trainer& trainer) {
   return communicator != nullptr ? *communicator : one;
 }
 
-/// Our hook, followed by the caller's.
+/// Our callback, followed by the caller's.
 template <class Report, class Ours>
 std::function<void(const Report&)> both(const Ours& ours,
                                         const std::function<void(const Report&)>& theirs) {
@@ -75,6 +76,9 @@ RunOptions in_folder(const std::filesystem::path& folder) {
 Run::Run(nn::Trainer& trainer, RunOptions options)
     : trainer_(trainer), options_(std::move(options)), start_(std::chrono::steady_clock::now()) {
   options_.notes.set("digest", trainer_.digest());
+  if (!options_.folder.empty()) {
+    for (const auto& [name, text] : options_.notes.values) check_safetensors_text(name, text);
+  }
   if (!options_.owns_folder && !options_.folder.empty()) take_folder();
   if (options_.resumed != nullptr) load(*options_.resumed);
   begin_files();
@@ -178,11 +182,11 @@ int Run::stopping_signal() const {
   return signal;
 }
 
-Ending Run::train(const nn::TrainerCallbacks& hooks) {
+Ending Run::train(const nn::TrainerCallbacks& callbacks) {
   const InterruptScope scope;
   start_ = std::chrono::steady_clock::now();
   first_step_ = trainer_.step();
-  Ending ending = {.why = run_or_fail(hooks)};
+  Ending ending = {.why = run_or_fail(callbacks)};
   const std::string where = str_cat("after step ", trainer_.step(), " of ", trainer_.total_steps());
   const nn::TrainerOptions& options = trainer_.options();
   if (ending.why == nn::RunEnd::kEarlyStopped) {
@@ -198,22 +202,23 @@ Ending Run::train(const nn::TrainerCallbacks& hooks) {
 }
 
 /// Trains. Errors are also written to the page; the error of a lost process says how to continue.
-nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& hooks) {
+nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
   nn::TrainerCallbacks all = {
-      .step = both<nn::StepReport>([this](const auto& report) { after_step(report); }, hooks.step),
+      .step =
+          both<nn::StepReport>([this](const auto& report) { after_step(report); }, callbacks.step),
       .save =
           [&] {
             take_evaluation();
             if (!options_.folder.empty()) save();
-            if (hooks.save) hooks.save();
+            if (callbacks.save) callbacks.save();
           },
-      .evaluation = hooks.evaluation,
+      .evaluation = callbacks.evaluation,
       .epoch = both<nn::EpochReport>(
           [this](const auto&) {
             report_->write_after(kSecondsBetweenEpochs, standing(), lines_);
             if (noted_signal() != 0) trainer_.stop();  // received during the evaluation
           },
-          hooks.epoch)};
+          callbacks.epoch)};
   const auto failed = [&](const std::string& error) {
     try {
       write_pending();

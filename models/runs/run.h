@@ -56,7 +56,7 @@ struct Ending {
   int signal = 0;         // the signal that stopped the run; 0: none
   std::string text = {};  // why the last step was not reached, and how to continue; else empty
 
-  /// Whether a signal or a hook stopped the run before its end.
+  /// Whether a signal or a callback stopped the run before its end.
   bool is_stopped() const { return why == nn::RunEnd::kStopped; }
   /// The exit code for main(): 128 + the signal, as in a shell, else 0.
   int exit_code() const { return signal > 0 ? 128 + signal : 0; }
@@ -74,17 +74,17 @@ class Run {
  public:
   /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must
   /// outlive this object. **Errors**: another run uses the folder; a saved run that does not match;
-  /// files that cannot be written.
+  /// notes that a checkpoint cannot hold; files that cannot be written.
   Run(nn::Trainer& trainer, RunOptions options);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
-  /// evaluation, and when the run stops; `hooks` are called after the files are written.
+  /// evaluation, and when the run stops; `callbacks` are called after the files are written.
   /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page shows an error
   /// that ends the run.
-  Ending train(const nn::TrainerCallbacks& hooks = {});
+  Ending train(const nn::TrainerCallbacks& callbacks = {});
 
   /// Adds a confusion matrix of the trained model to the page.
   void report(pages::ConfusionMatrix classes);
@@ -104,7 +104,7 @@ class Run {
   std::string earlier_lines() const;
   bool is_saved() const;
   void save() const;
-  nn::RunEnd run_or_fail(const nn::TrainerCallbacks& hooks);
+  nn::RunEnd run_or_fail(const nn::TrainerCallbacks& callbacks);
   void after_step(const nn::StepReport& report);
   void take_evaluation();
   void write_pending();

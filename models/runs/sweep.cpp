@@ -32,9 +32,9 @@ constexpr int kStopped = 75;  // the exit code of a child that was stopped, but 
 
 class Sweep {
  public:
-  Sweep(const SweepOptions& options, const SweepCallbacks& hooks)
+  Sweep(const SweepOptions& options, const SweepCallbacks& callbacks)
       : options_(options),
-        hooks_(hooks),
+        callbacks_(callbacks),
         runs_(plan_runs(options.folder, options.axes, options.seeds)),
         lock_(lock_of_checkpoints(options.folder.string(), kResultsFile)) {
     if (options.overwrite) forget();
@@ -122,7 +122,7 @@ class Sweep {
 
   void begin(const SweepRun& run) const {
     std::filesystem::create_directories(run.folder);
-    if (hooks_.begin) hooks_.begin(run);
+    if (callbacks_.begin) callbacks_.begin(run);
   }
 
   const SweepResult& add_result(const SweepRun& run) {
@@ -144,12 +144,12 @@ class Sweep {
     }
     write_text(run.folder / kFinishedFile, "");
     write_text(file(kResultsFile), pages::csv_text(result_rows(results())));
-    if (hooks_.end) hooks_.end(*result, results_.size(), runs_.size());
+    if (callbacks_.end) callbacks_.end(*result, results_.size(), runs_.size());
   }
 
   void fail(const SweepRun& run, const std::string& error) {
     failures_[run.name] = error;
-    if (hooks_.failure) hooks_.failure(run, error);
+    if (callbacks_.failure) callbacks_.failure(run, error);
   }
 
   Ending in_this_process(const std::function<Ending(const SweepRun&)>& train) {
@@ -239,7 +239,7 @@ class Sweep {
   }
 
   const SweepOptions& options_;
-  const SweepCallbacks& hooks_;
+  const SweepCallbacks& callbacks_;
   std::vector<SweepRun> runs_;
   std::shared_ptr<const RunLock> lock_;
   std::map<std::string, SweepResult> results_;   // by the run's name
@@ -250,8 +250,8 @@ class Sweep {
 
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
-                      const SweepCallbacks& hooks) {
-  return Sweep(options, hooks).run(train);
+                      const SweepCallbacks& callbacks) {
+  return Sweep(options, callbacks).run(train);
 }
 
 }  // namespace tessera::runs

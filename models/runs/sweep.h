@@ -74,6 +74,6 @@ struct SweepEnding {
 /// of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
-                      const SweepCallbacks& hooks = {});
+                      const SweepCallbacks& callbacks = {});
 
 }  // namespace tessera::runs

@@ -244,11 +244,11 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
-RunEnd Trainer::run(const TrainerCallbacks& hooks) {
+RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
   stop_ = false;
   forget_gradients();
   RunEnd end{};
-  team_->run({.body = [&] { end = run_steps(hooks); },
+  team_->run({.body = [&] { end = run_steps(callbacks); },
               .facts = [&] { return facts(); },
               .state = [&] { return state_but_optimizer(); },
               .place =
@@ -259,23 +259,23 @@ RunEnd Trainer::run(const TrainerCallbacks& hooks) {
   return end;
 }
 
-RunEnd Trainer::run_steps(const TrainerCallbacks& hooks) {
+RunEnd Trainer::run_steps(const TrainerCallbacks& callbacks) {
   // An evaluation may be due since a failed run or the saved state: no step may skip it.
   if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
-    if (hooks.save) hooks.save();
-    if (hooks.evaluation) hooks.evaluation(*late);
+    if (callbacks.save) callbacks.save();
+    if (callbacks.evaluation) callbacks.evaluation(*late);
   }
   while (step() < total_steps_ && !best_.is_over()) {
     const StepReport report = advance();
-    if (hooks.step) hooks.step(report);
+    if (callbacks.step) callbacks.step(report);
     const std::optional<EvaluationReport> evaluation = evaluate_if_due();
     const bool ends_epoch = sampler_.position() == 0;
     const bool ends = step() == total_steps_;
     const bool saves = team_->any(stop_) || ends_epoch || evaluation || ends;
-    if (hooks.save && saves) hooks.save();
-    if (hooks.evaluation && evaluation) hooks.evaluation(*evaluation);
-    if (hooks.epoch && ends_epoch) hooks.epoch({report.epoch, epoch_totals_, evaluation});
-    // The hooks may have called stop() too.
+    if (callbacks.save && saves) callbacks.save();
+    if (callbacks.evaluation && evaluation) callbacks.evaluation(*evaluation);
+    if (callbacks.epoch && ends_epoch) callbacks.epoch({report.epoch, epoch_totals_, evaluation});
+    // The callbacks may have called stop() too.
     if (saves && !ends && team_->any(stop_)) return RunEnd::kStopped;
   }
   return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;

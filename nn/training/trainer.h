@@ -132,7 +132,7 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
-  /// **Errors**: a loss or a gradient that is not finite; errors of the callbacks `hooks` and of
+  /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of
   /// the loss functions. A step that fails changes nothing, and the next run begins with that step;
   /// after a failed evaluation the next run begins with the evaluation.
   ///
@@ -141,7 +141,7 @@ class Trainer {
   /// the step, if a process has ended. A loss function's error is thrown in all processes. A
   /// callback's error is thrown only in its process, which must then end, so that the other
   /// processes do not wait for it.
-  RunEnd run(const TrainerCallbacks& hooks = {});
+  RunEnd run(const TrainerCallbacks& callbacks = {});
 
   /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
   /// callback, a different thread or a signal handler. With several processes a call in one of them
@@ -207,7 +207,7 @@ class Trainer {
   BatchSums sum_of(std::span<const index_t> batch);
   double update(BatchSums sums);
   StepReport advance();
-  RunEnd run_steps(const TrainerCallbacks& hooks);
+  RunEnd run_steps(const TrainerCallbacks& callbacks);
   void forget_gradients();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;

@@ -90,6 +90,10 @@ class SafetensorsFile {
   std::shared_ptr<const Opened> opened_;
 };
 
+/// Throws the errors that save_safetensors has for one entry of its `metadata`, so that a long run
+/// can check what it will save.
+void check_safetensors_text(const std::string& key, const std::string& text);
+
 /// Writes tensors as F32, F64, I64 and BOOL, and `metadata` as `__metadata__`. The file is replaced
 /// as a whole, as by write_file. If `metadata` has no key "format", this key is written with the
 /// text "pt", because some readers expect this key.

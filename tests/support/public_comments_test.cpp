@@ -290,7 +290,7 @@ void examine_sources(const std::string& path, const std::string& text, Findings&
 /// Sources have one form: `**Source**: Author, "Title", year, section 2; torch.name.`
 void examine_form(const std::string& path, const std::string& text, Findings& findings) {
   static const std::regex kWrong(
-      R"(// *(Source|Reference|Paper|See):|\*\*Source\*\*(?!: \S|:\n)|\*\*Source\*\*:[^*]*"[ \n/]*\([12][0-9]{3}\)|\beq\. [0-9]|arXiv [0-9])");
+      R"(// *(Source|Reference|Paper|See):|\*\*Source\*\*(?!: \S|:\n)|\*\*Source\*\*:[^*]{0,400}"[ \n/]*\([12][0-9]{3}\)|\beq\. [0-9]|arXiv [0-9])");
   std::smatch found;
   if (std::regex_search(text, found, kWrong)) {
     findings.missing.push_back(path + ": a source in a different form: " + found.str());

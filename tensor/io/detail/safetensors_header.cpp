@@ -6,6 +6,7 @@
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
+#include "tensor/io/safetensors.h"
 
 namespace tessera {
 
@@ -60,7 +61,20 @@ void check_name(const std::string& name) {
   JsonText(name, kSaveOp);  // checks that the name is UTF-8
 }
 
+JsonText checked_text(const std::string& key, const std::string& value) {
+  check_name(key);
+  JsonText text(value, kSaveOp);
+  const index_t bytes = std::ssize(text.text()) - 2;  // without quotes
+  require(bytes <= kMaxJsonText, kSaveOp, "text ", printable(key), " must have at most ",
+          kMaxJsonText, " bytes with escapes, got ", bytes);
+  return text;
+}
+
 }  // namespace
+
+void check_safetensors_text(const std::string& key, const std::string& text) {
+  checked_text(key, text);
+}
 
 SafetensorsHeader parse_safetensors_header(std::string text, const std::string& file) {
   if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
@@ -90,12 +104,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   if (!header.metadata.empty()) {
     JsonObject texts;
     for (const auto& [key, value] : header.metadata) {
-      check_name(key);
-      const JsonText text(value, kSaveOp);
-      require(std::ssize(text.text()) - 2 <= kMaxJsonText, kSaveOp, "text ", printable(key),
-              " must have at most ", kMaxJsonText, " bytes with escapes, got ",
-              text.text().size() - 2);
-      texts.add(key, text);
+      texts.add(key, checked_text(key, value));
     }
     object.add(kMetadata, texts);
   }

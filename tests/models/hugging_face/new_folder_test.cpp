@@ -76,7 +76,7 @@ TEST_F(SaveTarget, IsThereAtAllTimes) {
   EXPECT_EQ(scratch.file_count(), 1);
 }
 
-TEST_F(SaveTarget, IsRehearsed) {
+TEST_F(SaveTarget, HasADryRun) {
   save_folder(to, from, encoder, {.dry_run = true});
   EXPECT_EQ(scratch.file_count(), 0);
   save_folder(to, from, encoder);

@@ -5,6 +5,7 @@
 
 #include "models/models.h"
 #include "models/runs/runs.h"
+#include "tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -116,6 +117,16 @@ TEST(Run, StopsBySignalAfterItHasSaved) {
   EXPECT_EQ(ending.text,
             str_cat("stopped after step ", step, " of 12; start it again to continue"));
   EXPECT_LE(step, 5);
+}
+
+TEST(Run, RefusesNotesThatACheckpointCannotHold) {
+  const TemporaryFolder folder;
+  Trial trial;
+  auto options = runs::in_folder(folder.path());
+  options.notes.set("vocabulary", std::string(static_cast<std::size_t>(kMaxJsonText) + 1, 'x'));
+  EXPECT_TRUE(throws("save_safetensors", {"text 'vocabulary' must have at most 4194304 bytes"},
+                     [&] { runs::Run(trial.trainer, options); }));
+  EXPECT_EQ(folder.file_count(), 0);
 }
 
 TEST(Run, RefusesOtherExamplesAndFoldersInUse) {
