@@ -25,7 +25,7 @@ struct EncoderOptions {
 /// `count` layers with the same options. **Errors**: a negative count.
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count);
 
-/// The options of a norm of the last layer; of a layer norm if there is no layer.
+/// The options of the norms in the last layer. Without a layer, the options of a layer norm.
 nn::NormOptions norm_options(const EncoderOptions& options);
 
 /// The output of an encoder and its attention weights: one tensor per requested layer, in the order
@@ -53,9 +53,9 @@ struct EncoderResult {
 /// this row. All other results are the same. With batch_first = false, or if a mask of a different
 /// kind hides padding, padding is computed, and no real position sees the padding.
 ///
-/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; a
-/// shared bias without layers, for layers with different numbers of heads or with batch_first =
-/// false; an index in `order` without a layer.
+/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; an
+/// index in `order` without a layer. With `relative_position` also: no layers; layers with
+/// different numbers of heads; batch_first = false.
 /// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for layers that repeat.
 struct Encoder {

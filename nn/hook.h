@@ -35,8 +35,8 @@ struct Step {
   std::string_view name;   // "layers.5.self_attn.heads"
   Tensor value;            // a variable if a tape records it
   PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
-  // If the model was called with texts: for each text of the batch, its index among the texts of
-  // the call (in a QuestionAnswerer, the index of its window). Otherwise empty.
+  // The index of each text of the batch among the texts of the call; in a QuestionAnswerer, the
+  // index of each window. Empty if the model was not called with texts.
   std::span<const index_t> texts = {};
   bool batch_first = true;  // if false, the steps of a layer are (T, B, D)
 

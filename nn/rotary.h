@@ -24,8 +24,8 @@ struct RotaryOptions {
 ///
 ///     rotary_linear(x, in_proj_weight, in_proj_bias, rotary.columns(2 * num_heads, x.dtype()))
 ///
-/// The output (B, T, 3 D) has num_heads heads each of queries, keys and values, in this order. So
-/// this call rotates the queries and keys, not the values.
+/// The output (B, T, 3 D) consists of 3 num_heads heads: first all queries, then all keys, then all
+/// values. The columns of the first 2 num_heads heads are rotated: the queries and keys.
 /// **Errors**: sizes below 1; an odd number of columns, or more than the head width; a base or a
 /// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {

@@ -144,8 +144,8 @@ void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkp
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// Copies the tensors of a group into the module's parameters; returns the names that are missing
-/// and the names that were not used. `group` is written without a final dot, and the `prefix` of
-/// names within the group with its final dot.
+/// and the names that were not used. `group` has no dot at its end; the option `prefix` has one.
+/// For example, this call reads the tensors "model.encoder.*":
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///

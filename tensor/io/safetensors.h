@@ -1,13 +1,17 @@
-// Hugging Face's .safetensors files: named tensors, and metadata, which are named texts.
+// Hugging Face's .safetensors files: tensors by name, and metadata (texts by name).
 //
 //   save_safetensors("model.safetensors", {{"weight", w}});   // as safetensors.torch.save_file
 //   Tensor w = load_safetensors("model.safetensors").tensors.at("weight");
 //
-// **Source**: the format's description in github.com/huggingface/safetensors, README.md and
-// safetensors/src/tensor.rs: a little-endian u64 N; N bytes of JSON,
-//   {"__metadata__": {"format": "pt"},
-//    "weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
-// and spaces; then the tensors' elements, row-major and little-endian, without gaps.
+// A file has three parts:
+//   1. the size N of part 2 in bytes, a little-endian u64;
+//   2. N bytes of JSON, filled up with spaces:
+//        {"__metadata__": {"format": "pt"},
+//         "weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
+//   3. the tensors' elements, row-major and little-endian, without gaps. data_offsets is the range
+//      of a tensor's bytes within this part.
+//
+// **Source**: github.com/huggingface/safetensors, README.md and safetensors/src/tensor.rs.
 #pragma once
 
 #include <filesystem>
