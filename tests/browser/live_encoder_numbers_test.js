@@ -81,15 +81,15 @@ async function checkWeights(folder, scratch) {
 /** A head that is switched off changes a similarity as `explain` says. */
 async function checkHeads(folder) {
   const printed = run('explain', ['--model', folder, '--text', TEXT, '--with', OTHER]);
-  const falls = [...printed.split('the second text')[0].matchAll(/^(\S+)\tlayer (\d+) head (\d+)$/gm)];
-  assert.ok(falls.length >= 3, printed);
+  const drops = [...printed.split('the second text')[0].matchAll(/^(\S+)\tlayer (\d+) head (\d+)$/gm)];
+  assert.ok(drops.length >= 3, printed);
   const {encoder} = await openModel(folder);
   const other = encoder.vector(OTHER);
   const whole = encoder.vector(TEXT);
-  for (const [, fall, layer, head] of falls) {
+  for (const [, drop, layer, head] of drops) {
     encoder.turn(Number(layer), Number(head), false);
     const without = cosine(encoder.vector(TEXT), other);
-    assert.ok(Math.abs(cosine(whole, other) - without - Number(fall)) < 6e-5, `layer ${layer} head ${head}: ${fall}`);
+    assert.ok(Math.abs(cosine(whole, other) - without - Number(drop)) < 6e-5, `layer ${layer} head ${head}: ${drop}`);
     encoder.turn(Number(layer), Number(head), true);
   }
   assertNear(encoder.vector(TEXT), whole, 0, 'all heads are on again');

@@ -100,9 +100,9 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
       "layers.1.self_attn.v");
   text.weights = {trace.weights[0].select(0, 0)};
   const nn::MultiHeadAttention& attention = encoder.encoder.layers[1].self_attn;
-  const Tensor lengths =
+  const Tensor norms =
       inspect::value_norms(values[0].second, attention.out_proj.weight, attention.num_heads);
-  text.norms = {lengths.select(0, 0).slice(0, 0, 2)};
+  text.norms = {norms.select(0, 0).slice(0, 0, 2)};
   const pages::Page page = pages::attention_page({.texts = {text}, .layers = {1}, .heads = {0, 1}});
   EXPECT_EQ(data_text(file_text(folder_ / "a.html")), page.data.front().second);
 }

@@ -53,7 +53,11 @@ class HeaderReader {
       is_public_ = text == "public:";
       ++at_;
     } else if (text.empty() || text[0] == '#' || text[0] == '}' || text.starts_with("namespace")) {
-      if (line == "};") owner_.clear();
+      if (line == "};" && !owner_.empty()) {
+        owner_.clear();
+        section_ = section_of_file_;
+      }
+      if (text.starts_with("}  // namespace")) section_.clear();
       if (text == "namespace detail {") is_detail_ = true;
       if (text == "}  // namespace detail") is_detail_ = false;
       if (text.empty() && is_section_ && !comment_.empty()) section_ = comment_;
@@ -81,6 +85,7 @@ class HeaderReader {
     }
     if (is_class && owner_.empty() && lines_[at_].ends_with('{')) {
       owner_ = name;
+      section_of_file_ = section_;
       is_public_ = declaration.code.find("struct ") != std::string::npos;
       shared_.clear();
     } else if (has_body) {
@@ -127,9 +132,10 @@ class HeaderReader {
   std::vector<std::string> lines_;
   std::size_t at_ = 0;
   std::string comment_, shared_, section_, owner_;
-  bool is_section_ = false;  // whether comment_ begins with `//`, not `///`
-  bool is_public_ = true;    // the section of the class
-  bool is_detail_ = false;   // the namespace
+  std::string section_of_file_;  // the section that goes on after the class
+  bool is_section_ = false;      // whether comment_ begins with `//`, not `///`
+  bool is_public_ = true;        // the section of the class
+  bool is_detail_ = false;       // the namespace
   std::vector<Declaration> found_;
 };
 
@@ -372,6 +378,9 @@ TEST(PublicCommentsTest, TheRuleOfSources) {
             Missing{});
   EXPECT_EQ(without_source("// Sums. **Source**: torch.\n\n/// The sum.\nTensor sum(Axes axes);"),
             Missing{});
+  EXPECT_EQ(without_source("struct A {\n  // Sums. **Source**: torch.\n\n  int a;\n};\n\n"
+                           "/// The sum.\nTensor sum(Axes axes);"),
+            Missing{"x.h:13: sum: no **Source**"});
   EXPECT_EQ(without_source("/// A size.\nindex_t size_of(const Tensor& x);"), Missing{});
   EXPECT_EQ(without_source("/// A module.\nstruct A {\n  static void visit(Self& self);\n};\n\n"
                            "/// Another.\nstruct B : A {\n  int b;\n};"),

@@ -276,10 +276,10 @@ TEST(Inspect, CountsSharedLayersAsTheyRun) {
   const Tensor other = random_ids(1, 5);
   const Score score = score_of(shared, ids);
   const Score unrolled_score = score_of(unrolled, ids);
-  const Tensor falls = head_ablation(score);
-  EXPECT_EQ(falls.shape(), Shape({4, kHeads}));
-  EXPECT_TRUE(array_equal(falls, head_ablation(unrolled_score)));
-  EXPECT_TRUE(array_equal(head_ablation(score, {.layers = {{3}}}), falls.slice(0, 3)));
+  const Tensor drops = head_ablation(score);
+  EXPECT_EQ(drops.shape(), Shape({4, kHeads}));
+  EXPECT_TRUE(array_equal(drops, head_ablation(unrolled_score)));
+  EXPECT_TRUE(array_equal(head_ablation(score, {.layers = {{3}}}), drops.slice(0, 3)));
   EXPECT_TRUE(array_equal(head_gradients(score), head_gradients(unrolled_score)));
   EXPECT_TRUE(array_equal(activation_patching(score_of(shared, other), score).scores,
                           activation_patching(score_of(unrolled, other), unrolled_score).scores));
