@@ -1,4 +1,4 @@
-// A shared_ptr that several threads read and write, as std::atomic<std::shared_ptr>, which libc++
+// A shared_ptr that several threads read and write, like std::atomic<std::shared_ptr>, which libc++
 // does not have.
 #pragma once
 

@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-/// The work of one thread per second, while thread_count() threads work.
+/// The work of one thread per second, while thread_count() threads (kernels/parallel.h) work.
 struct MachineSpeed {
   double flops = 0;  // floating-point operations
   double bytes = 0;  // read from and written to memory

@@ -49,7 +49,7 @@ class Rng {
   std::uint64_t next_u64();
   /// Block `index` of this seed and stream, at any position of the generator.
   PhiloxBlock block(std::uint64_t index) const;
-  /// Moves the position to a multiple of 4, if it is not one, and then past `count` whole blocks.
+  /// Moves the position up to a multiple of 4, and then past `count` whole blocks.
   /// Returns the index of the first of these blocks.
   std::uint64_t take_blocks(index_t count);
 

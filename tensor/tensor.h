@@ -65,7 +65,7 @@ class Tensor {
 
   /// A pointer to the element at index 0 of every axis; the strides lead to the other elements.
   /// **Errors**: T is not the dtype; the tensor requires a gradient while a tape records. (The tape
-  /// cannot record what is done with the pointer. If this needs no gradient, call detach() first.)
+  /// cannot record what is done with the pointer. If no gradient is needed, call detach() first.)
   template <ElementType T>
   const T* data() const {
     check_dtype("data", dtype_of<T>);
