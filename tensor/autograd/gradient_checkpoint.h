@@ -28,8 +28,8 @@ namespace tessera {
 /// module that may change before the backward. Random numbers must come from default_rng(). If no
 /// tape records, the result is f(inputs).
 ///
-/// **Errors**: f reads or returns a variable that was computed under this tape and is not an input;
-/// in backward, an input that was written to after this call.
+/// **Errors**: f reads or returns a variable that is not an input and that a recorded op outside f
+/// computed; in backward, an input that was written to after this call.
 /// **Source**: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016;
 /// torch.utils.checkpoint.checkpoint.
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,

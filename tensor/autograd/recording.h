@@ -33,7 +33,7 @@ void count_elements(const Tensor& x);
 /// A tensor that a backward reads again. If the tensor's memory was written to after the op ran,
 /// reading it is an error.
 ///
-/// A closure must keep each tensor that others may also hold as a Saved.
+/// A closure must use a Saved for each tensor to which other code may hold a handle.
 class Saved {
  public:
   Saved() = default;  // an undefined tensor
