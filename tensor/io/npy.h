@@ -20,8 +20,9 @@ namespace tessera {
 /// bool, float32 and float64 keep their dtype; float16 becomes float32, and every integer type
 /// except uint64 becomes int64. Both byte orders and Fortran order are supported.
 /// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that
-/// is not exactly as the format says; an unsupported dtype (objects, complex, text, uint64); more
-/// or fewer bytes than the shape needs. Memory is allocated only after these checks.
+/// is not exactly as the format says, or longer than 10,000 bytes; more than 8 axes; an unsupported
+/// dtype (objects, complex, text, uint64); more or fewer bytes than the shape needs. Memory is
+/// allocated only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 
 /// The dtype in which a .npy file stores its elements: "int32", for example, which load_npy

@@ -52,7 +52,8 @@ struct Safetensors {
 /// * a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
 ///   (enough for 40,000 tensors; an untrusted file must not take much more memory than its size);
 /// * a header that is not JSON exactly in the format's form: an unknown key, a key twice, a number
-///   that is not a plain unsigned integer, metadata that is not text;
+///   that is not a plain unsigned integer, metadata that is not text, a tensor's name longer than
+///   4096 bytes, a text longer than kMaxJsonText (json.h);
 /// * an unsupported dtype, such as U64 or the F8 types;
 /// * more than 8 axes, a size above 2^48, sizes that overflow;
 /// * offsets that do not fit the shape, or that leave gaps, overlap or do not end with the file.
@@ -82,8 +83,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const;
   /// The stored tensors, in the order of their bytes in the file.
   std::vector<StoredTensor> stored() const;
-  /// NumPy's name of the dtype in which a tensor is stored: "int32" if StoredTensor::dtype is
-  /// "I32". **Errors**: there is no such tensor.
+  /// The dtype in which a tensor is stored, by NumPy's name: "int32" if StoredTensor::dtype is
+  /// "I32"; "bfloat16", which NumPy lacks, for "BF16". **Errors**: there is no such tensor.
   std::string dtype(const std::string& name) const;
   /// One tensor, as load_safetensors reads it. **Errors**: there is no such tensor; the file cannot
   /// be read.
