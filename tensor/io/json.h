@@ -34,7 +34,7 @@
 #include "tensor/error.h"
 #include "tensor/kernels/types.h"
 
-// Exported, though the sources that define it are compiled as hidden.
+// These names are exported, although their source files are compiled with hidden visibility.
 #pragma GCC visibility push(default)
 
 namespace tessera {
@@ -64,7 +64,7 @@ struct JsonRange {
 class Json {
  public:
   /// The type of a value. A number is kInteger if it fits int64 and is written without a fraction
-  /// and an exponent; any other number, and -0, is kNumber.
+  /// or an exponent; any other number, and -0, is kNumber.
   enum class Kind : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kText, kList, kObject };
 
   /// The type of this value.
@@ -83,7 +83,8 @@ class Json {
   Json as_list() const;
   Json as_object() const;
 
-  /// The value of an object's key; nothing if the key is absent or its value is null.
+  /// The value of an object's key; nothing if the key is absent or its value is null. **Errors**:
+  /// this value is not an object.
   std::optional<Json> find(std::string_view key) const;
   /// Whether `find` gives a value.
   bool has(std::string_view key) const { return find(key).has_value(); }
