@@ -19,7 +19,7 @@ Tensor add(const Operand& a, const Operand& b);
 /// a - b. **Errors**: two bools.
 Tensor sub(const Operand& a, const Operand& b);
 
-/// The product of each element of a and the element of b; for the product of matrices see matmul.h.
+/// a b, element by element; for the product of matrices see matmul.h.
 Tensor mul(const Operand& a, const Operand& b);
 
 /// a / b, the true division: integers and bools give float32.

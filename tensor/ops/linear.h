@@ -2,8 +2,8 @@
 // output while the tile is still in the cache.
 //
 //   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
-//   rotary_linear(x, weight, bias, {by, 2 * heads, width})   // rotates queries and keys
-//   gated_linear(x, weight, bias, Activation::kSilu)                  // SwiGLU
+//   rotary_linear(x, weight, bias, {by, 2 * heads, width})   // rotates q and k; by: a Rotation
+//   gated_linear(x, weight, bias, Activation::kSilu)         // SwiGLU
 #pragma once
 
 #include "tensor/ops/positions.h"
@@ -25,8 +25,8 @@ struct LinearEpilogue {
 /// `weight` is a Weight (weight.h), rows of a Weight, or a Tensor. A Weight is packed into the
 /// layout of products once, and again after its elements have changed; a Tensor is packed in each
 /// call.
-/// **Errors**: sizes or dtypes that do not match; an unknown activation; a required gradient of x
-/// or of the weight, if the weight is frozen or rounded.
+/// **Errors**: sizes or dtypes that do not match; an unknown activation; x or the weight requires a
+/// gradient while a tape records, and the weight is frozen or rounded.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});
@@ -35,7 +35,8 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {}
 /// the same bits as the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
-/// **Errors**: those of linear() and rotary(); more columns to rotate than the weight has rows.
+/// **Errors**: those of linear() and rotary(); `columns` with heads or width below 1; more columns
+/// to rotate than the weight has rows.
 /// **Source**: as linear and rotary.
 Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
                      const RotaryColumns& columns);

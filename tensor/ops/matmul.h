@@ -40,7 +40,7 @@ Tensor outer(const Tensor& a, const Tensor& b);
 /// the labels of the output follow "->". Without "->" the output has the labels that occur once, in
 /// ASCII order. If an operand has a label twice, its diagonal is taken. "..." means the axes
 /// without a letter, aligned at the right. Without "->" these axes come first in the output; if an
-/// output after "->" omits "...", they are summed. Spaces are ignored.
+/// output after "->" omits "...", these axes are summed. Spaces are ignored.
 ///
 /// **Shapes**: axes with the same label have the same size, or size 1, which broadcasts. Two
 /// operands become one batched matmul: a label that both operands have is a batch axis if the

@@ -18,7 +18,7 @@ namespace tessera {
 ///
 /// **Shapes**: x (B, T, ...), lengths (B) int64 from 0 to T -> (N, ...), where N is the sum of the
 /// lengths.
-/// **Errors**: x or lengths of a different rank; lengths that are not int64 or not B numbers; a
+/// **Errors**: x with fewer than two axes; lengths that are not int64 of rank 1 or not B numbers; a
 /// length outside [0, T].
 /// **Source**: unpad_input of flash_attn.bert_padding, which takes a mask.
 Tensor pack_rows(const Tensor& x, const Tensor& lengths);
@@ -26,8 +26,8 @@ Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 /// The inverse of pack_rows. Each sequence gets `tokens` rows: its own rows, then rows of zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
-/// **Errors**: lengths that are not int64 of rank 1; a length outside [0, tokens]; a sum of lengths
-/// that is not N.
+/// **Errors**: x without axes; negative `tokens`; lengths that are not int64 of rank 1; a length
+/// outside [0, tokens]; a sum of lengths that is not N.
 /// **Source**: pad_input of flash_attn.bert_padding, which takes indices.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
