@@ -1,4 +1,4 @@
-// The softmax inside attention: a tile of scores, in units of log2(e), becomes weights.
+// The softmax inside attention: a tile of scores, in units of ln 2, becomes weights.
 //
 // Lanes are queries, so the running maximum and the running sum need no horizontal operations.
 // Weights are 2^(score - m) with m the largest score of the query so far: when a tile raises m,
