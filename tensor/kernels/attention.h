@@ -14,9 +14,9 @@
 //
 // **The same bits.** The result of a query depends only on its own row of scores: tiles have a
 // constant size and are counted from key 0, so other queries, threads and vector width make no
-// difference. A masked key has a weight of exactly 0 and does not change m, l and O. So masked keys
-// at both ends are skipped: a block processes the keys [begin, stop) that its queries see, which
-// may begin and stop in the middle of a tile.
+// difference. A masked key has a weight of exactly 0 and does not change the maximum m, the sum
+// of weights l, or O. So masked keys at both ends are skipped: a block processes the keys [begin,
+// stop) that its queries see, which may begin and stop in the middle of a tile.
 //
 // **Dropout** sets weights to 0 after they are added to l and before the product with V.
 //

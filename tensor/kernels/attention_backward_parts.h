@@ -122,7 +122,7 @@ class RowsAhead {
 };
 
 /// Packs rows into panels and pads the last one with zeros. Infinities and NaN become 0, because
-/// 0 * NaN would be NaN although the weight is 0. If the weight is above 0, it is NaN itself.
+/// 0 * NaN would be NaN although the weight is 0. If the weight is not 0, the weight itself is NaN.
 template <class T>
 inline void pack_finite(const T* first, index_t stride, index_t rows, index_t width, T* panels) {
   for (index_t i = 0; i < rows; ++i) {

@@ -8,8 +8,8 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Calls `visit(place, number)` for each picked number in [begin, end), the one at `place` in the
-/// list.
+/// Calls `visit(place, number)` for each picked number in [begin, end); `place` is the index of
+/// `number` in the list.
 template <class Visit>
 inline void visit_picked(const Picked& picked, index_t begin, index_t end, const Visit& visit) {
   if (picked.numbers == nullptr) {
@@ -22,7 +22,7 @@ inline void visit_picked(const Picked& picked, index_t begin, index_t end, const
   }
 }
 
-/// Calls `visit(row, i)` for each captured row of weights, that of query i of the block.
+/// Calls `visit(row, i)` for each captured row of weights; the row belongs to query i of the block.
 template <class T, class Visit>
 inline void visit_captured(const QueryBlock<T>& block, const Visit& visit) {
   const WeightCapture<T>& weights = block.args.weights;

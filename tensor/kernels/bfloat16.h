@@ -7,9 +7,9 @@
 //     word i of row p   | element of column kLanes + i | element of column i |
 //                        31                          16 15                  0
 //
-// A load, a shift and a mask give both vectors. The register tile repeats them whenever it reads
-// the row: compared with the multiply-adds of a tile they cost little, and panels of half the size
-// stay in the caches.
+// A load, a shift and a mask give both vectors. The register tile repeats these steps whenever it
+// reads the row: the steps cost little compared with the multiply-adds of a tile, and panels of
+// half the size stay in the caches.
 //
 // **Source**: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019.
 #pragma once
@@ -40,7 +40,7 @@ struct BFloat16Panels {
   void take_share(index_t, index_t, index_t) {}  // prefetched by multiply_source
 };
 
-/// The same as for Panels.
+/// As source_of for Panels (tile.h).
 inline BFloat16Panels source_of(const BFloat16Panels& b, index_t j, index_t) {
   return {b.data + j / kPanel<float> * b.panel_step, b.panel_step};
 }
@@ -49,7 +49,7 @@ inline BFloat16Panels source_of(const BFloat16Panels& b, index_t j, index_t) {
 /// hardware prefetcher to run far ahead.
 inline constexpr index_t kLinesAhead = 32;
 
-/// The same as for TileSource.
+/// As multiply_source for a TileSource (tile.h).
 template <int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_source(index_t k, const Strip<float>& a,
                                                    const BFloat16Panels& source,

@@ -10,7 +10,7 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Whether the epilogue reads z again.
+/// Whether the epilogue reads the sums, z, again.
 template <class T>
 inline bool reads_sums(const Activated<T>& end) {
   return end.function != Activation::kNone || end.residual.data != nullptr ||

@@ -130,7 +130,7 @@ inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B
 }
 
 /// Adds the products of A's columns and B's rows [p, p + k) to C's rows [i, i + m) and columns
-/// [j, j + n), which start at 0 if p = 0. The last k also runs the epilogue.
+/// [j, j + n), which start at 0 if p = 0. The last block of k also runs the epilogue.
 template <class T, class A, class B>
 inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {

@@ -11,8 +11,8 @@ namespace tessera::kernels::TESSERA_ISA {
 
 // The blocks. With k in blocks of 1024, a panel of B exceeds L1 and streams from L2, which the
 // hardware prefetcher predicts; shorter blocks, whose panels fit into L1, load and store C more
-// often, which costs more. Rows of a B in place are not predicted. (Measured with AVX2 and, on a
-// Zen 4, with AVX-512.)
+// often, which costs more. The prefetcher does not predict the rows of B if B is read in place.
+// (Measured with AVX2 and, on a Zen 4, with AVX-512.)
 inline constexpr index_t kBlockK = 1024;
 inline constexpr index_t kBlockKInPlace = 384;
 inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
@@ -34,7 +34,7 @@ inline constexpr index_t kReadsOfCollidingRows = 4;
 inline constexpr index_t kReadsWorthTransposing = 2;
 inline constexpr index_t kLinesWorthTransposing = 256;
 
-// A B in place is read once for each tile of rows; packing costs about as much as this number of
+// If B is in place, each tile of rows reads B once; packing B costs about as much as this number of
 // reads.
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 

@@ -21,8 +21,9 @@ namespace tessera {
 /// and in a child of fork().
 int thread_count() noexcept;
 
-/// Sets thread_count for the calling thread, which then uses this number even while other programs
-/// occupy the processors; by default the library then uses one thread. 0 restores the default.
+/// Sets thread_count, to at most 1024, for the calling thread. The thread uses this number even
+/// while other programs occupy the processors; with the default number, the library computes on one
+/// thread at such times. 0 restores the default.
 void set_thread_count(int threads) noexcept;
 
 namespace kernels {
@@ -38,7 +39,7 @@ void run_tasks(index_t tasks, index_t workers, void (*body)(void*, index_t, inde
 /// Null ends the calls.
 void set_wait_observer(void (*observe)(index_t nanoseconds) noexcept) noexcept;
 
-/// The least work for a thread, about, in elementary operations: entering a parallel region costs a
+/// About the least work for a thread, in elementary operations: entering a parallel region costs a
 /// few microseconds. So work below about twice this number stays in the calling thread.
 inline constexpr index_t kParallelGrain = 32768;
 

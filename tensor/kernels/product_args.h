@@ -1,5 +1,5 @@
 // The arguments of a product: its operands and its epilogue. Each kind of operand or epilogue has
-// its own fields, so that two kinds of one cannot be combined by mistake.
+// its own fields, so that two kinds cannot be combined by mistake.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -60,7 +60,7 @@ struct HeadRotation {
   bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + rotated / 2
 };
 
-/// C = function(z) (+ residual).
+/// C = function(z) (+ residual), where z is A B (+ bias).
 template <class T>
 struct Activated {
   Activation function = Activation::kNone;

@@ -42,7 +42,8 @@ template <int kFirst, class V, int... kIndex>
   return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
 }
 
-/// Rotates pairs of adjacent columns; with kBack by the opposite angles, which exchanges a and b.
+/// Rotates pairs of adjacent columns. With kBack, the angles are the opposite ones: the same
+/// rotation with a and b exchanged.
 template <bool kBack, class T>
 inline void rotate_interleaved(index_t pairs, const T* x, const T* cosine, const T* sine, T* y) {
   using Lanes = typename IndicesBelow<static_cast<int>(kLanes<T>)>::type;
@@ -78,7 +79,7 @@ inline void rotate_head(const HeadRotation<T>& rotation, bool back, const T* cos
     back ? rotate_interleaved<true>(pairs, x, cosine, sine, y)
          : rotate_interleaved<false>(pairs, x, cosine, sine, y);
   } else {
-    // As above, the opposite angles exchange a and b.
+    // As above: for the opposite angles, a and b are exchanged.
     const index_t a = back ? pairs : 0;
     const index_t b = back ? 0 : pairs;
     rotate_halves(pairs, x + a, x + b, cosine, sine, y + a, y + b);

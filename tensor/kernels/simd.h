@@ -346,7 +346,7 @@ inline Words add_pairs(Words sum, Words a, Words b) {
 // 32-bit lane. a0 to a3 are the bytes of the lane of a, signed if kSignedBytes, b0 to b3 those of
 // b, from -127 to 127. If kSignedBytes, add_dots<false> is the same without the instruction.
 //
-// kMayHaveDots: whether this object contains the instruction; dot_products() says whether the
+// kMayHaveDots: whether this object file contains the instruction; dot_products() says whether the
 // processor has it, and only then may add_dots<true> be called.
 #if defined(__AVX2__)
 inline constexpr bool kMayHaveDots = true;

@@ -7,7 +7,7 @@
 // The maximum may ignore a NaN; the sum does not. An exponential below the smallest normal number
 // counts as 0.
 //
-// Their gradients need only the results y: with dy the gradient of y,
+// The gradients of softmax and log_softmax need only the results y: with dy the gradient of y,
 //
 //     softmax:      dx_i = y_i (dy_i - sum_j y_j dy_j)
 //     log_softmax:  dx_i = dy_i - exp(y_i) sum_j dy_j

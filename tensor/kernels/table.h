@@ -1,7 +1,6 @@
 // The interface of the kernels: one table of function pointers per instruction set, with the same
 // functions in each table. Kernels take raw pointers, extents and strides (in elements); they
-// allocate nothing and throw nothing. `x_row` is the stride between the rows of x, `x_col` that
-// between its columns.
+// allocate nothing and throw nothing. `x_row` is the stride between the rows of x.
 #pragma once
 
 #include "tensor/kernels/elementwise_ops.h"
@@ -74,7 +73,7 @@ struct PerScore {
 template <class T>
 struct AttentionMasks {
   bool causal = false;               // query i sees keys j <= i
-  index_t window = kNoWindow;        // query i sees keys |i - j| <= window, from 0 to kNoWindow
+  index_t window = kNoWindow;        // from 0 to kNoWindow: query i sees keys |i - j| <= window
   const index_t* lengths = nullptr;  // (batch): keys j >= lengths[b] are masked
   PerScore<const bool> keep = {};    // false masks
   PerScore<const T> bias = {};       // added to the scaled scores; -inf masks
@@ -132,8 +131,8 @@ struct AttentionArgs {
 /// **Shapes**: as in AttentionArgs; each gradient has the shape of its input, and separate strides.
 /// Each element is one chain of fused multiply-adds in the order of the queries or of the keys,
 /// however the work is divided. A key that no query uses, and a query whose keys are all masked,
-/// get zeros. Masked elements have no effect, even NaN; an infinite or NaN element of dout makes
-/// all gradients NaN that depend on its query.
+/// get zeros. Masked elements have no effect, even NaN; if an element of dout is infinite or
+/// NaN, all gradients that depend on the element's query are NaN.
 template <class T>
 struct AttentionBackwardArgs {
   // `out` and `statistics` are results of the forward pass; `workers` and `workspace` are for the
@@ -205,8 +204,8 @@ struct LayerNormGradientArgs {
 /// in cross_entropy.h.
 ///
 /// **Shapes**: x (rows, classes), rows contiguous; targets, loss (rows); dx (rows, classes),
-/// contiguous; weight (classes). A target is in [0, classes), or it is `ignored`, and loss and
-/// gradient are 0.
+/// contiguous; weight (classes). A target is in [0, classes), or is `ignored`: then the loss and
+/// the gradient of its row are 0.
 template <class T>
 struct CrossEntropyArgs {
   index_t rows, classes;
@@ -361,7 +360,7 @@ struct FloatKernels {
   void (*dropout)(const DropoutArgs<T>&) noexcept;
 };
 
-/// Products of int8: see int8.h.
+/// Products of int8: see int8.h. quantize_rows, pack and gemm divide their work among threads.
 struct Int8Kernels {
   /// Whether no element of x is inf or NaN.
   bool (*is_finite)(index_t n, const float* x, index_t stride) noexcept;

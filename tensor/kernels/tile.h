@@ -205,9 +205,9 @@ template <class T, int kRows, int kVectors>
 // and a TileSource, or other types that have a multiply_source together. Integers, whose sums are
 // not Vec<T>, have their own compute_tile.
 //
-// By reference: to pass a struct by value, the compiler copies it by vectors right after its
-// numbers are written, and such a load waits until the stores of the previous tile have left the
-// store buffer.
+// Arguments come by reference: to pass a struct by value, the compiler copies it by vectors right
+// after its numbers are written, and such a load waits until the stores of the previous tile have
+// left the store buffer.
 template <class T, int kRows, int kVectors, class A, class Source>
 inline void compute_tile(index_t k, const A& a, const Source& source, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
