@@ -67,7 +67,7 @@ inline void change_scores(const QueryBlock<T>& block, const PerScore<U>& mask, i
   }
 }
 
-/// score + log2(e) bias: scores are in units of ln 2 already, the bias is not.
+/// score + log2(e) bias: scores are in units of ln 2, the bias is not.
 template <class T>
 inline Vec<T> add_bias(Vec<T> score, Vec<T> bias) {
   const Vec<T> none = broadcast(-kInfinity<T>);
