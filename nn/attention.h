@@ -72,8 +72,9 @@ struct AttentionInputs {
 /// (D). Initial values are PyTorch's: Xavier uniform for the projections of q, k and v
 /// (in_proj_weight as one matrix), those of Linear for out_proj.weight, and zeros for biases. If
 /// the inputs have no key, value or key_positions, one product computes all three projections.
-/// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; inputs or masks
-/// that do not match; packed rows without positions if the module has a rotary.
+/// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; a dropout outside
+/// [0, 1]; a scale that is not finite; inputs or masks that do not match; packed rows without
+/// positions if the module has a rotary.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
   Weight in_proj_weight;

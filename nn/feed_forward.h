@@ -23,7 +23,8 @@ struct FeedForwardOptions {
 /// twice the width: `linear2(dropout(activation(u) g))` with [u | g] = linear1(x).
 ///
 /// **Shapes**: (..., D) -> (..., D), through width F. If `gated`, linear1.weight is (2F, D), and
-/// its first half computes u. **Errors**: widths below 1; an unknown activation.
+/// its first half computes u.
+/// **Errors**: widths below 1; a dropout outside [0, 1]; an unknown activation.
 /// **Source**: Vaswani et al., 2017, section 3.3, with the names of
 /// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020,
 /// equation 6.

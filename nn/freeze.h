@@ -15,8 +15,8 @@ namespace tessera::nn {
 /// The options of freeze().
 struct FreezeOptions {
   WeightFormat format = WeightFormat::kExact;
-  /// Whether the weight with this name stays kExact. By default no weight stays kExact;
-  /// models::freeze keeps, for kInt8, all weights outside the layers.
+  /// Whether the weight with this name stays kExact. If `keep` is empty, no name is kept, except
+  /// that models::freeze then keeps, for kInt8, all weights outside the layers.
   std::function<bool(const std::string& name)> keep = {};
 };
 

@@ -25,8 +25,8 @@ struct DistanceBuckets {
   ///
   /// If `bidirectional`, each direction has n = `buckets` / 2 buckets, and the second half of the
   /// table is for keys after the query; otherwise n = `buckets`. Let a = |distance|, or 0 for a key
-  /// after the query if not `bidirectional`. The first m = n / 2 buckets of a direction hold one
-  /// distance each: the bucket is a. The other buckets hold wider and wider ranges: in float32,
+  /// after the query if not `bidirectional`. Counted from the first bucket of the direction, the
+  /// bucket is a if a < m = n / 2. The other buckets hold wider and wider ranges: in float32,
   ///
   ///     bucket = min(m + trunc(log(a / m) / log(max_distance / m) (n - m)), n - 1)
   ///
@@ -45,9 +45,10 @@ struct RelativePositionOptions {
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys); weight (buckets, H), from N(0, 0.02^2).
 /// Layers may share one module or each have their own.
-/// **Errors**: sizes below 1; too few buckets, or an odd number if bidirectional; a max_distance
-/// that is not above m; a negative number of queries or keys; OutOfMemory, before anything is
-/// computed, if the line does not fit into memory. **Source**: as DistanceBuckets.
+/// **Errors**: sizes below 1; fewer than 2 buckets or, if bidirectional, fewer than 4 or an odd
+/// number; a max_distance that is not above the m of DistanceBuckets::of; a negative number of
+/// queries or keys; OutOfMemory, before anything is computed, if the line does not fit into memory.
+/// **Source**: as DistanceBuckets.
 struct RelativePositionBias {
   Tensor weight;
   DistanceBuckets distances;

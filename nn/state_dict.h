@@ -64,8 +64,8 @@ StateDict state_dict(const M& module) {
 /// With a prefix only names that begin with the prefix are used. The report lists the other names
 /// as unexpected_keys, but they are no error.
 /// **Errors**: a different shape; if `strict`, missing names, and unexpected names with the prefix;
-/// otherwise, no name that matches. The error lists all differences and a prefix that would help.
-/// After an error nothing is changed.
+/// otherwise, no name that matches. The error lists up to 30 differences, and a prefix with which
+/// more names match, if there is one. After an error nothing is changed.
 /// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
