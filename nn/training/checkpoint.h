@@ -88,7 +88,8 @@ struct Checkpoint {
 
   /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// The value as a whole number. **Errors**: no such value; a number that T cannot hold.
+  /// The value as a whole number. **Errors**: no such value; text that is not a whole number; a
+  /// number that T cannot hold.
   template <std::integral T = index_t>
   T integer(const std::string& name) const {
     if (has(name) && text(name).starts_with('-')) {
@@ -126,7 +127,7 @@ struct Checkpoint {
     fail(op, parts...);
   }
   /// Throws if the checkpoint does not have exactly the names of `wanted`, each tensor with the
-  /// same shape; the error lists the differences.
+  /// same shape; the error lists up to 30 differences.
   void check_names(const char* op, const Checkpoint& wanted) const;
 
  private:

@@ -20,10 +20,11 @@ struct ClipOptions {
 /// first call.
 ///
 /// Parameters without a gradient are skipped. Without `error_if_nonfinite`, as in PyTorch, a norm
-/// of inf makes finite elements 0 and infinite elements NaN, and a norm of NaN makes all elements
-/// NaN.
-/// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; with
-/// `error_if_nonfinite`, a norm that is inf or NaN. After an error nothing is changed.
+/// of inf makes finite elements 0 and infinite elements NaN if max_norm is finite. If the norm is
+/// NaN, or if the norm and max_norm are both inf, all elements become NaN.
+/// **Errors**: max_norm is not >= 0; a scale that is negative or not finite; a gradient that is not
+/// contiguous; with `error_if_nonfinite`, a norm that is inf or NaN. After an error nothing is
+/// changed.
 /// **Source**: torch.nn.utils.clip_grad_norm_; Pascanu et al., "On the difficulty of training
 /// recurrent neural networks", 2013, algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,

@@ -27,10 +27,10 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
 /// is 0. **Shapes**, **Errors**: as mse_loss.
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 
-/// info_nce_loss as a LossSum: counts the queries; a query is correct if no key of the batch
-/// matches it better than its own key. All other keys of the batch are negatives, so a trainer must
-/// compute a batch in one shard. With `symmetric` too, `count` and `correct` count only queries.
-/// `options.reduction` is not read.
+/// info_nce_loss as a LossSum: counts the queries; a query is correct if its own key matches the
+/// query best (of equally good keys, the first is the best). All other keys of the batch are
+/// negatives, so a trainer must compute a batch in one shard. With `symmetric` too, `count` and
+/// `correct` count only queries. `options.reduction` is not read.
 ///
 /// **Shapes**, **Errors**: as info_nce_loss.
 /// **Source**: sentence-transformers' MultipleNegativesRankingLoss, with temperature 1 / scale.

@@ -31,7 +31,7 @@ struct SgdOptions {
   double momentum = 0;
   double dampening = 0;
   double weight_decay = 0;
-  bool nesterov = false;
+  bool nesterov = false;  // requires momentum above 0 and dampening 0
 };
 
 /// The rule of SGD.

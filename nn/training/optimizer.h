@@ -142,7 +142,7 @@ class Optimizer {
   Checkpoint settings() const;
   /// Takes over a state, options included. **Errors**: as check_state; then nothing is changed.
   void load_state(const Checkpoint& state);
-  /// **Errors**: a state that does not match; the error lists the differences.
+  /// **Errors**: a state that does not match; the error lists up to 30 differences.
   void check_state(const Checkpoint& state) const;
 
  protected:
@@ -184,7 +184,7 @@ void require_current(const char* op, const Parameter& parameter);
 }  // namespace detail
 
 /// The optimiser of a rule. **Errors**: no parameter; a parameter that requires no gradient, is not
-/// contiguous, or appears twice; options out of range.
+/// contiguous, appears twice, or shares memory with a different variable; options out of range.
 template <class MyRule>
 class OptimizerOf final : public Optimizer {
  public:

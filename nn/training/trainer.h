@@ -40,8 +40,8 @@ enum class BestBy { kLoss, kAccuracy };
 
 /// The options of Trainer.
 struct TrainerOptions {
-  index_t epochs = 10;
-  index_t steps = 0;        // in all; 0: the number of steps in the epochs
+  index_t epochs = 10;      // not read if `steps` > 0
+  index_t steps = 0;        // of the whole run; 0: as many as `epochs` epochs have
   index_t batch_size = 32;  // examples per step, in all shards together
   index_t shards = 1;       // parts of a batch: more parts take less memory, and change the bits
   std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
@@ -115,9 +115,9 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// in the same order, and get the same results. Parameters are divided into chunks of at most
 /// 65,536 elements, each owned by one process. After construction, the optimiser's parameters are
 /// views of the chunks that this process owns, so the optimiser keeps state only for these chunks.
-/// **Errors**: an optimiser of different parameters; options out of range; more processes than
-/// shards; processes that disagree on the optimiser; `patience` or `evaluate_every` without
-/// held-out examples; the errors of BatchSampler.
+/// **Errors**: an optimiser of different parameters; options out of range; examples without a loss
+/// function; more processes than shards; processes that disagree on the optimiser; `patience` or
+/// `evaluate_every` without held-out examples; the errors of BatchSampler.
 /// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 /// Models", 2020, section 5, for owners of parts of the optimiser's state.
 class Trainer {
@@ -132,9 +132,9 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
-  /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of
-  /// the loss functions. A step that fails changes nothing, and the next run begins with that step;
-  /// after a failed evaluation the next run begins with the evaluation.
+  /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of the loss
+  /// functions. A step that fails changes nothing, and the next run begins with that step; after a
+  /// failed evaluation the next run begins with the evaluation.
   ///
   /// With several processes there are two more errors: processes with different options, examples,
   /// weights or arithmetic (thrown before training starts); and ProcessLost, whose message names
@@ -167,9 +167,9 @@ class Trainer {
   std::uint64_t digest() const { return train_.digest ^ held_out_.digest * 3; }
 
   /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
-  /// and trainer, and, if they are kept, average and best. The tensors share memory with these
-  /// parts. Several processes call this function together; only rank 0 gets the optimiser's
-  /// tensors.
+  /// and trainer; after an evaluation best, with tensors only if `keep_best`; and average, if there
+  /// is one. The tensors share memory with these parts. Several processes call this function
+  /// together; only rank 0 gets the optimiser's tensors.
   Checkpoint state() const;
   /// The part of the state that load_trained reads. One process may call this function without the
   /// others.

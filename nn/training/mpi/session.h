@@ -55,7 +55,8 @@ class Session {
 
   /// The number of threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over
   /// the cores that this process may run on, of 1 / (the number of processes that may run on the
-  /// core), rounded down; at least 1.
+  /// core), rounded down. A CPU quota of the cgroup is an upper limit, which without
+  /// OMP_NUM_THREADS is divided by the number of processes on the host. At least 1.
   int threads() const { return threads_; }
 
   /// Ends all processes at once; `code` becomes the exit status of the launcher.
@@ -63,7 +64,7 @@ class Session {
 
  private:
   std::unique_ptr<nn::Communicator> communicator_;
-  MpiCommunicator* mpi_ = nullptr;  // equal to communicator_ if there are several
+  MpiCommunicator* mpi_ = nullptr;  // equal to communicator_ if MPI runs
   int threads_;
   int exceptions_;  // in flight when the session began
   bool ends_mpi_ = false;
