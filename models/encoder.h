@@ -53,9 +53,9 @@ struct EncoderResult {
 /// this row. All other results are the same. With batch_first = false, or if a mask of a different
 /// kind hides padding, padding is computed, and no real position sees the padding.
 ///
-/// **Errors**: as EncoderLayer and EncoderOptions::width; layers that differ in batch_first; an
-/// index in `order` without a layer. With `relative_position` also: no layers; layers with
-/// different numbers of heads; batch_first = false.
+/// **Errors**: as EncoderLayer; layers with a different d_model or batch_first; an index in `order`
+/// without a layer; a final norm without a layer or a d_model. With `relative_position` also: no
+/// layers; layers with different numbers of heads; batch_first = false.
 /// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for layers that repeat.
 struct Encoder {

@@ -27,9 +27,9 @@ struct EncoderNormOptions {
 
 /// Options of attention in an encoder layer.
 struct EncoderAttentionOptions {
-  std::optional<bool> bias = {};
+  std::optional<bool> bias = {};       // if absent, EncoderLayerOptions::bias
   std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
-  std::optional<index_t> window = {};  // keys |i - j| <= window, all if absent
+  std::optional<index_t> window = {};  // query i sees key j if |i - j| <= window; absent: all keys
   std::optional<nn::RotaryOptions> rotary = {};
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
   bool alibi = false;
@@ -37,8 +37,8 @@ struct EncoderAttentionOptions {
 
 /// Options of the feed-forward network in an encoder layer.
 struct EncoderFeedForwardOptions {
-  std::optional<bool> bias = {};
-  bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
+  std::optional<bool> bias = {};  // if absent, EncoderLayerOptions::bias
+  bool gated = false;             // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
   std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
@@ -114,7 +114,8 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
-/// activation, kind or placement; inputs or masks that do not match.
+/// activation, kind or placement; other options out of range; `norm.bias` for an RMS norm; inputs
+/// or masks that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {

@@ -18,7 +18,7 @@ struct MaskedLmOptions {
   nn::Activation activation = nn::Activation::kGelu;
   bool dense_bias = true;
   bool bias = true;  // of the scores
-  bool tied = true;  // false: the scores have their own matrix instead of the embedding
+  bool tied = true;  // false: the scores have their own matrix, at first a copy of the embedding
 };
 
 /// A score for each token of the vocabulary, at each position:
@@ -37,7 +37,7 @@ struct MaskedLmOptions {
 /// cls.predictions.transform.LayerNorm.weight, .bias (W), cls.predictions.bias (V), as in BERT.
 /// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is
 /// false.
-/// **Errors**: as TokenEncoder; a place outside [0, B T).
+/// **Errors**: as TokenEncoder; an unknown activation; a place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLm {

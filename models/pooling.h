@@ -16,8 +16,8 @@ namespace tessera::models {
 /// the padding is NaN.
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
-/// `tokens.lengths`, and kWeightedMean also `tokens.positions`. A new pooling may read ids and
-/// types.
+/// `tokens.lengths`, and kWeightedMean also `tokens.positions`. A new pooling may also read ids and
+/// types, which a SequenceClassifier passes on and a SentencePooling does not.
 /// **Errors**: no token; shapes that do not match; a length outside 1 .. T.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for mean, cls and max;
 /// Muennighoff, "SGPT: GPT Sentence Embeddings for Semantic Search", 2022, for the weighted mean;

@@ -59,10 +59,10 @@ struct TokenEncoderOptions {
 /// embeddings.token_type_embeddings.weight (token_types, W), embeddings.position_embeddings.weight
 /// (P, W), embeddings.LayerNorm.weight and .bias (W) as in BERT, embeddings.projection.weight (D,
 /// W) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
-/// **Errors**: sizes below 1; Tokens of different shapes or dtypes; ids, types and positions
-/// outside their tables; more tokens than max_tokens if positions are not given; types without a
-/// table of types; an encoder with batch_first = false; a padding_id outside [0, V), or without
-/// learned positions.
+/// **Errors**: sizes below 1; a dropout outside [0, 1]; Tokens of different shapes or dtypes; ids,
+/// types and positions outside their tables; if the embedding has positions and none are given,
+/// more tokens than max_tokens; types without a table of types; an encoder with batch_first =
+/// false; a padding_id outside [0, V), or without learned positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
