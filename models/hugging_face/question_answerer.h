@@ -26,7 +26,7 @@ struct Question {
 /// A part of the context that answers a question.
 struct Answer {
   std::string text;  // the part of the context; empty: "there is no answer"
-  double score;
+  double score;      // the probability of the answer's first token, times that of its last token
   text::Span bytes;  // the position of the part in the context
 };
 

@@ -34,8 +34,9 @@ struct SaveOptions {
 /// for only the encoder, with the pooler if `from` has one. A SentenceEncoder becomes a folder of
 /// sentence-transformers, with its modules and settings.
 ///
-/// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file, is not
-/// empty without `overwrite`, or would lose a file; a file that cannot be read or written.
+/// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file or a mount
+/// point, is not empty without `overwrite`, or would lose a file; a file or folder that cannot be
+/// read or written.
 /// std::invalid_argument: a model that was not made from `from`; labels that do not match the
 /// classifier; an activation unknown to sentence-transformers.
 /// **Source**: save_pretrained of transformers.PreTrainedModel and of

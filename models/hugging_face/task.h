@@ -51,9 +51,9 @@ void require_max_length(const char* op, index_t max_length, index_t most);
 /// A tokenizer and the limits of its model.
 struct TextReader {
   std::shared_ptr<const text::Tokenizer> tokenizer = {};
-  index_t max_length = 0;   // in tokens, including special ones; 0: no limit
-  bool feeds_types = true;  // token types are passed to the model, unless all are 0
-  bool adds_special = true;
+  index_t max_length = 0;             // in tokens, including special ones; 0: no limit
+  bool feeds_types = true;            // token types are passed to the model, unless all are 0
+  bool adds_special = true;           // whether encode_options adds the tokenizer's special tokens
   std::filesystem::path folder = {};  // of the model; empty: not from a folder
 
   /// The options to encode texts for a call. **Errors**: a max_length below 0, or above the

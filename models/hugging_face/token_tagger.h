@@ -34,7 +34,7 @@ AggregationStrategy aggregation_strategy(std::string_view name);
 
 /// A part of a text and its label.
 struct Tag {
-  std::string label;  // "B-PER" of a token, "PER" of a group
+  std::string label;  // "B-PER" of a token; of a group, the part after the last "-": "PER"
   double score;       // the probability of the label; of a group, the mean
   text::Span bytes;
 };
