@@ -35,18 +35,18 @@ struct Attribution {
   Tensor rows;          // what each token adds to the score
   double score = 0;     // at the input
   double baseline = 0;  // at the baseline
-  double error = 0;     // sum of `rows` - (score - baseline)
+  double error = 0;     // (sum of `rows`) - (score - baseline)
 };
 
 /// `sum_k (x - b)[t, k] * integral of g[t, k] over a from 0 to 1`, where b is the baseline, and g
-/// is the gradient of the score at b + a (x - b). Trapezoids approximate the integral. The error of
-/// each trapezoid is known from the scores at its ends, and the next point halves the trapezoid
-/// with the largest error, because scores change abruptly somewhere between b and x. The error of
-/// the sum falls as 1 / points^2.
+/// is the gradient of the score at b + a (x - b). Trapezoids approximate the integral: at first 8
+/// of equal width. Then each new point halves the trapezoid with the largest error, because scores
+/// change abruptly somewhere between b and x. The error of a trapezoid is known from the scores at
+/// its ends. The error of the sum falls as 1 / points^2.
 ///
-/// If the model begins with a norm of the word vectors, their lengths have almost no effect. On the
-/// way from zeros, the score then changes only very near the zeros. Use another baseline: the
-/// recorded step of the same text with [MASK] in place of each token.
+/// If the model begins with a norm of the word vectors, the lengths of these vectors have almost no
+/// effect. With a baseline of zeros, the score then changes only very near the zeros. Use a
+/// different baseline: the recorded step of the same text with [MASK] in place of each token.
 ///
 /// Frozen weights must be thawed. The rows add up to score - baseline + error. Like saliency, the
 /// function adds to the gradients of parameters that require gradients.

@@ -18,7 +18,7 @@ struct ProbeOptions {
 /// The result of linear_probe(): accuracies from 0 to 1.
 struct Probe {
   double accuracy = 0;   // on the rows held out
-  double shuffled = 0;   // the same, with all labels shuffled before training: what chance gives
+  double shuffled = 0;   // accuracy if all labels are shuffled before training: by chance
   double base_rate = 0;  // the share of the most frequent label among the rows held out
 };
 
