@@ -20,8 +20,8 @@ namespace tessera::pages {
 struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};  // of each layer (H, T, T): in row i, the weights of token i
-  // Of each layer (H, T): the lengths of the vectors that heads read, as by inspect::value_norms.
-  // Or none.
+  // Of each layer (H, T): the length of the vector that each token offers in a head, as by
+  // inspect::value_norms. May be empty.
   std::vector<Tensor> norms = {};
   Tensor ablation = {};    // (layers, H): the result's signed change without each head; or none
   std::string title = {};  // if empty, the tokens by which the text differs from the others
@@ -33,7 +33,7 @@ struct AttentionView {
   std::string note = {};  // a line under the title
   std::vector<AttentionText> texts = {};
   std::vector<index_t> layers = {};  // the layers' indices in the model; empty: 0, 1, ...
-  std::vector<index_t> heads = {};   // the same for the heads
+  std::vector<index_t> heads = {};   // the heads' indices in each layer; empty: 0, 1, ...
   std::string ablation = {};         // the measure of AttentionText::ablation, in words
   index_t left_out = 0;              // the number of texts that are not on the page
 };

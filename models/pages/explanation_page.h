@@ -22,9 +22,10 @@ struct ExplainedText {
   double baseline = 0;                     // the score of the baseline
   std::optional<double> probability = {};  // of the class, if the score is its logit
   std::optional<double> baseline_probability = {};
-  double error = 0;     // sum of `added` - (score - baseline)
-  Tensor heads = {};    // (layers, heads): the drop of the score without each head
-  Tensor patches = {};  // (layers, T): the drop with the baseline's vector at this place
+  double error = 0;   // (sum of `added`) - (score - baseline)
+  Tensor heads = {};  // (layers, heads): the drop of the score without each head
+  // (layers, T): the drop if the vector of this token in this layer is that of the baseline.
+  Tensor patches = {};
 };
 
 /// The contents of an explanation page.

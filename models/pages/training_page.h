@@ -51,7 +51,7 @@ std::optional<std::string> log_in_page(std::string_view html, const std::string&
 struct NamedRun {
   std::string name;
   std::vector<LoggedStep> steps = {};
-  std::string setting = {};  // its runs have the same colour; empty: each run has its own
+  std::string setting = {};  // runs of one setting have the same colour; empty: an own colour
   std::string seed = {};     // in all settings, runs with this seed have the same dash pattern
   std::string page = {};     // address of the run's report; empty: none
 };
