@@ -33,8 +33,8 @@ struct RunOptions {
   std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
   std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
   index_t max_steps = 0;              // the most steps of this call; 0: no limit
-  bool has_accuracy = true;           // predictions are right or wrong; false: numbers
-  nn::Checkpoint notes = {};          // added to each checkpoint
+  bool has_accuracy = true;           // whether the log has accuracies; false for regression
+  nn::Checkpoint notes = {};          // its values, not its tensors, are added to each checkpoint
   /// Title, identity, options and machine of the page.
   pages::TrainingReport page = {};
 
@@ -44,7 +44,7 @@ struct RunOptions {
   /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
   bool owns_folder = false;
   std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
-  const nn::Checkpoint* resumed = nullptr;
+  const nn::Checkpoint* resumed = nullptr;   // continued instead of the checkpoint in the folder
 };
 
 /// Options with the three files of a run in one folder.

@@ -11,18 +11,19 @@
 
 namespace tessera::runs {
 
-/// The result of a run: the quality of the weights that the run keeps.
+/// The result of a run: its quality at the best evaluation or, without evaluations, at the last
+/// step.
 struct SweepResult {
   SweepRun run;
   index_t steps = 0;                      // of the run
-  std::optional<index_t> best_step = {};  // of these weights, if evaluations chose them
+  std::optional<index_t> best_step = {};  // of the best evaluation, if there was one
   std::string measure = {};               // a column of the log: "held_out_accuracy"
   double value = 0;                       // of the measure, at best_step or the last step
 };
 
 /// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or
 /// loss of the best evaluation or, without evaluations, of the last batch.
-/// **Errors**: std::runtime_error: a file is missing; the log has no step.
+/// **Errors**: std::runtime_error: a file is missing; the log has no step, or not the best step.
 SweepResult result_of(const SweepRun& run);
 
 /// A row for each run: its values, its seed, its steps, the best step, and its measure.
