@@ -39,9 +39,9 @@ struct MaskedTokens {
 /// The result depends only on the tokens, the options and the generator's state. The generator
 /// advances by one block of Philox per token.
 /// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that is
-/// negative or not below `vocabulary_size`; a vocabulary of only special tokens; no mask token,
-/// unless options.masked is 0; probabilities outside [0, 1] or with a sum of masked and random
-/// above 1.
+/// negative or not below `vocabulary_size`; a vocabulary of only special tokens, or of 2^32 or more
+/// tokens; no mask token, unless options.masked is 0; probabilities outside [0, 1] or with a sum of
+/// masked and random above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
 MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
                          Rng& rng, const MaskTokensOptions& options = {});
