@@ -16,6 +16,7 @@ struct Work {
 };
 
 /// The network between the hosts: a full-duplex link per host, at full speed on all links at once.
+/// **Source**: the model LogGP (Alexandrov et al., 1995).
 struct Link {
   double latency = 0;      // seconds from the send of a short message to its arrival
   double bandwidth = 0;    // bytes per second, each way; 0: no limit
