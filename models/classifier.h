@@ -7,9 +7,9 @@
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
-// SequenceClassifier and TokenClassifier are also the classifiers of pretrained models. The first
-// classifies texts, or pairs (does the second text follow the first). The second classifies tokens,
-// marks the two ends of an answer, or finds replaced tokens.
+// SequenceClassifier and TokenClassifier are also the classifiers of pretrained models:
+// SequenceClassifier for texts, or pairs of texts (does one follow the other); TokenClassifier for
+// tokens, for the two ends of an answer, and for finding replaced tokens.
 #pragma once
 
 #include <optional>
@@ -25,14 +25,14 @@ namespace tessera::models {
 struct PredictionHeadOptions {
   std::optional<nn::Activation> activation = {};  // absent: tanh, as in BERT's pooler
   bool bias = true;                               // of the affine layer
-  bool norm = false;  // a norm after the activation, of the kind of the encoder's last layer
+  bool norm = false;  // a norm after the activation, as in the encoder's last layer
 };
 
 /// The part between an encoder and a classifier in pretrained models: `norm(activation(dense(x)))`.
 ///
 /// **Shapes**: (..., D) -> (..., D).
-/// **Parameters**: dense.weight (D, D), dense.bias (D), norm.weight and norm.bias (D), if the
-/// options request them.
+/// **Parameters**: dense.weight (D, D) and, if the options request them, dense.bias, norm.weight
+/// and norm.bias (D).
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
@@ -41,7 +41,7 @@ struct PredictionHead {
   std::optional<nn::Activation> activation;
   std::optional<nn::Norm> norm;
 
-  /// A head for the vectors of an encoder with these options.
+  /// A head for the vectors of an encoder with the options `encoder`.
   PredictionHead(const PredictionHeadOptions& options, const EncoderOptions& encoder,
                  const nn::Source& from = default_rng());
 
@@ -70,8 +70,8 @@ struct SequenceClassifierOptions {
 /// prediction: does the second text of a pair follow the first.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, C).
-/// **Parameters** are TokenEncoder's, those of PredictionHead after "head.", and classifier.weight
-/// (C, D), classifier.bias (C). **Errors**: as TokenEncoder; classes below 1.
+/// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
+/// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; classes below 1.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all tokens.
 struct SequenceClassifier {
@@ -115,8 +115,8 @@ struct TokenClassifierOptions {
 /// tokens.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
-/// **Parameters** are TokenEncoder's, those of PredictionHead after "head.", and classifier.weight
-/// (C, D), classifier.bias (C).
+/// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
+/// classifier.weight (C, D), classifier.bias (C).
 /// **Errors**: as TokenEncoder; classes below 1.
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.

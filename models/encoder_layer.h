@@ -42,7 +42,7 @@ struct EncoderFeedForwardOptions {
   std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
 };
 
-/// The dropout probabilities of an encoder layer; if absent, those of EncoderLayerOptions.
+/// The dropout probabilities of an encoder layer; if absent, EncoderLayerOptions::dropout.
 struct EncoderDropoutOptions {
   std::optional<double> attention_weights = {};
   std::optional<double> attention_output = {};
@@ -86,7 +86,7 @@ struct EncoderInputs {
   Tensor x;  // (B, T, D)
   AttentionMask mask = {};
   Tensor positions = {};   // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
-  PackedRows packed = {};  // x is (1, N, D), and positions, if given, (1, N)
+  PackedRows packed = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
 };
 
 /// The length T of a sequence, which is the number of queries and the number of keys in attention;
@@ -105,8 +105,8 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 ///
 /// With `gradient_checkpoint` a tape keeps only the layer's input, instead of all tensors that its
 /// backward reads, and backward computes the layer again. Training takes about 1/3 more time, and
-/// the memory grows by only one tensor per layer. The bits stay the same, also with dropout. The
-/// option applies to calls that return no weights; see tensor/autograd/gradient_checkpoint.h.
+/// the memory grows by only one tensor per layer. The bits stay the same, also with dropout. It
+/// has no effect if the weights are returned or a hook is active; see gradient_checkpoint.h.
 ///
 /// **Shapes**: (B, T, D) -> (B, T, D). The batch axis is optional. With batch_first = false (T, B,
 /// D).

@@ -1,4 +1,4 @@
-// Attention weights combined with values, and across layers.
+// Attention weights, combined with the values or over all layers.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace tessera::inspect {
 /// `|W_O v_j|` for each head: the length of the vector that token j offers to the other tokens. v_j
 /// is the head's value of token j, and W_O the head's columns of `out_proj`.
 ///
-/// `out_proj` may be frozen. **Shapes**: values (B, T, H d) as the step `self_attn.v`, out_proj (D,
-/// H d) -> (B, H, T). **Errors**: shapes that do not match; a number of heads that does not divide
-/// the width.
+/// `out_proj` may be a frozen Weight. **Shapes**: values (B, T, H d), the step `self_attn.v`,
+/// out_proj (D, H d) -> (B, H, T). **Errors**: shapes that do not match; a number of heads that
+/// does not divide the width.
 /// **Source**: as norm_weighted_attention.
 Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 
@@ -21,7 +21,7 @@ Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 /// W_O and v_j are those of value_norms.
 ///
 /// A large weight on a short vector moves almost nothing: many heads put such weights on [CLS].
-/// **Shapes**: weights (B, H, T, T) as the step `self_attn.weights`, values and out_proj as in
+/// **Shapes**: weights (B, H, T, T), the step `self_attn.weights`, values and out_proj as in
 /// value_norms -> (B, H, T, T). **Errors**: shapes that do not match.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
 Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values, const Weight& out_proj);

@@ -67,8 +67,8 @@ struct RunSummary {
 /// The summary of the steps of a log.
 RunSummary summary_of(std::span<const LoggedStep> steps);
 
-/// The time at each step in seconds, since the start of the first call. If the seconds of the log
-/// begin again, because the run was resumed, the times here continue.
+/// The seconds at each step since the run began. If the seconds of the log begin again, because the
+/// run was resumed, the seconds returned here continue.
 std::vector<double> elapsed(std::span<const LoggedStep> steps);
 
 }  // namespace tessera::pages

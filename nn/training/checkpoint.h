@@ -113,8 +113,8 @@ struct Checkpoint {
   Checkpoint& add(const std::string& group, const StateDict& state);
   /// As above, for a group with the values seed, stream and position.
   Checkpoint& add(const std::string& group, const Rng::State& state);
-  /// The contents of a group: all entries whose names begin with "group.", under the rest of their
-  /// names.
+  /// The contents of a group: all entries whose names begin with `name` and a dot, under the rest
+  /// of their names.
   Checkpoint group(const std::string& name) const;
   /// The state of a generator that was added as a group. **Errors**: no such group.
   Rng::State rng(const std::string& group) const;

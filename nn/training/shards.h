@@ -24,8 +24,8 @@ namespace tessera::nn {
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
-/// A node of the tree, which covers the shards from index 2^level to (index + 1) 2^level - 1 that
-/// exist. The sum of a node is the sum of the left half plus the sum of the right half, or only the
+/// A node of the tree: it covers the existing shards of [index * 2^level, (index + 1) * 2^level).
+/// The sum of a node is the sum of the left half plus the sum of the right half, or only the
 /// sum of the left half if the right half has no shards.
 struct ShardNode {
   index_t level, index;
@@ -35,9 +35,9 @@ struct ShardNode {
   bool operator==(const ShardNode&) const = default;
 };
 
-/// Sums one value per shard, for the shards 0, ..., S - 1 of a batch, by one tree. The values may
-/// be added in any order. Two halves of a node are summed as soon as both are complete: if values
-/// are added in the order of the shards, at most log2(S) + 1 values are in memory.
+/// Sums one value per shard, for the shards 0, ..., S - 1 of a batch, by one tree. `add`
+/// may be called for the shards in any order. Two halves of a node are summed as soon as both are
+/// complete: if the shards come in order, at most log2(S) + 1 values are in memory.
 /// **Errors**: no shards; a shard or node that does not exist or was added before.
 template <class T>
 class ShardTree {
@@ -52,7 +52,7 @@ class ShardTree {
 
   /// Adds the value of one shard.
   void add(index_t shard, T value) { add(ShardNode{0, shard}, std::move(value)); }
-  /// The sum of all shards of a node, computed by another tree.
+  /// Adds the sum of all shards of a node, which another tree has computed.
   void add(ShardNode node, T sum);
   /// The complete subtrees that wait for their neighbours, in the order of their shards.
   std::span<const Part> parts() const { return parts_; }
@@ -75,7 +75,7 @@ std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);
 
 inline constexpr index_t kMostShards = index_t{1} << 20;
-inline constexpr index_t kMostSteps = index_t{1} << 42;  // one stream per shard of each step
+inline constexpr index_t kMostSteps = index_t{1} << 42;  // one random stream per shard of each step
 
 /// The random numbers of a shard at a step: the same stream in any process.
 Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);

@@ -10,7 +10,7 @@ namespace tessera::nn {
 
 namespace detail {
 
-/// nn::evaluate of several processes, for a model that is in eval mode.
+/// As the evaluate() of several processes below, for a model that is already in eval mode.
 LossTotals evaluate(Communicator& communicator, const Examples& examples,
                     const EvaluationOptions& options);
 

@@ -10,13 +10,14 @@ template <class T>
 [[gnu::always_inline]] inline void drop_some(const DropoutArgs<T>& args, index_t at, index_t count,
                                              Mask<T> kept, T scale) {
   const Vec<T> x = load_some(args.x + at, count);
-  Vec<T> y = kept ? rounded(x * scale) : Vec<T>{};  // no product: a dropped NaN becomes 0
+  // A choice, not a product with 0: a dropped NaN becomes 0.
+  Vec<T> y = kept ? rounded(x * scale) : Vec<T>{};
   if (args.residual != nullptr) y = y + load_some(args.residual + at, count);
   store_some(args.y + at, y, count);
 }
 
-/// Elements 32 g to 32 g + 31 are row g of the table of random words: the first 16 elements use the
-/// low bits of the row's words, the other 16 the high bits.
+/// Elements 32 g to 32 g + 31 use the 16 random words of row g (dropout_bits.h): the first 16
+/// elements use the low bits of the words, the other 16 the high bits.
 template <class T>
 void dropout(const DropoutArgs<T>& args) noexcept {
   const DropoutKeys keys = dropout_keys(args.mask.key, 0, 0);

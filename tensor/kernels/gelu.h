@@ -1,22 +1,23 @@
 // GELU by the normal distribution Phi, its approximation by tanh, and their slopes.
 //
-// With a = |x| and Q(a) = (1 - Phi(a)) exp(a^2 / 2), Mills' ratio over sqrt(2 pi), which falls
-// slowly from 1/2,
+// Let a = |x| and Q(a) = (1 - Phi(a)) exp(a^2 / 2). Q is Mills' ratio over sqrt(2 pi), and falls
+// slowly from 1/2. Then
 //
 //     x Phi(x)      = max(x, 0) - a exp(-a^2 / 2) Q(a)
 //     d/dx x Phi(x) = exp(-a^2 / 2) (Q(a) - a / sqrt(2 pi)) for x < 0, and 1 minus that for x > 0
 //
-// One formula for all x takes the same time for all x, and keeps its digits far below 0, where
-// (1 + erf(x / sqrt 2)) / 2 loses them. For x >= -3 the error of x Phi(x) is at most 10 units in
-// the last place, that of the form with tanh at most 24. Below -3 the errors come from rounding the
-// exponent, and grow as x^2.
+// One formula for all x takes the same time for all x, and keeps its digits far below 0, where (1 +
+// erf(x / sqrt 2)) / 2 loses them. For x >= -3, x Phi(x) differs from its exact value by at most 10
+// units in the last place, and the form with tanh from its own exact value by at most 24. Below -3,
+// the errors come from rounding the argument of exp, and grow as x^2.
 #pragma once
 
 #include "tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// Below kGeluLowest, both GELUs and their slopes are 0; above -kGeluLowest, x and 1.
+/// A negative number. Below it, both GELUs and their slopes are 0. Above -kGeluLowest, both GELUs
+/// are x and their slopes 1.
 template <class T>
 inline constexpr T kGeluLowest = MathConstants<T>::kGeluLowest;
 
@@ -43,7 +44,7 @@ template <class T, int kCount>
   return each([](V v, V p) { return rounded(v * p); }, t, polynomial);
 }
 
-/// exp(-a^2 / 4), a normal number even if its square is not.
+/// exp(-a^2 / 4), not a subnormal number, even if its square is one.
 template <class T, int kCount>
 [[gnu::always_inline]] inline Vectors<T, kCount> normal_root(const Vectors<T, kCount>& a) {
   using V = Vec<T>;

@@ -5,8 +5,8 @@
 // element of A B has the same bits on every instruction set.
 //
 // **A scale is the size of one unit.** A column of B has whole numbers from -127 to 127 and one
-// float, its scale: b = code scale, with scale = max|b| / 127. A row of A has whole numbers from 0
-// to 255, a scale and a zero point, the code of the number 0:
+// float, its scale: b = code * scale, with scale = max|b| / 127. A row of A has whole numbers from
+// 0 to 255, a scale and a zero point, the code of the number 0:
 //
 //     low = min(row, 0)    high = max(row, 0)    scale = high / 255 - low / 255
 //     zero = round(-low / scale)                 code = min(round(a / scale) + zero, 255)
@@ -15,28 +15,27 @@
 //     a    |----------|--------------------|         a = (code - zero) scale
 //     code 0         zero                 255
 //
-// Ties round to even. The scale is at least 2^-126, whose reciprocal is finite: division is a
-// multiplication by the reciprocal, rounded before it is added to anything. A row of zeros has
-// codes 0. A row with inf or NaN has the scale NaN, and so its row of A B is NaN; no other row
-// changes.
+// Ties round to even. The scale is at least 2^-126, so its reciprocal is finite. A division is a
+// multiplication by the reciprocal; the product is rounded before it is added to anything. A row of
+// zeros has codes 0. A row with inf or NaN has the scale NaN, and so its row of A B is NaN; no
+// other row changes.
 //
 // **Rounding errors.** Rounding changes a number by at most half a scale: in B by max|b| / 254 of
 // its column, in A by (high - low) / 510 of its row. One outlier makes the rounding of its whole
 // row or column coarse.
 //
-// **The layout of codes.** A word holds the codes of four neighbouring k, a group. A panel of B has
-// a row of two vectors of words for each group, like the panels of floats:
+// **The layout of codes.** A group is four neighbouring k, and a word holds the codes of one group
+// and column. Like a panel of floats, a panel of B has rows of two vectors, one row for each group:
 //
-//                 column 0       column 1             lanes to 2 lanes - 1
+//                 column 0       column 1             the second vector
 //     k 0..3    | b0 b1 b2 b3 | b0 b1 b2 b3 | ...  || ...                  |
 //     k 4..7    | b4 b5 b6 b7 | b4 b5 b6 b7 | ...  || ...                  |
 //
-// A processor with dot products of bytes reads words of A and B as they are; all 64-bit Arm
-// processors do so. Arm multiplies signed bytes, so codes of A are stored there with 128
-// subtracted. Other processors multiply pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out
-// of a word of B, and A's codes are stored in these pairs, two words for a group. Rows of A are an
-// odd number of cache lines apart, so that the rows of a tile do not compete for the same cache
-// sets.
+// Processors with dot products of bytes, and all 64-bit Arm processors, read words of A and B as
+// they are. Arm multiplies signed bytes, so codes of A are stored there with 128 subtracted. Other
+// processors multiply pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B,
+// and A's codes are stored as such pairs, (a0, a2) and (a1, a3), in two words. Rows of A are an odd
+// number of cache lines apart, so that the rows of a tile do not compete for the same cache sets.
 //
 // **Source**: Jacob et al., "Quantization and Training of Neural Networks for Efficient
 // Integer-Arithmetic-Only Inference", 2018, equation 1.
@@ -84,7 +83,7 @@ template <class F>
   }
 }
 
-/// The smallest and the largest of some numbers and 0, and whether all are finite.
+/// The smallest and the largest of 0 and some numbers, and whether all numbers are finite.
 struct Int8Range {
   float low, high;
   bool finite;
@@ -149,7 +148,7 @@ inline index_t int8_row_size(index_t k, bool dots) noexcept {
 typedef std::uint8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
 typedef std::uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
 
-/// Codes of neighbouring k, one in a word, as adjacent bytes.
+/// Stores the codes of neighbouring k, one in each element of `codes`, as adjacent bytes.
 template <int... kIndex>
 inline void store_bytes(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
 #if defined(__AVX512F__)
@@ -162,7 +161,7 @@ inline void store_bytes(std::uint32_t* to, index_t p, Words codes, Indices<kInde
   __builtin_memcpy(to + p / kInt8Group, &bytes, sizeof(bytes));
 }
 
-/// The same as pairs of 16 bits: codes 0 and 2 of a group, then 1 and 3.
+/// As store_bytes, but as pairs of 16 bits: codes 0 and 2 of a group, then 1 and 3.
 template <int... kIndex>
 inline void store_pairs(std::uint32_t* to, index_t p, Words codes, Indices<kIndex...>) {
   const Halves halves = __builtin_convertvector(codes, Halves);
@@ -211,7 +210,7 @@ inline void quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
   });
 }
 
-/// The columns of B's panels for C of n columns.
+/// The number of columns in all panels of B, if C has n columns.
 inline index_t int8_columns(index_t n, bool gated) noexcept {
   return gated ? kPanelVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
 }

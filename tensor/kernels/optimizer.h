@@ -15,8 +15,8 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// All loads come before the computation: the load of a partial vector is a branch, which a compiler
-// may put between a product and its sum (README.md, rule 3).
+// All loads come before the computation: the load of a partial vector is a branch, and compilers do
+// not fuse a product with a sum on the other side of a branch (README.md, rule 3).
 
 /// x, or 0 if |x| is below the smallest normal number.
 template <class T>
@@ -48,7 +48,7 @@ void sgd(const SgdArgs<T>& args) noexcept {
   });
 }
 
-/// Adam's moments and step:
+/// Adam's moments and step, with the fields of AdamArgs:
 ///
 ///     g += l2 w,  w *= keep
 ///     m = beta1 m + gain1 g

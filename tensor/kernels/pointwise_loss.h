@@ -19,8 +19,8 @@ inline LossAndGradient<T> squared_error(Vec<T> x, Vec<T> target) {
   return {rounded(difference * difference), difference + difference};
 }
 
-/// log(1 + e) for e in [0, 1], accurate also for small e: log(u) e / (u - 1) with u = 1 + e, whose
-/// rounding error cancels. **Source**: Kahan; see D. Goldberg, "What every computer scientist
+/// log(1 + e) for e in [0, 1], accurate also for small e: log(u) e / (u - 1), in which the rounding
+/// error of u = 1 + e cancels. **Source**: Kahan; see D. Goldberg, "What every computer scientist
 /// should know about floating-point arithmetic", theorem 4.
 template <class T>
 inline Vec<T> log1p_of_fraction(Vec<T> e) {
@@ -29,7 +29,7 @@ inline Vec<T> log1p_of_fraction(Vec<T> e) {
   return grown == T{0} ? e : rounded(log(u) * (e / grown));
 }
 
-/// With softplus(x) = log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), and p the positive weight:
+/// With softplus(x) = log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), and p PyTorch's pos_weight:
 ///
 ///     loss = (1 - t) softplus(x) + p t softplus(-x)
 ///     dloss / dx = (1 - t) sigmoid(x) - p t sigmoid(-x)

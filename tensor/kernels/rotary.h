@@ -2,9 +2,9 @@
 //
 //     a' = a cos - b sin        b' = b cos + a sin
 //
-// A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 if pairs are interleaved; the first r
-// columns are rotated. Lanes are pairs. The products with the sine are rounded separately, so that
-// only the products with the cosine can be fused (README.md, rule 3).
+// The first r columns are rotated. A pair (a, b) is columns k and k + r/2, or 2k and 2k + 1 if
+// pairs are interleaved. A lane of a vector holds a pair. The products with the sine are rounded
+// separately, so that only the products with the cosine can be fused (README.md, rule 3).
 //
 // **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 #pragma once
