@@ -82,9 +82,9 @@ int main(int argc, char** argv) {
     const Tensor k = matmul(x, to_tensor(kKey));
     const Tensor v = matmul(x, to_tensor(kValue));
     show("Step 1: Three tokens, D = 4", x);
-    show("Step 2: Queries x W_Q, d = 3", q);
-    show("keys x W_K", k);
-    show("values x W_V", v);
+    show("Step 2: Queries Q = x W_Q, d = 3", q);
+    show("keys K = x W_K", k);
+    show("values V = x W_V", v);
     one_row(q, k);
     const Tensor scores = matmul(q, k.t());
     show("All scores, Q K^T: one row per query, one column per key", scores);

@@ -114,7 +114,7 @@ void products_of_sines() {
       }
     }
   }
-  show("sum of products, column by column", shown);
+  show("p(m) . p(n)", shown);
   show("cos(d f_0) + ... + cos(d f_3)", by_formula);
   const double difference = largest_difference(shown, by_formula);
   require(difference <= 1e-12, "004_positions",

@@ -153,7 +153,7 @@ void exactly_zero() {
   show("The scores with -inf at padding", scores_of(1, 4, -kInf));
   const Matrix masked = softmax_row(scores_of(1, 4, -kInf));
   show("softmax: exp(-inf) is exactly 0", masked);
-  std::printf("What two paddings weigh together if another number is added to their scores\n");
+  std::printf("What two paddings weigh together if a number is added to their scores\n");
   for (const double number : {-1.0, -10.0, -100.0, -1000.0, -kInf}) {
     const Matrix weights = softmax_row(scores_of(1, 4, number));
     std::printf("%6g: %.2e\n", number, weights(0, 4) + weights(0, 5));

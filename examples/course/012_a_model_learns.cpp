@@ -230,7 +230,7 @@ int main(int argc, char** argv) {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);
-    std::printf("The base rate: a loss of %.3f, if only the share of answers is known\n\n",
+    std::printf("The base rate: a loss of %.3f, if only the share of yes is known\n\n",
                 base_rate(rows));
     const Curves curves = loop(rows, unseen);
     trainer(rows, unseen);

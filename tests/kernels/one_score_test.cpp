@@ -90,7 +90,7 @@ TEST(OneScore, OfTheTile) {
                         tiles::TileTarget<double>{c, kPanel, 3, false});
     sums += " -> " + row(c + 2, 1);
   }
-  expect_line("sum[0], column 2 = " + sums, lesson);
+  expect_line("sum[0], lane 2 = " + sums, lesson);
 }
 
 TEST(OneScore, OfTheFusedOp) {
