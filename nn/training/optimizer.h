@@ -134,8 +134,8 @@ class Optimizer {
   /// Everything that a later run needs to continue this one: the settings, and for each parameter
   /// NAME the tensors that the rule keeps, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
   /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
-  /// optimiser: store or clone them before the next step. Before the first step they are zeros
-  /// without memory.
+  /// optimiser: store or clone them before the next step. Before the first step each is a
+  /// single 0 that is expanded to the shape.
   Checkpoint state() const;
   /// The values of a state without its tensors: for each parameter NAME.step; for each group
   /// group.I.lr, .initial_lr and .weight_decay; and the options.

@@ -21,13 +21,13 @@ std::string current_isa();
 /// processor has them for the instruction set in use, and if they are allowed. They are allowed
 /// unless the environment variable TESSERA_DOT_PRODUCTS is 0; a call of set_dot_products overrides
 /// the variable. Results have the same bits with and without these instructions.
-/// **Errors**: as current_isa; a TESSERA_DOT_PRODUCTS that is not empty, 0 or 1. The first int8
-/// product reports the same errors.
+/// **Errors**: as current_isa; a TESSERA_DOT_PRODUCTS that is neither 0 nor 1 nor empty. The first
+/// int8 product reports the same errors.
 bool dot_products();
 
 /// Allows or forbids the instructions of dot_products() for later products; for tests and
 /// comparisons.
-/// **Errors**: a TESSERA_DOT_PRODUCTS that is not empty, 0 or 1.
+/// **Errors**: a TESSERA_DOT_PRODUCTS that is neither 0 nor 1 nor empty.
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other

@@ -32,7 +32,7 @@ class Governor {
  private:
   // Less than a scheduler's time slice: one lost slice ends the try, even after much saved time.
   static constexpr index_t kMostCredit = 1'000'000;
-  static constexpr index_t kMostLoss = 100'000'000;  // a process that was stopped would lose more
+  static constexpr index_t kMostLoss = 100'000'000;  // limits the loss of a stopped process
   static constexpr index_t kShortestPause = 4;       // in units of the loss
   static constexpr index_t kLongestPause = 64;
   static constexpr index_t kGrowth = 4;

@@ -20,8 +20,7 @@ struct Vectors {
 };
 
 /// f of each vector of x, with the vectors at the same index of `more`. f runs to its end for one
-/// vector before the next, so a long function must be several calls of few operations to run in
-/// lockstep.
+/// vector before the next, so divide a long function into several calls of each().
 template <class F, class T, int kCount, class... More>
 [[gnu::always_inline]] inline Vectors<T, kCount> each(const F& f, const Vectors<T, kCount>& x,
                                                       const More&... more) {

@@ -1,12 +1,12 @@
 // x^y on vectors: exp(y log(x)), where any error of the logarithm is multiplied by y.
 //
 // Floats are computed in double precision, which has more digits than needed. Doubles need a
-// logarithm in two parts: with s = (m - 1) / (m + 1) for x = 2^e m,
+// logarithm in two parts, high + low. With s = (m - 1) / (m + 1) for x = 2^e m,
 //
 //     log(x) = e log(2) + 2 s + (2/3) s^3 + s^5 P(s^2)
 //
-// with all terms except the last as a `Pair`. Largest errors over 2^24 pairs, in units in the last
-// place: float 0.501, double 0.75.
+// where all terms except the last have two parts (`Pair`). Largest errors over 2^24 points (x, y),
+// in units in the last place: float 0.501, double 0.75.
 //
 // **Source**: the special cases are those of C, Annex F.10.4.4; exact products by T. Dekker, "A
 // floating-point technique for extending the available precision", Numer. Math. 18, 1971.
@@ -21,8 +21,9 @@ struct Pair {
   Vec<double> high, low;
 };
 
-/// a b without error, from halves of 26 and 27 bits; only the last product may be rounded, if it is
-/// not fused. Each statement has one product, so all compilers fuse the same products.
+/// The product a b from halves of 26 and 27 bits. It is exact if the last product is fused; if not,
+/// only the last product is rounded. Each statement has one product, so all compilers fuse the same
+/// products.
 [[gnu::always_inline]] inline Pair exact_product(Vec<double> a, Vec<double> b) {
   using V = Vec<double>;
   constexpr Bits<double> kUpperHalf = ~((Bits<double>{1} << 27) - 1);
@@ -83,7 +84,7 @@ struct Pair {
   return {high, low - (high - second)};
 }
 
-/// exp(t) of two parts: 1 + r + (r^2 P(r) + the rounding error of r), times 2^n.
+/// exp(t.high + t.low) = 2^n (1 + r + (r^2 P(r) + the rounding error of r)).
 [[gnu::always_inline]] inline Vec<double> exp_pair(const Pair& t) {
   using V = Vec<double>;
   using C = MathConstants<double>;
@@ -103,7 +104,7 @@ struct Pair {
   return rounded(power * first * second);
 }
 
-/// a^y for a >= 0, except the cases in which the result is 1 for any other operand.
+/// a^y for a >= 0, except a^0 and 1^y, which are 1 for every a and y, also NaN.
 [[gnu::always_inline]] inline Vec<double> power_of_size(Vec<double> a, Vec<double> y) {
   using V = Vec<double>;
   using C = MathConstants<double>;

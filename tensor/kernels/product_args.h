@@ -24,7 +24,7 @@ struct Rows {
   index_t row = 0;
 };
 
-/// The vectors in a row of a panel of B.
+/// The number of vectors in a row of a panel of B.
 inline constexpr int kPanelVectors = 2;
 
 /// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
@@ -46,8 +46,8 @@ struct SecondFactor {
       : kind(Kind::kBFloat16), bfloat16_panels(b) {}
 };
 
-/// Rotary embedding: the rotation of adjacent heads by the angles of their positions. The formula
-/// is in tensor/kernels/rotary.h.
+/// Rotary embedding: rotates adjacent heads of a row by the angles of the row's position. The
+/// formula is in tensor/kernels/rotary.h.
 ///
 /// **Shapes**: heads (rows, heads, width); table (positions, rotated): the cosines of the pairs,
 /// then their sines. The first `rotated` columns of a head are rotated; `rotated` is even.
@@ -76,7 +76,7 @@ struct Gated {
 };
 
 /// The steps from the product A B to C: z = A B (+ bias), then one of three kinds: an activation
-/// and a residual, a gate, or the rotation of the first heads * width columns.
+/// and a residual, a gate, or the rotation of the columns [0, heads * width).
 template <class T>
 struct Epilogue {
   enum class Kind { kActivated, kGated, kRotated };
@@ -123,7 +123,7 @@ struct GemmArgs : ProductArgs<T> {
 /// The largest k of a product of int8: no sum of this number of products exceeds 32 bits.
 inline constexpr index_t kInt8Depth = 65536;
 
-/// The number of codes in one 32-bit word of a product of int8: those of consecutive k.
+/// The number of consecutive k in a group: their codes of one column of B are one 32-bit word.
 inline constexpr index_t kInt8Group = 4;
 
 /// B (k, n) of a product of int8: integers from -127 to 127, the codes, in panels (int8.h), and a
@@ -150,8 +150,8 @@ struct Int8Panels {
 /// **Shapes**: codes (m, Int8Kernels::row_size(k, dots)); scales, zeros (m).
 struct Int8Rows {
   // The order of the codes. true: for dot products of bytes; requires dot_products(). false: for
-  // the instructions that all processors of the instruction set have. On Arm both are the same. See
-  // int8.h.
+  // the instructions that all processors of the instruction set have. On Arm both orders are the
+  // same. See int8.h.
   bool dots;
   std::uint32_t* codes;
   float* scales;

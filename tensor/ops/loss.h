@@ -32,7 +32,7 @@ struct CrossEntropyOptions {
 /// The cross-entropy of softmax(x) and target classes. w are the weights of the C classes, s is the
 /// label smoothing. The loss of a row of C scores with target class y is:
 ///
-///     loss = (1 - s) w_y (-log p_y) + s / C sum_c w_c (-log p_c),    p = softmax(x)
+///     loss = (1 - s) w_y (-log p_y) + (s / C) sum_c w_c (-log p_c),    p = softmax(x)
 ///
 /// The mean is the sum of the losses divided by the sum of w_y of the rows that are not ignored. If
 /// all rows are ignored, the mean is NaN and the gradients are 0. To get 0 in this case, use kSum,
@@ -68,7 +68,7 @@ struct NllOptions {
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
-/// As Reduction, and kBatchMean, the mean over a batch.
+/// As Reduction, with one more: kBatchMean, the mean over a batch.
 enum class KlReduction {
   kMean,       // the sum divided by the number of elements, as PyTorch's default
   kBatchMean,  // the sum divided by the size of the first axis
