@@ -114,7 +114,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
-/// activation, kind or placement; other options out of range; `norm.bias` for an RMS norm; inputs
+/// activation, kind or placement; other options out of range; an RMS norm with a bias; inputs
 /// or masks that do not match.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
