@@ -88,6 +88,16 @@ std::string mistakes_html(const ConfusionMatrix& classes) {
   return table_html(classes.title + ": the most frequent mistakes", rows);
 }
 
+void check_classes(const ConfusionMatrix& classes) {
+  const std::size_t size = classes.labels.size();
+  require(classes.counts.size() == size, "training_page", "counts of '", classes.title,
+          "' must have one row per label, ", size, ", got ", classes.counts.size());
+  for (const std::vector<index_t>& row : classes.counts) {
+    require(row.size() == size, "training_page", "a row of counts of '", classes.title,
+            "' must have one number per label, ", size, ", got ", row.size());
+  }
+}
+
 /// Labels in rows and answers in columns, darker where more of a row are.
 std::string classes_html(const ConfusionMatrix& classes) {
   constexpr std::size_t kMostShown = 60;
@@ -153,6 +163,7 @@ Page page_of(std::string title, std::string body) {
 Page training_page(const TrainingReport& report) {
   NamedRun run = {.name = "training"};
   run.steps = read_run_log(report.log, "the log");
+  for (const ConfusionMatrix& classes : report.classes) check_classes(classes);
   std::string body = "<main>\n<h1>" + escape(report.title) + "</h1>\n";
   body +=
       "<p class=\"screen-only\" id=\"follow\" hidden><label><input type=\"checkbox\"> load this "

@@ -19,7 +19,7 @@ namespace tessera::pages {
 struct ConfusionMatrix {
   std::string title;
   std::vector<std::string> labels;
-  std::vector<std::vector<index_t>> counts;  // [label][answer]
+  std::vector<std::vector<index_t>> counts;  // [label][answer], as many rows and columns as labels
 };
 
 /// Names and values, as the page shows them.
@@ -40,7 +40,8 @@ struct TrainingReport {
 
 /// State, best values, curves, epochs, classes and options as a page. The page also holds the text
 /// of the log, for log_in_page().
-/// **Errors**: as read_run_log, with "the log" as the name of the file.
+/// **Errors**: as read_run_log, with "the log" as the name of the file; a ConfusionMatrix whose
+/// counts are not one row and one column per label.
 Page training_page(const TrainingReport& report);
 
 /// The log in the HTML of a training page; nullopt if the page is of a different run, or is not a

@@ -90,6 +90,17 @@ TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
                   "<tr><th scope=\"row\">class7</th><td>class9</td><td>12</td>"));
 }
 
+TEST(TrainingPageTest, CountsHaveARowAndAColumnPerLabel) {
+  TrainingReport report = report_of("");
+  report.classes = {{"Test", {"a", "b"}, {{1, 2}}}};
+  EXPECT_TRUE(throws("training_page", {"counts of 'Test' must have one row per label, 2, got 1"},
+                     [&] { training_page(report); }));
+  report.classes = {{"Test", {"a", "b"}, {{1, 2}, {3, 4, 5}}}};
+  EXPECT_TRUE(throws("training_page",
+                     {"a row of counts of 'Test' must have one number per label, 2, got 3"},
+                     [&] { training_page(report); }));
+}
+
 TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
   const TrainingReport report = report_of("1,1,2.5,,,,,,,\n");
   const std::string html = page_html(training_page(report));
