@@ -16,6 +16,7 @@ namespace tessera::nn {
 ///
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
 /// **Requested weights** are those after dropout, as in PyTorch.
+/// **Errors**: as attention(); a dropout outside [0, 1].
 /// **Source**: Vaswani et al., 2017, section 3.2.1.
 struct ScaledDotProductAttention {
   Dropout dropout{0.0};
@@ -73,8 +74,9 @@ struct AttentionInputs {
 /// (in_proj_weight as one matrix), those of Linear for out_proj.weight, and zeros for biases. If
 /// the inputs have no key, value or key_positions, one product computes all three projections.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; a dropout outside
-/// [0, 1]; a scale that is not finite; inputs or masks that do not match; packed rows without
-/// positions if the module has a rotary.
+/// [0, 1]; a scale that is not finite; inputs or masks that do not match; a requested head or query
+/// out of range; packed rows without positions if the module has a rotary. The options and the
+/// positions of a rotary: as Rotary.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {
   Weight in_proj_weight;
@@ -115,7 +117,7 @@ struct MultiHeadAttention {
 };
 
 /// The columns of `x` divided into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.
-/// **Errors**: a number of heads that does not divide the last axis; not three axes.
+/// **Errors**: a number of heads that is below 1 or does not divide the last axis; not three axes.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 Tensor split_heads(const Tensor& x, index_t num_heads);
 /// The inverse of split_heads. **Shapes**: (B, H, T, d) -> (B, T, H d).

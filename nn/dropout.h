@@ -10,7 +10,9 @@ namespace tessera::nn {
 /// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
 /// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
-/// **Errors**: a p outside [0, 1]. **Source**: Srivastava et al., 2014; torch.nn.Dropout.
+/// **Errors**: a p outside [0, 1]; if active, as dropout(); otherwise, a residual that does not
+/// broadcast with x.
+/// **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
   double p;
   bool training = true;

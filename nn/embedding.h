@@ -23,7 +23,7 @@ struct EmbeddingOptions {
 /// **Initial values**: the weight starts as N(0, std^2), and its row `padding_index` as zeros. This
 /// row gets no gradient.
 /// **Errors**: sizes below 1; a std that is negative or not finite; a padding_index outside [-V,
-/// V); an id outside [0, V).
+/// V); ids that are not int64; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
   Weight weight = Weight::table();

@@ -24,7 +24,8 @@ struct FeedForwardOptions {
 ///
 /// **Shapes**: (..., D) -> (..., D), through width F. If `gated`, linear1.weight is (2F, D), and
 /// its first half computes u.
-/// **Errors**: widths below 1; a dropout outside [0, 1]; an unknown activation.
+/// **Errors**: widths below 1; a dropout outside [0, 1]; an unknown activation; an input or a
+/// residual whose width or dtype does not match.
 /// **Source**: Vaswani et al., 2017, section 3.3, with the names of
 /// torch.nn.TransformerEncoderLayer; gated: Shazeer, "GLU Variants Improve Transformer", 2020,
 /// equation 6.

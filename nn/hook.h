@@ -146,6 +146,7 @@ struct StepInfo {
 };
 
 /// The steps that `run` computes, in order: `steps_of([&] { model(tokens); })`.
+/// **Errors**: those of `run`; an empty function (std::bad_function_call).
 std::vector<StepInfo> steps_of(const std::function<void()>& run);
 
 // ---- for modules ----
@@ -171,10 +172,11 @@ bool is_hooked(const char* name);
 /// The tensor by which hooks replace this step of the current ModulePath; undefined if no hook
 /// replaces the step. If `name` is "", the step is the module's own output, and its name is the
 /// path, or "output" if the path is empty.
-/// **Shapes**: those of y.
+/// **Shapes**: those of y. **Errors**: an undefined y; those of Hook, and of the hooks' functions.
 Tensor replacement(const char* name, const Tensor& y);
 
 /// The step, or the tensor by which hooks replace it: `y = hooked("norm1", norm1(x))`.
+/// **Errors**: if hooks are active, as replacement.
 inline Tensor hooked(const char* name, Tensor y) {
   if (active_hooks == 0) return y;
   Tensor other = replacement(name, y);

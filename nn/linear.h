@@ -23,9 +23,8 @@ struct LinearOptions {
 
 /// `y = x W^T + b`.
 ///
-/// **Shapes**: (..., in) -> (..., out); weight (out, in), bias (out).
-/// Weight and bias start as U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1 or that do not
-/// match.
+/// **Shapes**: (..., in) -> (..., out); weight (out, in), bias (out). Weight and bias start as
+/// U(-1/sqrt(in), 1/sqrt(in)). **Errors**: sizes below 1; as linear().
 /// **Source**: torch.nn.Linear.
 struct Linear {
   Weight weight;

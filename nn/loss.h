@@ -47,7 +47,8 @@ struct TripletOptions {
 /// about 1.8e19 on.
 ///
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, with kNone, (...).
-/// **Errors**: shapes or dtypes that differ; a margin or eps that is negative or not finite.
+/// **Errors**: shapes or dtypes that differ; a scalar; a dtype that is not floating; a margin or
+/// eps that is negative or not finite; an unknown reduction.
 /// **Source**: torch.nn.functional.triplet_margin_loss with p = 2; the swap: Balntas et al.,
 /// "Learning local feature descriptors with triplets and shallow convolutional neural networks",
 /// 2016, section 3.
@@ -73,8 +74,8 @@ struct InfoNceOptions {
 ///
 /// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, with kNone,
 /// (B).
-/// **Errors**: different shapes or dtypes; `symmetric` with N > B; a temperature that is not
-/// positive.
+/// **Errors**: shapes or dtypes that do not match; a dtype that is not floating; no keys;
+/// `symmetric` with N > B; a temperature that is not positive and finite; an unknown reduction.
 /// **Source**: van den Oord et al., "Representation learning with contrastive predictive coding",
 /// 2018, equation 4; cosines over a temperature: Chen et al., "A simple framework for contrastive
 /// learning of visual representations", 2020, equation 1; symmetric, and 0.07: Radford et al.,

@@ -74,7 +74,8 @@ void eval(M& module) {
 /// call this function before training, and then set_requires_grad(model.part, false) for each part
 /// that must not learn. A call with false, then with true, makes new variables, so make the
 /// optimiser afterwards.
-/// **Errors**: if `wanted`, a weight packed by freeze().
+/// **Errors**: if `wanted`, a weight packed by freeze(); a parameter that is not floating, or that
+/// is the result of a recorded op.
 /// **Source**: torch.nn.Module.requires_grad_.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {

@@ -27,7 +27,8 @@ struct NormOptions {
 ///
 /// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width), or
 /// normalized_shape in LayerNorm and RmsNorm. The weight starts as ones, the bias as zeros.
-/// **Errors**: a width below 1, an eps below 0, an unknown kind; an input with different last axes.
+/// **Errors**: a width below 1; an eps that is negative or not finite; an unknown kind; an input
+/// with different last axes or a different dtype.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
 /// Square Layer Normalization", 2019.
 struct Norm {

@@ -21,8 +21,10 @@ struct PositionalEncodingOptions {
 ///
 /// **Shapes**: x (..., T, D), positions (..., T) int64, which broadcast -> (..., T, D). The table
 /// is a Buffer, not a parameter: the table is computed, not stored in files.
-/// **Errors**: sizes below 1, an input_scale that is not finite; more tokens than max_tokens, a
-/// position outside [0, max_tokens), an x of a different width.
+/// **Errors**: sizes below 1, an input_scale that is not finite, a dropout outside [0, 1]; an x
+/// that is not floating, or has fewer than two axes or a different width; more than max_tokens
+/// tokens without positions; positions that are not int64, do not match x, or are outside [0,
+/// max_tokens).
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
   Buffer table;  // (max_tokens, D)

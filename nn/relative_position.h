@@ -30,6 +30,7 @@ struct DistanceBuckets {
   ///
   ///     bucket = min(m + trunc(log(a / m) / log(max_distance / m) (n - m)), n - 1)
   ///
+  /// The members must be as RelativePositionBias requires them; this function does not check them.
   /// **Source**: Raffel et al., "T5", 2020, section 2.1, and the code of T5; MPNet has the same
   /// buckets.
   index_t of(index_t distance) const;
@@ -68,7 +69,8 @@ struct RelativePositionBias {
 /// Otherwise: all slopes for the next lower power of two, then the first, third, fifth, ... slope
 /// for the next higher power of two.
 ///
-/// **Shapes**: (heads). **Errors**: fewer than one head.
+/// **Shapes**: (heads). **Errors**: fewer than one head; OutOfMemory if the slopes do not fit into
+/// memory.
 /// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and the code of
 /// ALiBi.
 Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
@@ -78,8 +80,8 @@ Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);
 ///
 /// **Shapes**: (queries, keys) -> (H, queries, keys). With a causal mask the bias equals the
 /// paper's.
-/// **Errors**: a negative number of queries or keys; OutOfMemory, before anything is computed, if
-/// the line does not fit into memory.
+/// **Errors**: as alibi_slopes; a negative number of queries or keys; OutOfMemory, before anything
+/// is computed, if the line does not fit into memory.
 /// **Source**: as alibi_slopes.
 struct Alibi {
   Buffer slopes;  // (H)

@@ -27,7 +27,7 @@ struct RotaryOptions {
 /// The output (B, T, 3 D) consists of 3 num_heads heads: first all queries, then all keys, then all
 /// values. The columns of the first 2 num_heads heads are rotated: the queries and keys.
 /// **Errors**: sizes below 1; an odd number of columns, or more than the head width; a base or a
-/// divisor that is not above 0. **Source**: Su et al., "RoFormer", 2021.
+/// divisor that is not positive and finite. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
   Buffer table;  // (max_tokens, rotated columns)
   index_t head_width;
@@ -36,14 +36,16 @@ struct Rotary {
   Rotary(const RotaryOptions& options, index_t head_width);
 
   /// The rotation for heads of this dtype at these positions, which are int64 and broadcast to
-  /// (..., T). Undefined positions mean 0, 1, ...
+  /// (..., T). Undefined positions mean 0, 1, ... The ops that take the rotation check the dtype
+  /// and the positions.
   Rotation rotation(DType dtype, const Tensor& positions = {}) const;
   /// The rotation of the first `heads` heads of a linear layer's output.
   RotaryColumns columns(index_t heads, DType dtype, const Tensor& positions = {}) const;
   /// Rotates heads that are already computed.
   ///
-  /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: a different width, positions
-  /// outside [0, max_tokens).
+  /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: an x that is not floating, or has
+  /// fewer than three axes or a different width; more than max_tokens tokens without positions;
+  /// positions that are not int64, do not match x, or are outside [0, max_tokens).
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   template <class Self, class Visitor>

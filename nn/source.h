@@ -17,11 +17,11 @@
 namespace tessera::nn {
 
 /// Makes the initial value of a parameter: a tensor of this shape, drawn from `rng` if the value is
-/// random.
+/// random. **Errors** of the functions below, in addition to their own: as Tensor::empty.
 using Init = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
 /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's initial value for the weight and bias of a linear
-/// layer (kaiming_uniform with a = sqrt(5)).
+/// layer (kaiming_uniform with a = sqrt(5)). **Errors**: a negative fan_in.
 /// **Source**: torch.nn.Linear.reset_parameters.
 Init linear_uniform(index_t fan_in);
 
@@ -50,6 +50,7 @@ Init constant(double value);
 /// A source made from a generator calls the Init. A source of existing tensors returns these
 /// tensors, so a model that is loaded draws no random numbers and takes no memory for initial
 /// values. A module whose constructor takes no Source is loaded by load_state_dict.
+/// **Errors**: those of operator(), which the constructors of modules pass on.
 /// **Source**: candle's VarBuilder.
 class Source {
  public:
@@ -61,8 +62,9 @@ class Source {
   Source(Rng& rng);  // implicit: a generator is a source
   /// The parameters of a state. The module shares those that are contiguous and float32, and gets
   /// copies of the others. Names that no module requests are ignored; load_state_dict refuses them.
-  /// **Errors**: a missing name.
+  /// **Errors**: a missing name, when a module requests it.
   explicit Source(StateDict state);
+  /// **Errors**: an empty function (std::bad_function_call), at the first request.
   explicit Source(Find find);
 
   /// The parameter `name` of the module. **Errors**: the errors of the source; not a floating

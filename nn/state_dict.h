@@ -63,9 +63,12 @@ StateDict state_dict(const M& module) {
 ///
 /// With a prefix only names that begin with the prefix are used. The report lists the other names
 /// as unexpected_keys, but they are no error.
-/// **Errors**: a different shape; if `strict`, missing names, and unexpected names with the prefix;
-/// otherwise, no name that matches. The error lists up to 30 differences, and a prefix with which
-/// more names match, if there is one. After an error nothing is changed.
+/// **Errors**: a weight packed by freeze(); a different shape; if `strict`, missing names, and
+/// unexpected names with the prefix; otherwise, no name that matches. The error lists up to 30
+/// differences, and a prefix with which more names match, if there is one. After these errors
+/// nothing is changed. While a tape records, also: a tensor of `state` that is a variable; and, if
+/// the tape holds recorded ops, a parameter that is a variable. Parameters before that one are then
+/// already changed.
 /// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
@@ -79,7 +82,7 @@ LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions&
   }
 }
 
-/// A table of names, shapes and counts, to be read by people.
+/// A table of names, shapes and counts, to be read by people. **Errors**: as element_count.
 std::string describe(const std::map<std::string, Shape>& shapes);
 
 /// A table of the module's parameters: names, shapes and counts, and their total.
