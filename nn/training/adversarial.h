@@ -21,7 +21,8 @@ namespace tessera::nn {
 /// L(0) / 2 is already in grad() of the parameters when this function returns; the caller's
 /// backward adds that of L(r) / 2.
 /// **Shapes**: r and the input have `shape`, (B, ...). **Errors**: a size that is not finite and
-/// above 0; a shape without axes; a loss that does not depend on r.
+/// above 0; a shape without axes or with a negative size; a dtype that is not floating; an empty
+/// function; a loss that is not one number or does not depend on r; those of `loss`.
 /// **Source**: Goodfellow et al., "Explaining and harnessing adversarial examples", 2015, section
 /// 6, with alpha = 1/2; Miyato et al., "Adversarial training methods for semi-supervised text
 /// classification", 2017, section 3, for r on embedded words.

@@ -32,8 +32,9 @@
 
 namespace tessera::nn {
 
-/// As load_state_dict, for a state from `file`. **Errors**: the same, as one std::runtime_error
-/// whose message begins with `file`.
+/// As load_state_dict, for a state from `file`. **Errors**: the same. If names or shapes do not
+/// fit, the error is a std::runtime_error whose message begins with `file`. The others (a weight
+/// packed by freeze(), variables while a tape records) are std::invalid_argument, without `file`.
 template <class M>
 LoadReport load_state(const std::string& file, M& module, const StateDict& state,
                       const LoadOptions& options = {}) {
@@ -47,7 +48,8 @@ LoadReport load_state(const std::string& file, M& module, const StateDict& state
   }
 }
 
-/// Writes the module's parameters under PyTorch's names. **Errors**: as save_safetensors.
+/// Writes the module's parameters under PyTorch's names. **Errors**: as save_safetensors and
+/// state_dict.
 template <class M>
 void save_module(const std::filesystem::path& path, const M& module) {
   save_safetensors(path, state_dict(module));
@@ -103,8 +105,8 @@ struct Checkpoint {
   }
   /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
-  /// The value as a whole number >= 0. **Errors**: any other value; the message begins with `op`,
-  /// or with `file` for a checkpoint from a file.
+  /// The value as a whole number from 0 to 2^53. **Errors**: as number; any other number, with a
+  /// message that begins with `op`, or with `file` for a checkpoint from a file.
   index_t count(const char* op, const std::string& name) const;
 
   /// Adds a group: every tensor and value of `state` under "group.name". **Errors**: a name that
@@ -114,9 +116,10 @@ struct Checkpoint {
   /// As above, for a group with the values seed, stream and position.
   Checkpoint& add(const std::string& group, const Rng::State& state);
   /// The contents of a group: all entries whose names begin with `name` and a dot, under the rest
-  /// of their names.
+  /// of their names; empty if there are none.
   Checkpoint group(const std::string& name) const;
-  /// The state of a generator that was added as a group. **Errors**: no such group.
+  /// The state of a generator that was added as a group. **Errors**: no such group; values that are
+  /// not whole numbers of at least 0.
   Rng::State rng(const std::string& group) const;
 
   /// Throws: for a checkpoint from a file a std::runtime_error whose message begins with `file`,
@@ -126,8 +129,8 @@ struct Checkpoint {
     if (!file.empty()) fail_file(file, parts...);
     fail(op, parts...);
   }
-  /// Throws if the checkpoint does not have exactly the names of `wanted`, each tensor with the
-  /// same shape; the error lists up to 30 differences.
+  /// Throws, as refuse, if the checkpoint does not have exactly the names of `wanted`, each tensor
+  /// with the same shape; the error lists up to 30 differences.
   void check_names(const char* op, const Checkpoint& wanted) const;
 
  private:
@@ -141,7 +144,7 @@ struct Checkpoint {
 void save_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 /// Reads a file that save_checkpoint wrote. **Errors**: as load_safetensors; a file that is not a
-/// checkpoint.
+/// checkpoint, or has a different version.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
 /// Copies the tensors of a group into the module's parameters; returns the names that are missing

@@ -38,7 +38,8 @@ class EarlyStopping {
   /// The best weights by the parameters' names, their score and step, and the number of evaluations
   /// since then; empty at first.
   Checkpoint state() const;
-  /// **Errors**: a state of different parameters.
+  /// **Errors**: a state of different parameters; a value of a different type; a step without a
+  /// score. After an error nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:

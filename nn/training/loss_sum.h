@@ -48,7 +48,7 @@ struct LossTotals {
 };
 
 /// The numbers of a LossSum; zeros if there are no targets. **Errors**: a count that is negative or
-/// not finite.
+/// not finite; with targets, a loss that is not one number.
 LossTotals totals_of(const LossSum& sum);
 
 }  // namespace tessera::nn

@@ -24,7 +24,8 @@ struct Schedule {
   index_t total_steps = 0;  // the end of the decay
   double cycles = 0.5;      // waves of the cosine; 0.5: from 1 down to 0
 
-  /// The factor after `step` steps of the optimiser.
+  /// The factor after `step` steps of the optimiser. **Errors**: after the warmup, an unknown
+  /// decay.
   double factor(index_t step) const;
 };
 

@@ -13,6 +13,10 @@
 //
 // An optimiser holds the variables that the module has when the optimiser is made: make the
 // optimiser after set_requires_grad, convert and the tying of weights.
+//
+// **Errors**: as OptimizerOf (optimizer.h). Options out of range are: an lr, weight_decay, momentum
+// or eps that is negative or not finite; a beta outside [0, 1); a dampening that is not finite;
+// nesterov without momentum above 0, or with a dampening.
 #pragma once
 
 #include <memory>

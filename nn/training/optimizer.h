@@ -76,7 +76,8 @@ struct Rule {
   virtual std::string wrong() const = 0;
   /// The options by their names in states; without lr and weight_decay, which belong to groups.
   virtual Checkpoint options() const = 0;
-  /// A rule with the options of `state`. The options are not checked: call `wrong` of the result.
+  /// A rule with the options of `state`. The ranges of the options are not checked: call `wrong` of
+  /// the result. **Errors**: an option that is missing or not a number.
   virtual std::unique_ptr<Rule> with(const Checkpoint& state) const = 0;
   /// Values that distinguish the states of this rule from those of other rules that keep tensors of
   /// the same names: Adam and AdamW both keep exp_avg.
@@ -142,7 +143,8 @@ class Optimizer {
   Checkpoint settings() const;
   /// Takes over a state, options included. **Errors**: as check_state; then nothing is changed.
   void load_state(const Checkpoint& state);
-  /// **Errors**: a state that does not match; the error lists up to 30 differences.
+  /// **Errors**: a state that does not match, whose error lists up to 30 differences; the state of
+  /// a different algorithm; numbers out of range.
   void check_state(const Checkpoint& state) const;
 
  protected:
@@ -184,7 +186,8 @@ void require_current(const char* op, const Parameter& parameter);
 }  // namespace detail
 
 /// The optimiser of a rule. **Errors**: no parameter; a parameter that requires no gradient, is not
-/// contiguous, appears twice, or shares memory with a different variable; options out of range.
+/// contiguous, appears twice, has the name of a different one, or shares memory with a different
+/// variable; options out of range; a rule that keeps more than two tensors.
 template <class MyRule>
 class OptimizerOf final : public Optimizer {
  public:

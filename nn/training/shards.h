@@ -20,7 +20,9 @@
 namespace tessera::nn {
 
 /// left += right, for losses and for gradients. If one gradient is undefined, the sum has the bits
-/// of the other gradient. The sum of two tensors is written into the memory of the left one.
+/// of the other gradient. The sum of two tensors is written into the memory of the left one. Two
+/// defined tensors must have the same shape: this function does not check the shapes.
+/// **Errors**: dtypes that differ or are not floating.
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 
@@ -38,7 +40,8 @@ struct ShardNode {
 /// Sums one value per shard, for the shards 0, ..., S - 1 of a batch, by one tree. `add`
 /// may be called for the shards in any order. Two halves of a node are summed as soon as both are
 /// complete: if the shards come in order, at most log2(S) + 1 values are in memory.
-/// **Errors**: no shards; a shard or node that does not exist or was added before.
+/// **Errors**: no shards, or more than kMostShards; a shard or node that does not exist or was
+/// added before.
 template <class T>
 class ShardTree {
  public:
@@ -68,6 +71,7 @@ class ShardTree {
 };
 
 /// The largest nodes that cover only shards of [begin, end), if there are `shards` shards.
+/// **Errors**: no shards, or more than kMostShards; a shard that does not exist.
 std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
 
 /// The examples of one shard: the batch is divided into `shards` ranges whose lengths differ by at

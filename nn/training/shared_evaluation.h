@@ -18,8 +18,8 @@ LossTotals evaluate(Communicator& communicator, const Examples& examples,
 
 /// As evaluate(model, examples, options), with the same bits. All processes call it together; each
 /// computes a part of the batches, and all get the sums over all batches.
-/// **Errors**: an error of one process is thrown in all; processes with different options or
-/// lengths.
+/// **Errors**: those of that function, thrown in all processes as by all_gather_results; processes
+/// with different options or lengths; ProcessLost.
 template <class M>
 LossTotals evaluate(Communicator& communicator, M& model, const Examples& examples,
                     const EvaluationOptions& options = {}) {

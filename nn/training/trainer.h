@@ -117,7 +117,7 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// views of the chunks that this process owns, so the optimiser keeps state only for these chunks.
 /// **Errors**: an optimiser of different parameters; options out of range; examples without a loss
 /// function; more processes than shards; processes that disagree on the optimiser; `patience` or
-/// `evaluate_every` without held-out examples; the errors of BatchSampler.
+/// `evaluate_every` without held-out examples; the errors of BatchSampler and of the communicator.
 /// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 /// Models", 2020, section 5, for owners of parts of the optimiser's state.
 class Trainer {
@@ -133,8 +133,9 @@ class Trainer {
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
   /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of the loss
-  /// functions. A step that fails changes nothing, and the next run begins with that step; after a
-  /// failed evaluation the next run begins with the evaluation.
+  /// functions; as totals_of, Tape::backward and Optimizer::step. A step that fails changes
+  /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
+  /// with the evaluation.
   ///
   /// With several processes there are two more errors: processes with different options, examples,
   /// weights or arithmetic (thrown before training starts); and ProcessLost, whose message names
@@ -170,9 +171,10 @@ class Trainer {
   /// and trainer; after an evaluation best, with tensors only if `keep_best`; and average, if there
   /// is one. The tensors share memory with these parts. Several processes call this function
   /// together; only rank 0 gets the optimiser's tensors.
+  /// **Errors**: a weight packed by freeze(); those of the communicator.
   Checkpoint state() const;
   /// The part of the state that load_trained reads. One process may call this function without the
-  /// others.
+  /// others. **Errors**: a weight packed by freeze().
   Checkpoint weights() const;
   /// Continues from a state that state() returned. Groups that were added to it, by names that
   /// state() does not use, are ignored. Epochs, steps, schedule and patience may differ from

@@ -27,7 +27,9 @@ class WeightAverage {
   const StateDict& averages() const { return averages_; }
 
   /// While in scope, the parameters have the averages as values; afterwards they have their own
-  /// values again.
+  /// values again. **Errors**: the active tape holds recorded ops. A tape that records an op while
+  /// a Scope exists must run backward or end before the Scope ends: otherwise the destructor calls
+  /// std::terminate.
   class Scope {
    public:
     explicit Scope(const WeightAverage& average);
@@ -42,7 +44,8 @@ class WeightAverage {
 
   /// The averages by the parameters' names, and the value `updates`.
   Checkpoint state() const;
-  /// **Errors**: a state of different parameters.
+  /// **Errors**: a state of different parameters; `updates` that is not a whole number of at least
+  /// 0.
   void load_state(const Checkpoint& state);
 
  private:
