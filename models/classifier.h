@@ -33,6 +33,8 @@ struct PredictionHeadOptions {
 /// **Shapes**: (..., D) -> (..., D).
 /// **Parameters**: dense.weight (D, D) and, if the options request them, dense.bias, norm.weight
 /// and norm.bias (D).
+/// **Errors**: an unknown activation; options of the encoder as EncoderOptions::width, or with a
+/// width below 1; an input of a different width or dtype.
 /// **Source**: Devlin et al., "BERT", 2018, whose pooler has tanh; transformers'
 /// RobertaClassificationHead (tanh), DistilBERT's pre_classifier (ReLU), ElectraClassificationHead
 /// (GELU), ModernBertPredictionHead (GELU and a norm).
@@ -71,7 +73,9 @@ struct SequenceClassifierOptions {
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, C).
 /// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
-/// classifier.weight (C, D), classifier.bias (C). **Errors**: as TokenEncoder; classes below 1.
+/// classifier.weight (C, D), classifier.bias (C).
+/// **Errors**: as TokenEncoder, PredictionHead and Pooling; classes below 1; a dropout outside [0,
+/// 1].
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all tokens.
 struct SequenceClassifier {
@@ -87,7 +91,8 @@ struct SequenceClassifier {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores of sequences from the output of `encode`, (B, T, D).
+  /// The scores of sequences from the output of `encode`, (B, T, D). **Errors**: as Pooling; an
+  /// `encoded` of a different width or dtype.
   Tensor classify(const Tensor& encoded, const Tokens& tokens) const;
 
   template <class Self, class Visitor>
@@ -117,7 +122,7 @@ struct TokenClassifierOptions {
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
 /// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
 /// classifier.weight (C, D), classifier.bias (C).
-/// **Errors**: as TokenEncoder; classes below 1.
+/// **Errors**: as TokenEncoder and PredictionHead; classes below 1; a dropout outside [0, 1].
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {

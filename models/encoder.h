@@ -22,10 +22,12 @@ struct EncoderOptions {
   index_t width() const;
 };
 
-/// `count` layers with the same options. **Errors**: a negative count.
+/// `count` layers with the same options. **Errors**: a negative count; OutOfMemory, before anything
+/// is allocated, if the options do not fit into memory.
 std::vector<EncoderLayerOptions> repeat_layer(const EncoderLayerOptions& layer, index_t count);
 
 /// The options of the norms in the last layer. Without a layer, the options of a layer norm.
+/// **Errors**: no layer and no d_model.
 nn::NormOptions norm_options(const EncoderOptions& options);
 
 /// The output of an encoder and its attention weights: one tensor per requested layer, in the order
@@ -73,7 +75,7 @@ struct Encoder {
 
   /// The output together with the requested attention weights, by default of every layer. Layers
   /// that are not chosen take the fast path.
-  /// **Errors**: also a layer that does not exist.
+  /// **Errors**: also a layer, head or query that does not exist.
   EncoderResult with_weights(const EncoderInputs& inputs,
                              const AttentionRequest& request = {}) const;
 

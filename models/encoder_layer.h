@@ -114,8 +114,9 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
-/// activation, kind or placement; other options out of range; an RMS norm with a bias; inputs
-/// or masks that do not match.
+/// activation, kind or placement; other options out of range; an RMS norm with a bias; inputs or
+/// masks that do not match. Options and positions of a rotary: as nn::Rotary; relative position
+/// biases: as nn::RelativePositionBias and nn::Alibi.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
@@ -138,7 +139,8 @@ struct EncoderLayer {
     return (*this)(EncoderInputs{x, mask});
   }
 
-  /// The output together with the layer's requested attention weights.
+  /// The output together with the layer's requested attention weights. **Errors**: also a head or
+  /// query that does not exist.
   AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 

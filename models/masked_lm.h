@@ -37,7 +37,8 @@ struct MaskedLmOptions {
 /// cls.predictions.transform.LayerNorm.weight, .bias (W), cls.predictions.bias (V), as in BERT.
 /// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is
 /// false.
-/// **Errors**: as TokenEncoder; an unknown activation; a place outside [0, B T).
+/// **Errors**: as TokenEncoder; an unknown activation; places that are not int64 with one axis; a
+/// place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLm {
@@ -66,7 +67,8 @@ struct MaskedLm {
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores for vectors from the output of `encode`, (..., D) -> (..., V).
+  /// The scores for vectors from the output of `encode`, (..., D) -> (..., V). **Errors**: an
+  /// `encoded` of a different width or dtype.
   Tensor logits(const Tensor& encoded) const;
 
   template <class Self, class Visitor>

@@ -18,7 +18,8 @@ namespace tessera::models {
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
 /// `tokens.lengths`, and kWeightedMean also `tokens.positions`. A new pooling may also read ids and
 /// types, which a SequenceClassifier passes on and a SentencePooling does not.
-/// **Errors**: T = 0; shapes that do not match; a length outside 1 .. T.
+/// **Errors**: a null function; T = 0; shapes that do not match; a length outside 1 .. T; lengths,
+/// types or positions that are not int64.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for mean, cls and max;
 /// Muennighoff, "SGPT: GPT Sentence Embeddings for Semantic Search", 2022, for the weighted mean;
 /// sentence_transformers.models.Pooling, for all.

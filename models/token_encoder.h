@@ -59,10 +59,11 @@ struct TokenEncoderOptions {
 /// embeddings.token_type_embeddings.weight (token_types, W), embeddings.position_embeddings.weight
 /// (P, W), embeddings.LayerNorm.weight and .bias (W) as in BERT, embeddings.projection.weight (D,
 /// W) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
-/// **Errors**: sizes below 1; a dropout outside [0, 1]; Tokens of different shapes or dtypes; ids,
-/// types and positions outside their tables; if the embedding has positions and none are given,
-/// more tokens than max_tokens; types without a table of types; an encoder with batch_first =
-/// false; a padding_id outside [0, V), or without learned positions.
+/// **Errors**: as Encoder; sizes below 1; a negative number of token_types; a dropout outside [0,
+/// 1]; Tokens of different shapes or dtypes; a length outside 1 .. T; ids, types and positions
+/// outside their tables; if the embedding has positions and none are given, more tokens than
+/// max_tokens; types without a table of types; an encoder with batch_first = false; a padding_id
+/// outside [0, V), or without learned positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
@@ -111,6 +112,7 @@ struct TokenEncoder {
   PackedOutput packed(const Tokens& tokens) const;
 
   /// The output together with the requested attention weights, by default of every layer.
+  /// **Errors**: also a layer, head or query that does not exist.
   EncoderResult with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
 
   template <class Self, class Visitor>

@@ -20,14 +20,14 @@ struct Tokens {
   Tensor positions = {};  // (B, T) or (T) int64; absent: 0, 1, ...
 };
 
-/// Throws an error that begins with `op` if shapes, dtypes or lengths are not as described at
-/// Tokens, for `batch` = (B, T). `ids` may be undefined. Without the argument `batch`, (B, T) is
-/// the shape of `ids`, which must be defined.
+/// Throws an error that begins with `op` if shapes, lengths, or dtypes except that of `ids` are not
+/// as described at Tokens, for `batch` = (B, T). `ids` may be undefined. Without the argument
+/// `batch`, (B, T) is the shape of `ids`, which must be defined and have two axes.
 void check_tokens(const char* op, const Tokens& tokens, const Shape& batch);
 void check_tokens(const char* op, const Tokens& tokens);
 
 /// Whether each token is a real token, not padding. **Shapes**: lengths (B) int64 -> (B, count)
-/// bool.
+/// bool. **Errors**: an undefined tensor or a scalar.
 Tensor real_tokens(const Tensor& lengths, index_t count);
 
 }  // namespace tessera::models
