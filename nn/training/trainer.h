@@ -179,9 +179,9 @@ class Trainer {
   /// Continues from a state that state() returned. Groups that were added to it, by names that
   /// state() does not use, are ignored. Epochs, steps, schedule and patience may differ from
   /// before.
-  /// **Errors**: a state that does not match; a state of a run with a different seed, batch size,
-  /// number of shards or number of examples, or that differs in whether there is an average. After
-  /// an error nothing is changed.
+  /// **Errors**: as state; a state that does not match; a state of a run with a different seed,
+  /// batch size, number of shards or number of examples, or that differs in whether there is an
+  /// average. After an error nothing is changed.
   void load_state(const Checkpoint& state);
 
  private:
