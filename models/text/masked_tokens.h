@@ -50,7 +50,7 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
 Tensor special_mask(const Tensor& ids, const SpecialTokens& special);
 
 /// The positions, in the flattened `labels`, of the elements that are not kIgnoreIndex, in order.
-/// **Shapes**: labels (...) int64 -> (n) int64.
+/// **Shapes**: labels (...) int64 -> (n) int64. **Errors**: a different dtype.
 Tensor places_of(const Tensor& labels);
 
 }  // namespace tessera::text

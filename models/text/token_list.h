@@ -15,6 +15,7 @@ namespace tessera::text {
 
 /// Texts by id; an empty text means that the id is free. A vocabulary may have a million tokens, so
 /// one string holds all texts: a token takes 8 bytes in addition to its text.
+/// **Errors** of all functions that add tokens: more than 4 GB of text.
 class TokenList {
  public:
   TokenList() = default;
@@ -35,9 +36,9 @@ class TokenList {
   /// Reserves memory for this number of tokens and bytes. A list that grows without reserved memory
   /// can take twice the memory.
   void reserve(index_t tokens, index_t bytes);
+  /// Gives the token the id size().
   void add(std::string_view token) { set(size(), token); }
-  /// Gives an id its token; ids between the previous last id and this one are free.
-  /// **Errors**: more than 4 GB of text.
+  /// Gives an id of at least 0 its token; ids between the previous last id and this one are free.
   void set(index_t id, std::string_view token);
 
   bool operator==(const TokenList& other) const;
@@ -66,7 +67,8 @@ class NumberedTokens {
   TokenList release() { return std::move(list_); }
   /// The id of a token; nullopt if the token has none.
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free id its token. The token's previous id becomes free.
+  /// Gives a free id its token. The token's previous id becomes free. The tokens must not become
+  /// more than the constructor reserved memory for. **Errors**: as TokenList::set.
   void set(index_t id, std::string_view token);
 
  private:

@@ -119,8 +119,10 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// The tokens of a text, with the layout's special tokens, at most options.max_length.
-  /// **Errors**: bytes that are not UTF-8; no room for the special tokens; a token that is not in
-  /// the vocabulary, if there is no unknown token.
+  /// **Errors**: bytes that are not UTF-8; a negative max_length, or one without room for the
+  /// special tokens; a token that is not in the vocabulary, if there is no unknown token; with a
+  /// tokenizer.json, a text of 4 GB or more, or that takes far more work than with any real
+  /// tokenizer.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; with truncation
@@ -137,6 +139,7 @@ class Tokenizer {
   std::vector<Encoding> encode_windows(std::string_view text, const EncodeOptions& options) const;
   /// As encode_windows, for a long pair. options.truncation selects the text to divide. If both
   /// texts are divided, every window of the first text is combined with every window of the second.
+  /// **Errors**: as encode_pair and encode_windows.
   std::vector<Encoding> encode_pair_windows(std::string_view first, std::string_view second,
                                             const EncodeOptions& options) const;
 

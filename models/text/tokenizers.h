@@ -19,8 +19,8 @@ namespace tessera::text {
 std::vector<std::string> tokenizer_kinds();
 
 /// A tokenizer whose vocabulary is from `texts`. "wordpiece" and "bpe" learn their tokens, and
-/// always have a [SEP]. **Errors**: an unknown kind; as TokenCounts::vocabulary, train_word_piece
-/// and train_byte_pair.
+/// always have a [SEP]. **Errors**: an unknown kind; as WordTokenizer::of, CharacterTokenizer::of,
+/// train_word_piece or train_byte_pair.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
@@ -41,7 +41,8 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 /// special_tokens_map.json, the names of special(); tokenizer_config.json can also override a
 /// BertNormalizer in tokenizer.json. A single file has no such settings: pass the folder, if there
 /// is one.
-/// **Errors**: as tokenizer_from_text; no such file; a folder without a tokenizer.
+/// **Errors**: as read_text and tokenizer_from_text, for each of these files; a folder without a
+/// tokenizer.
 /// **Source**: the tokenizer.json of the tokenizers library; the files of
 /// transformers.AutoTokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);

@@ -35,7 +35,8 @@ struct SpecialTokens {
 /// empty token means that the id is free.
 class Vocabulary {
  public:
-  /// **Errors**: a token that occurs twice; the id of a special token that is not in the list.
+  /// **Errors**: a token that occurs twice; the id of a special token that is not in the list; 2^31
+  /// or more tokens.
   Vocabulary(TokenList tokens, const SpecialTokens& special);
 
   /// The number of ids, free ones included.
@@ -77,7 +78,8 @@ class TokenCounts {
   /// Counts one occurrence.
   void add(std::string_view token);
   /// The vocabulary of the counted tokens. **Errors**: a min_count below 1; a max_size that is
-  /// negative, or too small for the special tokens.
+  /// negative, or too small for the special tokens; a counted token that equals a special one, such
+  /// as "[PAD]".
   Vocabulary vocabulary(const VocabularyOptions& options) const;
 
  private:
