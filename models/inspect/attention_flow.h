@@ -12,8 +12,8 @@ namespace tessera::inspect {
 /// is the head's value of token j, and W_O the head's columns of `out_proj`.
 ///
 /// `out_proj` may be a frozen Weight. **Shapes**: values (B, T, H d), the step `self_attn.v`,
-/// out_proj (D, H d) -> (B, H, T). **Errors**: shapes that do not match; a number of heads that
-/// does not divide the width.
+/// out_proj (D, H d) -> (B, H, T). **Errors**: shapes or dtypes that do not match; a number of
+/// heads that is below 1 or does not divide the width.
 /// **Source**: as norm_weighted_attention.
 Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 
@@ -22,7 +22,7 @@ Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 ///
 /// A large weight on a short vector moves almost nothing: many heads put such weights on [CLS].
 /// **Shapes**: weights (B, H, T, T), the step `self_attn.weights`, values and out_proj as in
-/// value_norms -> (B, H, T, T). **Errors**: shapes that do not match.
+/// value_norms -> (B, H, T, T). **Errors**: as value_norms.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
 Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values, const Weight& out_proj);
 
@@ -32,7 +32,7 @@ Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values, cons
 ///
 /// **Shapes**: one (B, H, T, T) per layer -> (B, T, T); rows sum to 1 if the rows of the weights
 /// sum to 1.
-/// **Errors**: no layer; layers with a different B or T.
+/// **Errors**: no layer; weights that are not (B, H, T, T); layers with a different B or T.
 /// **Source**: Abnar and Zuidema, "Quantifying Attention Flow in Transformers", 2020.
 Tensor attention_rollout(const std::vector<Tensor>& weights);
 

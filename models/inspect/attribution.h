@@ -18,7 +18,7 @@ namespace tessera::inspect {
 /// gradients of parameters that require gradients. **Shapes**: a step of (B, T, D) -> (B, T), 0 at
 /// padding.
 /// **Errors**: a step that is not computed, or more than once; a score that does not depend on the
-/// step, is not finite, or has several elements.
+/// step, is not finite, or has several elements; frozen weights; exceptions of the score.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
 /// Shrikumar et al., "Not Just a Black Box", 2016.
 Tensor saliency(const Score& score, const std::string& step = "embeddings.words");

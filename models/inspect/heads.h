@@ -4,7 +4,7 @@
 //   const inspect::Score score = [&] { return model(tokens).select(0, 0).select(0, 2); };
 //   const Tensor drops = inspect::head_ablation(score);                   // (layers, heads)
 //
-// record.h defines Score.
+// record.h defines Score. **Errors**: also the exceptions of the score.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 ///
 /// Like saliency, the function adds to the gradients of parameters that require gradients.
 /// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or
-/// several elements.
+/// several elements; frozen weights.
 /// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over
 /// texts.
 Tensor head_gradients(const Score& score);
@@ -56,7 +56,7 @@ struct Patching {
 /// layer's output.
 /// **Errors**: different numbers of tokens; more than one text; no such step, a step that is
 /// computed more than once, or a step whose shape is not (1, T, D); a part that does not begin with
-/// a dot.
+/// a dot; a score with several elements.
 /// **Source**: Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation
 /// Analysis", 2020; Meng et al., "Locating and Editing Factual Associations in GPT", 2022.
 Patching activation_patching(const Score& from, const Score& to, const std::string& part = "");

@@ -1,4 +1,6 @@
 // Records the intermediate results of a model.
+//
+// **Errors** of all functions that call a Run or a Score: also the exceptions of the Run or Score.
 #pragma once
 
 #include <functional>
@@ -16,7 +18,7 @@ using Run = std::function<void()>;
 /// `[&] { return model(tokens).select(0, 0).select(0, 2); }`, the logit of class 2 of text 0.
 using Score = std::function<Tensor()>;
 
-/// The value of a score, computed without a tape. **Errors**: more than one element.
+/// The value of a score, computed without a tape. **Errors**: a number of elements other than one.
 double value_of(const Score& score);
 
 /// The names and values of the steps of `run` whose names match a pattern of nn::Hook, in the order
@@ -35,7 +37,7 @@ struct HeadCounts {
 HeadCounts count_heads(const char* op, const Run& run);
 
 /// Computes a score, runs backward from it once, and returns its value. **Errors**, which begin
-/// with `op`: more than one element; a score that has no gradient.
+/// with `op`: a number of elements other than one; a score that has no gradient.
 double backward(const char* op, const Score& score);
 
 }  // namespace tessera::inspect
