@@ -96,7 +96,7 @@ class ModelFolder {
 ///     load_model<SequenceClassifier>(options, folder, {{"classifier", "cls.seq_relationship"}});
 ///
 /// **Errors**: a parameter that the files lack or have in a different shape; a layer of the files
-/// that the model lacks.
+/// that the model lacks; the errors of M's constructor.
 template <nn::Module M, class Options>
 M load_model(const Options& options, const ModelFolder& folder,
              const std::vector<Rename>& renames = {}) {
@@ -108,6 +108,7 @@ M load_model(const Options& options, const ModelFolder& folder,
 }
 
 /// The folder's encoder with its weights, in evaluation mode. Heads and poolers are not loaded.
+/// **Errors**: as load_model.
 TokenEncoder load_encoder(const ModelFolder& folder);
 
 }  // namespace tessera::models

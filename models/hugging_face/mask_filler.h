@@ -47,8 +47,8 @@ struct MaskFiller {
 
   /// The blanks that the model reads in each text, in text order. Blanks beyond the maximum length
   /// are cut off.
-  /// **Errors**: as Tokenizer::encode and TextReader::for_each_batch; a count below 1; a text
-  /// without a blank in the tokens that the model reads.
+  /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
+  /// count below 1; a text without a blank in the tokens that the model reads.
   std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -51,8 +51,8 @@ struct QuestionAnswerer {
   /// The answers to each question, the best first. A long context is read in windows; each window
   /// gives its best spans of tokens, widened to whole words. A question can have fewer than
   /// options.count answers; without allow_no_answer, it has none if its context has no token.
-  /// **Errors**: as Tokenizer::encode_pair_windows and TextReader::each_row; a question that leaves
-  /// no room for its context; options out of range.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair_windows and
+  /// TextReader::each_row; a question that leaves no room for its context; options out of range.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;
 

@@ -60,7 +60,7 @@ struct SentenceEncoder {
   /// The embeddings of sentences that are given as tokens, with gradients if a tape is active. The
   /// first `prompt` tokens of each row are a prompt: see SentencePooling.
   ///
-  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as TokenEncoder and the pooling.
+  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as `words`, `pooling` and `modules`.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
@@ -69,14 +69,13 @@ struct SentenceEncoder {
   /// which are then in memory twice; after freeze(), once.
   ///
   /// **Shapes**: n texts -> (n, width) or (n, truncate_dim), in float32. The pooled vector of a
-  /// text without a token is 0; only static embeddings accept such a text. **Errors**: a text that
-  /// is not UTF-8; no such prompt; a truncate_dim, max_length or batch_size out of range. An
-  /// embedding that is not finite: std::runtime_error that names the weight, if a weight is not
-  /// finite; otherwise NotFinite, which names the text.
+  /// text without a token is 0. **Errors**: as Tokenizer::encode; no such prompt; a truncate_dim,
+  /// max_length or batch_size out of range. An embedding that is not finite: std::runtime_error that
+  /// names the weight, if a weight is not finite; otherwise NotFinite, which names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
   /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
-  /// `options` has no prompt.
+  /// `options` has no prompt. **Errors**: as encode.
   Tensor encode_queries(const std::vector<std::string>& texts,
                         const SentenceOptions& options = {}) const;
   /// As encode_queries, for texts to be searched: the prompt is the first of "document", "passage"
@@ -90,23 +89,24 @@ struct SentenceEncoder {
   text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
 
   /// The number of tokens that the pooling ignores because they belong to the prompt; 0 if the
-  /// pooling includes the prompt.
+  /// pooling includes the prompt. **Errors**: as encode.
   index_t prompt_tokens(const SentenceOptions& options = {}) const;
 
-  /// The folder's similarity of embeddings. **Shapes**: (N, D), (M, D) -> (N, M).
+  /// The folder's similarity of embeddings. **Shapes**: (N, D), (M, D) -> (N, M). **Errors**: as
+  /// models::similarity.
   Tensor similarity(const Tensor& a, const Tensor& b) const {
     return models::similarity(settings.similarity, a, b);
   }
 };
 
 /// Freezes the weights of the encoder and of the Dense modules, with nn::freeze. The encoder is
-/// then only for inference: see freeze in task.h.
+/// then only for inference: see freeze in task.h. **Errors**: as nn::freeze.
 void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
 
 /// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the
 /// pooling is the mean. `pooling`, if given, replaces the folder's pooling.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value;
-/// an unknown module; a pooling for static embeddings.
+/// an unknown module; std::invalid_argument: a pooling for static embeddings.
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
                                       const std::optional<Pooling>& pooling = {});
 

@@ -17,6 +17,7 @@ namespace tessera::models {
 /// **Shapes**: x (B, T, D) -> (B, M D) for M modes. Without `include_prompt`, the first `prompt`
 /// tokens of each row are ignored, and a row without other tokens gives zeros. kWeightedMean still
 /// counts positions from the beginning of the row.
+/// **Errors**: as Pooling; no modes; a negative `prompt` without `include_prompt`.
 /// **Source**: sentence_transformers.models.Pooling.
 struct SentencePooling {
   std::vector<Pooling> modes = {Pooling::kMean};
@@ -25,13 +26,13 @@ struct SentencePooling {
   Tensor operator()(const Tensor& x, const Tokens& tokens, index_t prompt = 0) const;
 };
 
-/// x / max(|x|, 1e-12) along the last axis. **Shapes**: (..., D) -> the same.
+/// x / max(|x|, 1e-12) along the last axis. **Shapes**: (..., D) -> the same. **Errors**: a scalar.
 /// **Source**: sentence_transformers.models.Normalize; torch.nn.functional.normalize.
 struct Normalize {
   Tensor operator()(const Tensor& x) const;
 };
 
-/// activation(x W^T + b). **Shapes**: (..., in) -> (..., out).
+/// activation(x W^T + b). **Shapes**: (..., in) -> (..., out). **Errors**: as nn::Linear.
 /// **Source**: sentence_transformers.models.Dense.
 struct Dense {
   nn::Linear linear;
@@ -42,7 +43,7 @@ struct Dense {
 
 using SentenceModule = std::variant<Normalize, Dense, nn::LayerNorm>;
 
-/// The pooled vectors x (B, D) after all modules, in their order.
+/// The pooled vectors x (B, D) after all modules, in their order. **Errors**: as the modules.
 Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x);
 
 /// The similarity of two embeddings: larger is more similar.

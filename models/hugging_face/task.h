@@ -79,8 +79,8 @@ struct TextReader {
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
 
   /// Calls `use(text, row)` for each encoding: `text` is the encoding's index, and `row` the
-  /// encoding's row of `model(tokens)`, flattened. **Errors**: as for_each_batch; NotFinite: an
-  /// output that is not finite.
+  /// encoding's row of `model(tokens)`, flattened. **Errors**: as for_each_batch; an output that is
+  /// not float32; NotFinite: an output that is not finite.
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
@@ -93,6 +93,7 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
 
 /// The tokenizer in a model's folder. The limit of the reader is `max_length` or, if `max_length`
 /// is 0, the tokenizer's limit, but never more than the model's.
+/// **Errors**: as load_tokenizer_for; files without a table of word embeddings.
 TextReader load_reader(const ModelFolder& folder, index_t max_length = 0);
 
 /// The result of the loaders of tasks: a reader of texts and a model.
@@ -110,6 +111,7 @@ nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
 /// then only for inference. Each weight is then in memory once: weights are packed one by one, and
 /// the file's pages are released. Tables of embeddings stay mapped from the file. With kExact
 /// results keep their bits. With kInt8 and without `keep`, only weights of layers are rounded.
+/// **Errors**: as nn::freeze.
 template <TaskModel Task>
 void freeze(Task& task, const nn::FreezeOptions& options = {}) {
   nn::freeze(task.model, with_kept_heads(options));

@@ -52,10 +52,10 @@ struct TextClassifier {
 
   /// All classes of each text, the highest score first; of equal scores, the class with the lower
   /// index first. The bits of a text's scores do not depend on the other texts.
-  /// **Errors**: as Tokenizer::encode and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
-  /// All classes of each pair of texts, such as a premise and a hypothesis.
+  /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
   std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
@@ -64,7 +64,7 @@ struct TextClassifier {
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 
   /// A score for each label of each pair. **Shapes**: n pairs -> (n, C).
-  /// **Errors**: as Tokenizer::encode_pair and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and TextReader::each_row.
   Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
   /// A score for each text with the query. **Shapes**: n texts -> (n). **Errors**: as above; a
   /// model with several labels.
@@ -76,7 +76,7 @@ struct TextClassifier {
 };
 
 /// Orders texts by their scores, the best first and NaN last; texts with equal scores keep their
-/// order. **Shapes**: scores (n), one for each text.
+/// order. **Shapes**: scores (n), one for each text. **Errors**: a dtype that is not float32.
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
@@ -87,7 +87,8 @@ TextClassifier load_text_classifier(const std::filesystem::path& folder);
 /// before the classifier, such as BERT's pooler, is the folder's if the folder has this layer.
 /// `scoring` selects what the classifier learns: one of several classes (kSoftmax), any number of
 /// classes (kSigmoid), or numbers (kNone).
-/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal labels.
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, equal labels, or labels
+/// that are not UTF-8.
 TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,
                                     Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());

@@ -48,7 +48,7 @@ struct TokenTagger {
 
   /// The tags of each text, in text order, except those with the label "O". Spans are in bytes of
   /// the given text.
-  /// **Errors**: as Tokenizer::encode and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row.
   std::vector<std::vector<Tag>> operator()(
       std::span<const std::string> texts,
       AggregationStrategy strategy = AggregationStrategy::kSimple,
@@ -59,7 +59,8 @@ struct TokenTagger {
 TokenTagger load_token_tagger(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, in training mode.
-/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, or equal labels.
+/// **Errors**: as load_text_classifier; std::invalid_argument: no labels, equal labels, or labels
+/// that are not UTF-8.
 TokenTagger make_token_tagger(const std::filesystem::path& folder, std::vector<std::string> labels,
                               Rng& rng = default_rng());
 
