@@ -70,8 +70,8 @@ struct SentenceEncoder {
   ///
   /// **Shapes**: n texts -> (n, width) or (n, truncate_dim), in float32. The pooled vector of a
   /// text without a token is 0. **Errors**: as Tokenizer::encode; no such prompt; a truncate_dim,
-  /// max_length or batch_size out of range. An embedding that is not finite: std::runtime_error that
-  /// names the weight, if a weight is not finite; otherwise NotFinite, which names the text.
+  /// max_length or batch_size out of range. An embedding that is not finite: std::runtime_error
+  /// that names the weight, if a weight is not finite; otherwise NotFinite, which names the text.
   Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
 
   /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
