@@ -3,7 +3,7 @@
 //
 // For up to 40 differences, ties included, a p-value is exact: of all assignments of signs to the
 // ranks, the share whose statistic is at least the observed one. For more differences, it is from
-// the normal distribution, corrected for ties.
+// the normal distribution, corrected for ties. No number may be NaN.
 #pragma once
 
 #include <span>

@@ -9,7 +9,7 @@ namespace tessera::pages {
 using Rows = std::vector<std::vector<std::string>>;
 
 /// Columns for a terminal: the first is aligned to the left, the others to the right. An empty cell
-/// is shown as "-".
+/// is shown as "-". No row may have more cells than the first.
 std::string table_text(const Rows& rows);
 
 /// The rows as CSV; cells with a comma, a quote or a line break are in quotes.

@@ -43,9 +43,9 @@ std::string run_log_line(const LoggedStep& step);
 /// The steps of a log with this text. Columns are found by their names, in any order: `step` and
 /// `loss` are required, unknown columns are ignored. A last line without a line end is ignored: the
 /// run is just writing this line, or was killed.
-/// **Errors**, all of which name `file` and the line: no header; a line whose number of cells
-/// differs from the header's; a cell that is not a number; a step that is not above the previous
-/// step.
+/// **Errors**, all of which name `file` and the line: no header, or one without `step` or `loss`; a
+/// line whose number of cells differs from the header's; a cell that is not a number; a step or
+/// epoch that is not a whole number of at least 0; a step that is not above the previous step.
 std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file);
 
 /// A value of a run, and the step of this value.
