@@ -74,7 +74,8 @@ class Run {
  public:
   /// Locks the folder, continues what is saved there, and begins log and page. `trainer` must
   /// outlive this object. **Errors**: another run uses the folder; a saved run that does not match;
-  /// notes that a checkpoint cannot hold; files that cannot be written.
+  /// a checkpoint or log that is malformed; notes that a checkpoint cannot hold; files that cannot
+  /// be written.
   Run(nn::Trainer& trainer, RunOptions options);
   ~Run();
   Run(const Run&) = delete;
@@ -82,11 +83,12 @@ class Run {
 
   /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
   /// evaluation, and when the run stops; `callbacks` are called after the files are written.
-  /// **Errors**: as nn::Trainer::run; a log or page that cannot be written. The page shows an error
-  /// that ends the run.
+  /// **Errors**: as nn::Trainer::run; a checkpoint, log or page that cannot be written. The page
+  /// shows an error that ends the run.
   Ending train(const nn::TrainerCallbacks& callbacks = {});
 
-  /// Adds a confusion matrix of the trained model to the page.
+  /// Adds a confusion matrix of the trained model to the page. **Errors**: as
+  /// pages::training_page and pages::write_page.
   void report(pages::ConfusionMatrix classes);
 
   /// The number of steps completed before this call.

@@ -69,9 +69,10 @@ struct SweepEnding {
 /// The sweep's folder has `runs.csv`, a row for each result, and `options.csv`, the facts of the
 /// sweep; at the end also `sweep.csv`, the table of setting_rows(), and `sweep.html` with the
 /// curves of all runs. The folder of a run with a result has an empty file `finished`.
-/// **Errors**: as plan_runs; a folder that has a sweep with different facts, or is in use. Errors
-/// of `train` are not thrown: SweepEnding::error has the first; with `jobs`, it has the last line
-/// of the run's output.
+/// **Errors**: as plan_runs; a folder that has a sweep with different facts, or is in use; a folder
+/// or file that cannot be written; a finished run for which result_of() throws, or whose measure
+/// differs from that of the other runs; exceptions of `callbacks`. Errors of `train` are not
+/// thrown: SweepEnding::error has the first; with `jobs`, it has the last line of the run's output.
 SweepEnding run_sweep(const SweepOptions& options,
                       const std::function<Ending(const SweepRun&)>& train,
                       const SweepCallbacks& callbacks = {});

@@ -23,7 +23,7 @@ struct SweepAxis {
 SweepAxis parse_axis(const std::string& text);
 
 /// Reads seeds, such as "0,3,7", or "0..4" for 0 to 4. **Errors**: a different form; a range of
-/// more than 10,000 seeds.
+/// no seeds or more than 10,000.
 std::vector<std::uint64_t> parse_seeds(const std::string& text);
 
 /// One run of a sweep.

@@ -23,7 +23,8 @@ struct SweepResult {
 
 /// The result of a run that has ended, from the log and the checkpoint in its folder: accuracy or
 /// loss of the best evaluation or, without evaluations, of the last batch.
-/// **Errors**: std::runtime_error: a file is missing; the log has no step, or not the best step.
+/// **Errors**: std::runtime_error: a file is missing or malformed; the log has no step, or not the
+/// best step.
 SweepResult result_of(const SweepRun& run);
 
 /// A row for each run: its values, its seed, its steps, the best step, and its measure.

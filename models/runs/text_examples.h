@@ -18,12 +18,13 @@
 namespace tessera::runs {
 
 /// Examples whose loss is a function of their batch. Shorter examples of a batch are padded with
-/// the token `pad`.
+/// the token `pad`. **Errors**, when a batch is computed: as text::make_batch and `loss`.
 nn::Examples batched(std::vector<text::Example> examples,
                      std::function<nn::LossSum(const text::Batch& batch)> loss, index_t pad = 0);
 
 /// Labelled lines as examples for a classifier such as models::SequenceClassifier. `model` must
-/// outlive the examples. The loss is the cross-entropy. **Errors**: as text::labelled_examples.
+/// outlive the examples. The loss is the cross-entropy. **Errors**: as text::labelled_examples;
+/// when a batch is computed: as `model` and nn::summed_cross_entropy.
 template <class M>
 nn::Examples classifier_examples(const M& model, const std::vector<text::LabelledText>& lines,
                                  const std::vector<std::string>& labels,
