@@ -1,4 +1,6 @@
 // Makes tensors: from numbers in the code, from vectors, and by rule.
+//
+// **Errors** of all functions that take a shape or a size: as Tensor::empty.
 #pragma once
 
 #include <concepts>
@@ -40,7 +42,8 @@ class Nested {
 /// Without `dtype`: float32 if any number is floating or there is no number; else int64 if any is
 /// an integer; else bool.
 /// **Shapes**: the nesting; `tensor(3.0)` has shape (), `tensor({3.0})` shape (1,).
-/// **Errors**: lists of different lengths at one level.
+/// **Errors**: lists of different shapes, or a list and a number, at one level; more than kMaxRank
+/// levels.
 /// **Source**: torch.tensor.
 Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 

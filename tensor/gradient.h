@@ -42,6 +42,7 @@ class Gradients {
   /// `gradient` may have any shape that the input broadcasts to: this function sums it over the
   /// broadcast axes, so ops need not. The first gradient is kept without a copy, except that a leaf
   /// gets a copy if the memory is shared or not contiguous.
+  /// **Errors**: a gradient of a shape to which the input does not broadcast.
   void add(std::size_t i, Tensor gradient);
 
   /// Takes the gradient of input i so far out of its slot (undefined before the first), for a
@@ -88,7 +89,7 @@ inline bool is_recorded(const Tensor& x) {
 }
 
 /// `y`, which `op` computed only from `x`; recorded if is_recorded(x). **Shapes**: any; the result
-/// is `y`.
+/// is `y`. **Errors**: as Recorder::record.
 template <class F>
 Tensor recorded(const char* op, const Tensor& x, Tensor y, F backward) {
   if (is_recorded(x)) active_recorder->record(op, y, {x.grad_slot()}, std::move(backward));

@@ -12,7 +12,7 @@ struct MachineSpeed {
 /// Measures the fastest of several products of 1024 x 1024 float32 matrices, with packed weights,
 /// and the fastest of several copies of 64 MiB from memory to memory. The measurement takes 0.1 s
 /// with AVX2 or AVX-512, 1 s with the baseline kernels, and 140 MiB of memory.
-/// **Errors**: std::bad_alloc.
+/// **Errors**: std::bad_alloc; a TESSERA_ISA that is not available (kernels/dispatch.h).
 /// **Source**: McCalpin's STREAM, whose copy gives the bytes.
 MachineSpeed measure_machine();
 

@@ -68,14 +68,14 @@ class Profile {
   /// The rows of the profile, in descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
   /// The speed that is 100 % in the columns "% of peak" and "% of bandwidth" of cells(). The first
-  /// call measures this speed, with thread_count() threads.
+  /// call measures this speed, with thread_count() threads. **Errors**: as measure_machine.
   const MachineSpeed& machine();
   /// A heading, then rows() as text. The last line sums up the rows whose `self` is below 0.1 % of
-  /// wall(), if there are any.
+  /// wall(), if there are any. **Errors**: as measure_machine.
   std::vector<std::vector<std::string>> cells(ProfileBy by);
   /// wall(), explained(), thread_count() and the number of threads that have steps, in one line.
   std::string summary();
-  /// summary(), then cells(kMergedOp) and cells(kModule) as tables.
+  /// summary(), then cells(kMergedOp) and cells(kModule) as tables. **Errors**: as measure_machine.
   std::string table();
   /// Writes the steps as a file for ui.perfetto.dev or chrome://tracing.
   /// **Errors**: as write_file. **Source**: Trace Event Format, "complete events".

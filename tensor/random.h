@@ -8,6 +8,8 @@
 // The numbers depend only on the arguments and on the generator's state at the call, not on
 // threads, the compiler or the C library. So the functions that are needed (log, sine, cosine) are
 // computed here by +, -, *, / and sqrt, which IEEE 754 rounds the same on every machine.
+//
+// **Errors** of all functions that take a shape or a size: as Tensor::empty.
 #pragma once
 
 #include <array>

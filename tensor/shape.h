@@ -35,7 +35,7 @@ class Dims {
   Dims(const std::vector<index_t>& values) : Dims(std::span(values)) {}
   explicit Dims(std::span<const index_t> values);
 
-  /// `rank` entries, each `value`.
+  /// `rank` entries, each `value`. **Errors**: more than kMaxRank entries.
   static Dims filled(index_t rank, index_t value);
 
   /// The number of entries.
@@ -53,9 +53,10 @@ class Dims {
 
   /// Adds an entry at the end. **Errors**: more than kMaxRank entries.
   void push_back(index_t value) { insert(rank_, value); }
-  /// Adds an entry before `position`. **Errors**: more than kMaxRank entries.
+  /// Adds an entry before `position`, from 0 to size(); unchecked. **Errors**: more than kMaxRank
+  /// entries.
   void insert(index_t position, index_t value);
-  /// Removes the entry at `position`.
+  /// Removes the entry at `position`, from 0 to size() - 1; unchecked.
   void erase(index_t position);
 
   bool operator==(const Dims& other) const {

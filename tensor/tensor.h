@@ -7,6 +7,10 @@
 // Copying a Tensor copies the handle, not the elements; clone() copies the elements. Every view is
 // O(1). Ops (tensor/ops) are free functions that take any strides and return new tensors; only
 // fill, copy_from and mutable_data write into existing tensors.
+//
+// **Errors** of all functions that take tensors, here and in tensor/ops: an undefined tensor,
+// unless the function's comment says what an undefined tensor means. **Errors** of all functions
+// that make tensors: OutOfMemory (storage.h).
 #pragma once
 
 #include <memory>
@@ -37,6 +41,7 @@ class Tensor {
   /// (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
   /// The elements, row-major, at the beginning of `storage`, which must be large enough.
+  /// **Errors**: a negative size; a number of elements that does not fit int64.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
 
   /// Whether this tensor has storage; false for Tensor().
@@ -72,6 +77,7 @@ class Tensor {
     if (slot_) check_unrecorded("data");
     return static_cast<const T*>(untyped_data());
   }
+  /// As data(), for any dtype, and without the check for a gradient.
   const void* untyped_data() const {
     check_defined("data");
     return storage_.data() + offset_ * item_size(dtype_);
@@ -109,23 +115,27 @@ class Tensor {
   /// range.
   Tensor select(index_t axis, index_t index) const;
   /// This tensor broadcast to `shape` by strides of 0; a size of -1 in `shape` keeps the axis's
-  /// size. **Errors**: sizes that do not broadcast.
+  /// size. **Errors**: a shape to which this tensor does not broadcast; a size of -1 for a new
+  /// axis; a number of elements that does not fit int64.
   Tensor expand(const Shape& shape) const;
   /// Without `axis`, which must have size 1. **Errors**: a different size; an axis out of range.
   Tensor squeeze(index_t axis) const;
   /// Without any axis of size 1.
   Tensor squeeze() const;
-  /// With a new axis of size 1, which is `axis` of the result. **Errors**: an axis out of range.
+  /// With a new axis of size 1, which is `axis` of the result. **Errors**: an axis out of range; a
+  /// tensor that has kMaxRank axes already.
   Tensor unsqueeze(index_t axis) const;
   /// The same elements in row-major order with a different shape; one size may be -1. A view if the
-  /// strides allow it, otherwise a copy. **Errors**: a different number of elements.
+  /// strides allow it, otherwise a copy. **Errors**: a different number of elements; two sizes of
+  /// -1, or a size below -1.
   Tensor reshape(const Shape& shape) const;
   /// Axes first..last merged into one; a view or a copy, as reshape. **Errors**: an axis out of
   /// range; a first axis after the last.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
   /// `axis` cut into axes of these sizes, in row-major order: the inverse of flatten. One size may
   /// be -1.
-  /// **Errors**: an axis out of range; sizes whose product is not the size of the axis.
+  /// **Errors**: an axis out of range; sizes whose product is not the size of the axis; two sizes
+  /// of -1, or a size below -1; a result with more than kMaxRank axes.
   Tensor unflatten(index_t axis, const Shape& sizes) const;
   /// At most `count` pieces of equal size along `axis` (the last may be smaller).
   /// **Errors**: a count below 1; an axis out of range.
@@ -143,7 +153,8 @@ class Tensor {
   /// The last axis as the diagonals of a matrix: element (i, j) of the matrix is element
   /// j - i + rows - 1 of the last axis. The elements of a diagonal share memory, so they cannot be
   /// written to.
-  /// **Errors**: negative rows or columns; a last axis whose size is not rows + columns - 1.
+  /// **Errors**: negative rows or columns; a last axis whose size is not rows + columns - 1; a
+  /// tensor without axes, or with kMaxRank axes.
   Tensor toeplitz(index_t rows, index_t columns) const;
 
   // ---- copies ----
@@ -162,7 +173,8 @@ class Tensor {
   /// If `wanted`, makes this tensor a variable: Tape::backward computes its gradient. Otherwise
   /// makes it a constant. Handles copied after the call refer to the same variable. A call with
   /// false, then with true, makes a new variable.
-  /// **Errors**: a dtype that is not floating; a variable that is the result of a recorded op.
+  /// **Errors**: an undefined tensor; a dtype that is not floating; a variable that is the result
+  /// of a recorded op.
   Tensor& set_requires_grad(bool wanted = true);
   /// Whether this tensor is a variable: set_requires_grad() made it one, or a tape recorded the op
   /// that computed it from a variable.
