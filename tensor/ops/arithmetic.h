@@ -11,7 +11,8 @@ namespace tessera {
 // **Shapes**: any two that broadcast (for neg: any). Dtypes: the two are promoted (dtype.h,
 // operand.h). int64 results are modulo 2^64, from -2^63 to 2^63 - 1. For two bool tensors, add is
 // "or" and mul is "and".
-// **Errors**: shapes that do not broadcast. **Source**: numpy, torch, by the same names.
+// **Errors**: shapes that do not broadcast; an undefined tensor.
+// **Source**: numpy, torch, by the same names.
 
 /// a + b.
 Tensor add(const Operand& a, const Operand& b);

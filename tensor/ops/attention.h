@@ -75,10 +75,11 @@ struct AttentionResult {
 /// `packed.tokens()`, the length of a padded sequence. Position 0 is the first token of each
 /// sequence. Weights of padding are zeros.
 ///
-/// **Errors**: ranks, sizes or dtypes that do not match; a mask that does not broadcast; a length
-/// above the number of keys; a scale that is not finite; a requested head or query out of range; a
-/// request that names heads, or averages over them, if q has no axis of heads; a dropout
-/// probability outside [0, 1].
+/// **Errors**: an undefined q, k or v; a dtype that is not floating; ranks, sizes or dtypes that do
+/// not match; a mask that does not broadcast; a number of lengths that is not B; a length above the
+/// number of keys; a scale that is not finite; a requested head or query out of range; a request
+/// that names heads, or averages over them, if q has no axis of heads; a dropout probability
+/// outside [0, 1].
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -86,7 +87,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
 
 /// The part of one layer's weights that a request selects.
 /// **Shapes**: (..., H, Tq, Tk) -> (..., chosen heads, chosen queries, Tk), averaged (..., chosen
-/// queries, Tk). **Errors**: those of attention() for requests.
+/// queries, Tk). **Errors**: those of attention() for requests; weights with fewer than two axes.
 Tensor requested_weights(const Tensor& weights, const AttentionRequest& request);
 
 }  // namespace tessera

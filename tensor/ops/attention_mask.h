@@ -5,6 +5,8 @@
 // to a mask implicitly: the functions below state the meaning, and `&` combines masks:
 //
 //   attention(q, k, v, causal_mask() & length_mask({5, 3}));
+//
+// **Errors** of all functions that take a tensor: an undefined tensor.
 #pragma once
 
 #include <optional>

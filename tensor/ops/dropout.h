@@ -31,8 +31,8 @@ struct DropoutMask {
 /// An element's position is its index in row-major order, so layouts and threads do not change the
 /// result. A dropped NaN becomes 0. The backward computes again which elements are dropped.
 /// **Shapes**: x, residual if it is defined, and the result have the same shape.
-/// **Errors**: a p outside [0, 1]; a dtype that is not floating; a residual of a different shape or
-/// dtype.
+/// **Errors**: a p outside [0, 1]; an x that is undefined or not floating; a residual of a
+/// different shape or dtype.
 /// **Source**: Srivastava et al., "Dropout: a simple way to prevent neural networks from
 /// overfitting", 2014; torch.nn.functional.dropout.
 Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual = {});

@@ -4,6 +4,8 @@
 // Ids are int64, count from 0 and are never negative: a wrong id is an error that names the id.
 // Values are added in the order of the source, for any number of threads. int64 sums are modulo
 // 2^64, from -2^63 to 2^63 - 1, and the sum of bools is "or".
+//
+// **Errors** of all functions: an undefined tensor; a result with more than kMaxRank axes.
 #pragma once
 
 #include "tensor/ops/operand.h"
@@ -21,7 +23,8 @@ Tensor embedding(const Tensor& weight, const Tensor& ids);
 /// The slices of x at positions `ids` of `axis`, in that order; an id may occur several times.
 ///
 /// **Shapes**: ids (n) int64; the result has x's shape with n at `axis`.
-/// **Errors**: ids that are not int64 with one axis; an id outside [0, size of the axis).
+/// **Errors**: an axis out of range; ids that are not int64 with one axis; an id outside [0, size
+/// of the axis).
 /// **Source**: torch.index_select, numpy.take.
 Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids);
 
@@ -29,8 +32,8 @@ Tensor index_select(const Tensor& x, index_t axis, const Tensor& ids);
 ///
 /// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis` -> index's
 /// shape.
-/// **Errors**: index of a different dtype or rank, or a larger size; an entry outside [0, size of
-/// the axis).
+/// **Errors**: an axis out of range; index of a different dtype or rank, or a larger size; an entry
+/// outside [0, size of the axis).
 /// **Source**: torch.gather.
 Tensor gather(const Tensor& x, index_t axis, const Tensor& index);
 
@@ -44,13 +47,14 @@ Tensor one_hot(const Tensor& ids, index_t classes, DType dtype = kInt64);
 /// The indices of the elements of x that are not zero, one row per element, in row-major order. NaN
 /// counts as not zero.
 ///
-/// **Shapes**: (...) -> (elements, rank of x), int64. **Errors**: an undefined tensor.
+/// **Shapes**: (...) -> (elements, rank of x), int64.
 /// **Source**: torch.nonzero; numpy.argwhere.
 Tensor nonzero(const Tensor& x);
 
 /// The elements of x where `mask` is true, in row-major order.
 ///
-/// **Shapes**: any two that broadcast -> (elements). **Errors**: a mask that is not bool.
+/// **Shapes**: any two that broadcast -> (elements).
+/// **Errors**: a mask that is not bool; shapes that do not broadcast.
 /// **Source**: torch.masked_select.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
@@ -73,8 +77,8 @@ Tensor triu(const Tensor& x, index_t diagonal = 0);
 ///
 /// **Shapes**: index int64 of x's rank, no larger than x on any axis except `axis`, and no larger
 /// than `source` on any axis; the rest of `source` is ignored. The result has x's shape.
-/// **Errors**: source of a different dtype or rank than x; index of a different dtype or rank, or a
-/// larger size; an entry outside [0, size of the axis).
+/// **Errors**: an axis out of range; source of a different dtype or rank than x; index of a
+/// different dtype or rank, or a larger size; an entry outside [0, size of the axis).
 /// **Source**: torch.scatter_add.
 Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Tensor& source);
 
@@ -82,8 +86,9 @@ Tensor scatter_add(const Tensor& x, index_t axis, const Tensor& index, const Ten
 /// `axis`.
 ///
 /// **Shapes**: ids (n) int64; source has x's shape with n at `axis`. The result has x's shape.
-/// **Errors**: source of a different dtype or shape; ids that are not int64 with one axis; an id
-/// outside [0, size of the axis); an alpha that an integer or bool x cannot hold.
+/// **Errors**: an axis out of range; source of a different dtype or shape; ids that are not int64
+/// with one axis; an id outside [0, size of the axis); an alpha that an integer or bool x cannot
+/// hold.
 /// **Source**: torch.index_add.
 Tensor index_add(const Tensor& x, index_t axis, const Tensor& ids, const Tensor& source,
                  Scalar alpha = 1);

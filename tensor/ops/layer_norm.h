@@ -14,8 +14,8 @@ namespace tessera {
 /// number of elements. The variance is computed in two passes, so a mean of 1e6 with a deviation of
 /// 1 loses no digits. If all elements of a row are equal and eps is above 0, the result is exactly
 /// bias.
-/// **Errors**: x is not floating; weight or bias of a different dtype; shapes that do not match; an
-/// eps below 0.
+/// **Errors**: x is undefined or not floating; weight or bias of a different dtype; shapes that do
+/// not match; an empty normalized_shape; an eps below 0.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, equation 4;
 /// torch.nn.functional.layer_norm.
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
@@ -23,7 +23,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 
 /// The same, where normalized_shape is the shape of weight; of bias if weight is undefined; or the
 /// last axis if both are undefined.
-/// **Shapes**: x -> the same.
+/// **Shapes**: x -> the same. **Errors**: as above; a scalar.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
 
@@ -34,15 +34,15 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// is 1. In PyTorch, the default of eps is the machine epsilon of the dtype. Here the default does
 /// not depend on the dtype, so a model that is converted to a different dtype computes the same
 /// function.
-/// **Errors**: x is not floating; a weight of a different dtype; shapes that do not match; an eps
-/// below 0.
+/// **Errors**: x is undefined or not floating; a weight of a different dtype; shapes that do not
+/// match; an empty normalized_shape; an eps below 0.
 /// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4;
 /// torch.nn.functional.rms_norm.
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight,
                 double eps = 1e-6);
 
 /// The same, where normalized_shape is the shape of weight, or the last axis if weight is
-/// undefined.
+/// undefined. **Errors**: as above; a scalar.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-6);
 
 }  // namespace tessera

@@ -25,8 +25,10 @@ struct LinearEpilogue {
 /// `weight` is a Weight (weight.h), rows of a Weight, or a Tensor. A Weight is packed into the
 /// layout of products once, and again after its elements have changed; a Tensor is packed in each
 /// call.
-/// **Errors**: sizes or dtypes that do not match; an unknown activation; x or the weight requires a
-/// gradient while a tape records, and the weight is frozen or rounded.
+/// **Errors**: an undefined x or weight; x that is not floating; sizes or dtypes that do not match;
+/// an unknown activation; x or the weight requires a gradient while a tape records, and the weight
+/// is frozen or rounded; a weight frozen for a different instruction set than the one in use; inf
+/// or NaN in a weight that kInt8 rounds.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});

@@ -8,6 +8,9 @@
 // which also computes the gradient if one is required; nll_loss and kl_div are made of other ops.
 // Losses are summed by the fixed tree of `sum`, so the number of threads does not change the bits.
 // nn/loss.h declares the same names in the namespace nn.
+//
+// **Errors** of all losses: an undefined x or target; an x that is not floating; a reduction that
+// is not one of its enum's values.
 #pragma once
 
 #include "tensor/tensor.h"
@@ -41,8 +44,9 @@ struct CrossEntropyOptions {
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...). The classes
 /// are the last axis. In PyTorch the classes are the second axis, so PyTorch expects
 /// logits.transpose(1, 2) for (B, T, C).
-/// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
-/// different shape or dtype, or that requires a gradient; smoothing outside [0, 1].
+/// **Errors**: shapes or dtypes that do not match; no classes; a target that is not a class; a
+/// weight of a different shape or dtype, or that requires a gradient while a tape records;
+/// smoothing outside [0, 1].
 /// **Source**: torch.nn.functional.cross_entropy; Szegedy et al., "Rethinking the Inception
 /// architecture", 2016, section 7.
 Tensor cross_entropy(const Tensor& x, const Tensor& targets,
@@ -63,8 +67,8 @@ struct NllOptions {
 /// all rows are ignored, the mean is NaN and the gradients are 0.
 ///
 /// **Shapes**: x (..., C) floating, targets (...) int64 -> () or, with kNone, (...).
-/// **Errors**: shapes or dtypes that do not match; a target that is not a class; a weight of a
-/// different shape or dtype, or that requires a gradient.
+/// **Errors**: shapes or dtypes that do not match; no classes; a target that is not a class; a
+/// weight of a different shape or dtype, or that requires a gradient while a tape records.
 /// **Source**: torch.nn.functional.nll_loss.
 Tensor nll_loss(const Tensor& x, const Tensor& targets, const NllOptions& options = {});
 
@@ -113,7 +117,8 @@ struct BceOptions {
 ///
 /// **Shapes**: x (...) floating, target the same -> () or, with kNone, (...); weight and pos_weight
 /// broadcast to the shape of x. A target of a different dtype is converted.
-/// **Errors**: shapes that do not match; a target, weight or pos_weight that requires a gradient.
+/// **Errors**: shapes that do not match; a target, weight or pos_weight that requires a gradient
+/// while a tape records.
 /// **Source**: torch.nn.functional.binary_cross_entropy_with_logits.
 Tensor bce_with_logits(const Tensor& x, const Tensor& target, const BceOptions& options = {});
 

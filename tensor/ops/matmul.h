@@ -23,7 +23,8 @@ namespace tessera {
 /// **Numerics**: each floating element is one chain of multiply-adds in the order of k. So, on one
 /// instruction set, the bits of an element depend only on its row of a and its column of b. The
 /// multiply-adds are fused, except on an instruction set without fused multiply-adds.
-/// **Errors**: a scalar, inner sizes that differ, leading axes that do not broadcast.
+/// **Errors**: an undefined tensor, a scalar, inner sizes that differ, leading axes that do not
+/// broadcast.
 /// **Source**: numpy.matmul.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
@@ -48,7 +49,7 @@ Tensor outer(const Tensor& a, const Tensor& b);
 /// the operands, where bools count as int64: a sum of bools is the number of true elements.
 /// **Errors**: a number of operands that differs from the spec's, or is more than two; a label that
 /// is not a letter; labels that do not match an operand's axes; sizes that differ; an output label
-/// that is unknown or repeated.
+/// that is unknown or repeated; more than kMaxRank axes in the output; an undefined operand.
 /// **Source**: numpy.einsum, torch.einsum.
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands);
 

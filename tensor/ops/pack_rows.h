@@ -5,6 +5,8 @@
 //   const Tensor padded = unpack_rows(y, lengths, x.size(1));   // (B, T, F)
 //
 // PackedRows describes how a batch is packed; it is an option of attention().
+//
+// **Errors** of all functions: an undefined tensor.
 #pragma once
 
 #include <optional>
@@ -26,8 +28,8 @@ Tensor pack_rows(const Tensor& x, const Tensor& lengths);
 /// The inverse of pack_rows. Each sequence gets `tokens` rows: its own rows, then rows of zeros.
 ///
 /// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
-/// **Errors**: x without axes; negative `tokens`; lengths that are not int64 of rank 1; a length
-/// outside [0, tokens]; a sum of lengths that is not N.
+/// **Errors**: x without axes, or with kMaxRank axes; negative `tokens`; lengths that are not int64
+/// of rank 1; a length outside [0, tokens]; a sum of lengths that is not N.
 /// **Source**: pad_input of flash_attn.bert_padding, which takes indices.
 Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 
@@ -60,8 +62,10 @@ class PackedRows {
   const index_t* offsets() const { return offsets_.data<index_t>(); }
 
   /// pack_rows, as a batch of one: (B, T, ...) -> (1, N, ...); x itself if nothing is packed.
+  /// **Errors**: as pack_rows.
   Tensor pack(const Tensor& x) const;
   /// unpack_rows, of a batch of one: (1, N, ...) -> (B, T, ...); y itself if nothing is packed.
+  /// **Errors**: a first axis whose size is not 1; as unpack_rows.
   Tensor unpack(const Tensor& y) const;
 
  private:

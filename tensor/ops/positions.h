@@ -16,7 +16,7 @@ namespace tessera {
 ///
 ///     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / width)
 ///
-/// **Shapes**: (positions, width); an odd width ends with a sine. **Errors**: a negative size.
+/// **Shapes**: (positions, width); an odd width ends with a sine. **Errors**: as Tensor::empty.
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.5.
 Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFloat32);
 
@@ -29,7 +29,7 @@ Tensor sinusoidal_positions(index_t positions, index_t width, DType dtype = kFlo
 /// any dtype, because models are trained with rounded angles: at position 8000 an angle may differ
 /// from the exact angle by 1e-3. So a model in float64 uses the same angles as in float32, and
 /// computes more digits of their sines and cosines.
-/// **Errors**: a negative size, an odd width, a base or a divisor that is not positive and finite,
+/// **Errors**: as Tensor::empty; an odd width, a base or a divisor that is not positive and finite,
 /// a dtype that is not floating.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.3; Hugging Face's ModernBERT.
 Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType dtype = kFloat32,
@@ -47,8 +47,10 @@ struct Rotation {
 /// from r on are copied.
 ///
 /// **Shapes**: x (..., T, H, d) -> the same, contiguous.
-/// **Errors**: fewer than three axes; a table that is wider than a head, of a different dtype, or
-/// that requires a gradient; positions of a wrong shape or outside the table.
+/// **Errors**: x with fewer than three axes, or not floating; a table that is undefined, wider than
+/// a head, of an odd width or not a matrix, of a different dtype, or that requires a gradient while
+/// a tape records; positions that are not int64, of a wrong shape or outside the table; without
+/// positions, more tokens than the table has rows.
 /// **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 Tensor rotary(const Tensor& x, const Rotation& rotation);
 

@@ -1,5 +1,5 @@
 // Elements of a tensor at other positions: reversed, shifted, padded, repeated; and several tensors
-// joined into one.
+// joined into one. **Errors** of all functions: an undefined tensor.
 #pragma once
 
 #include <optional>
@@ -38,12 +38,14 @@ Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 /// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
 ///
 /// **Shapes**: each size is multiplied by its repeat; if there are more repeats than axes, new axes
-/// of size 1 are first added in front. **Errors**: fewer repeats than axes; a negative repeat.
+/// of size 1 are first added in front. **Errors**: fewer repeats than axes; a negative repeat; a
+/// number of elements that does not fit int64.
 /// **Source**: torch.Tensor.repeat.
 Tensor repeat(const Tensor& x, const Dims& repeats);
 
 /// As repeat, except that there may be fewer repeats than axes: then the first axes have a repeat
-/// of 1. **Shapes**: as repeat.
+/// of 1. **Shapes**: as repeat. **Errors**: a negative repeat; a number of elements that does not
+/// fit int64.
 /// **Source**: numpy.tile, torch.tile.
 Tensor tile(const Tensor& x, const Dims& repeats);
 
@@ -77,7 +79,8 @@ Tensor slice_scatter(const Tensor& x, const Tensor& part, index_t axis,
 ///
 /// **Shapes**: parts of the same shape; for n parts the new axis has size n. The result has the
 /// promoted dtype.
-/// **Errors**: no parts, an undefined part, shapes that differ, an axis out of range.
+/// **Errors**: no parts, an undefined part, shapes that differ, an axis out of range, parts that
+/// have kMaxRank axes already.
 /// **Source**: numpy.stack, torch.stack.
 Tensor stack(const std::vector<Tensor>& parts, index_t axis = 0);
 

@@ -1,7 +1,8 @@
 // Reductions: one value from the elements along some axes.
 //
 // The axes may be negative; by default all axes are reduced. **Shapes**: the reduced axes
-// disappear, or keep size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice.
+// disappear, or keep size 1 if `keepdim` is set. **Errors**: an axis out of range or named twice;
+// an undefined tensor.
 //
 // The reduced elements are taken in row-major order of their indices, for any strides, and combined
 // in a fixed order, so layout, threads and vector width do not change the bits. For sum, mean and

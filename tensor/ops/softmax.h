@@ -14,7 +14,8 @@ namespace tessera {
 ///
 /// **Shapes**: x (...) -> the same. The results over `axes` sum to 1. If one element of x over
 /// `axes` is NaN or +inf, or all are -inf, all these results are NaN, as in SciPy and PyTorch.
-/// Integers and bools count as float32. **Errors**: an axis out of range or named twice.
+/// Integers and bools count as float32. **Errors**: an axis out of range or named twice; an
+/// undefined tensor.
 /// **Source**: torch.softmax, scipy.special.softmax.
 Tensor softmax(const Tensor& x, const Axes& axes = {-1});
 

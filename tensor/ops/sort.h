@@ -3,8 +3,8 @@
 // NaN of either sign counts as greater than all numbers, and as equal to NaN; 0 and -0 are equal.
 // Equal elements keep the order of their indices, also if `descending`, so each result is unique.
 // Indices have no gradient; values have the gradient of `gather`.
-// **Errors**: an axis out of range; a scalar, because it has no axis. **Source**: torch, by the
-// same names.
+// **Errors**: an axis out of range; a scalar, because it has no axis; an undefined tensor.
+// **Source**: torch, by the same names.
 #pragma once
 
 #include "tensor/tensor.h"

@@ -3,7 +3,7 @@
 // **Shapes**: any -> the same. Integers and bools give float32, except in abs, square, sign, floor,
 // ceil, round, relu and clamp, where they give int64. NaN gives NaN. tensor/kernels/math.h and
 // tensor/kernels/trigonometry.h state the largest errors of the results.
-// **Source**: numpy, torch, by the same names.
+// **Errors**: an undefined tensor. **Source**: numpy, torch, by the same names.
 #pragma once
 
 #include <optional>

@@ -99,7 +99,7 @@ class Weight {
   bool defined() const { return is_frozen() || dense().elements.defined(); }
   /// (out, in).
   const Shape& shape() const;
-  /// The size along `axis`, which may be negative. **Errors**: an axis out of range.
+  /// The size along `axis`, which may be negative. **Errors**: no weight; an axis out of range.
   index_t size(index_t axis) const;
   /// The number of axes.
   index_t rank() const { return shape().size(); }
@@ -120,7 +120,7 @@ class Weight {
   /// only if `begin` and `end` choose all rows. Otherwise the product reads the elements of these
   /// rows; for a frozen or rounded weight, each product first computes these elements from the
   /// panels or, with kInt8, makes panels of these rows. The weight must outlive the view.
-  /// **Errors**: rows out of range.
+  /// **Errors**: not a matrix; rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
   // ---- forms ----
@@ -192,7 +192,8 @@ struct WeightView {
   bool is_frozen_or_rounded() const { return weight != nullptr && weight->is_frozen_or_rounded(); }
   index_t size(index_t axis) const;
 
-  /// The panels or elements for a product that takes panels in this order.
+  /// The panels or elements for a product that takes panels in this order. **Errors**: panels for a
+  /// different instruction set than the one in use; inf or NaN that kInt8 would round.
   detail::Factor factor(detail::PanelOrder order) const;
 };
 
