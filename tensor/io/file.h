@@ -53,7 +53,7 @@ struct FileRegion {
   FileRegion(const InputFile& f, index_t first, index_t bytes, std::string label)
       : file(f), begin(first), size(bytes), name(std::move(label)) {}
 
-  /// As InputFile::read, from the start of the part.
+  /// As InputFile::read, from the start of the part. **Errors**: also a read beyond the part.
   void read(index_t offset, void* to, index_t bytes) const;
 
   const InputFile& file;
@@ -63,7 +63,8 @@ struct FileRegion {
 };
 
 /// Throws if `file` is what an incomplete download often leaves instead of the data: a Git LFS
-/// pointer or an HTML page. **Errors**: std::runtime_error with the file's name and the cure.
+/// pointer or an HTML page. **Errors**: std::runtime_error with the file's name and the cure; as
+/// InputFile::read.
 /// **Source**: the specification of Git LFS, docs/spec.md, "The Pointer".
 void refuse_incomplete_download(const InputFile& file);
 
@@ -72,8 +73,8 @@ void refuse_incomplete_download(const InputFile& file);
 /// is killed at any moment, `path` holds either the old contents or the new ones. Files left behind
 /// by a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of
 /// active writers, in this process or another, are kept.
-/// **Errors**: std::runtime_error with the file's name: `path` is a device or a pipe; the file
-/// cannot be written.
+/// **Errors**: std::runtime_error with the file's name: `path` is a device, a pipe or a folder; the
+/// file cannot be written.
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts);
 inline void write_file(const std::filesystem::path& path,
@@ -87,7 +88,7 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
 
 /// Throws the errors that write_file would throw before it writes: makes the temporary file of
 /// write_file and removes this file again. For programs that write after long work. **Errors**: as
-/// write_file; also `path` is a folder.
+/// write_file.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace tessera

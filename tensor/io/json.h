@@ -100,6 +100,7 @@ class Json {
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
   /// The number of values in a list or an object. Takes time proportional to this number.
+  /// **Errors**: the value is neither.
   index_t size() const;
 
   class Items;  // for items()
@@ -176,9 +177,11 @@ class Json::Items {
 /// a text of more than kMaxJsonText bytes inside the document; a document beyond `limits`.
 Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
 
-/// The JSON in a file. **Errors**: as parse_json; no such file.
+/// The JSON in a file. **Errors**: as parse_json; no such file, or one that cannot be read; a Git
+/// LFS pointer or an HTML page instead of the file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
-/// As read_json; nothing if there is no such file.
+/// As read_json; nothing if there is no such file. **Errors**: also std::filesystem::filesystem_error
+/// for a path that is too long, or in a folder that this process must not search.
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// The white space and signs around and between the values of a list or an object.
@@ -276,7 +279,7 @@ class JsonObject : public JsonGroup {
   JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
-  /// Adds one member, or several members.
+  /// Adds one member, or several members. **Errors**: as JsonText, for a key that is not UTF-8.
   JsonObject& add(std::string_view key, const JsonText& value);
   JsonObject& add(const JsonMembers& members);
 };

@@ -19,10 +19,11 @@ namespace tessera {
 ///
 /// bool, float32 and float64 keep their dtype; float16 becomes float32, and every integer type
 /// except uint64 becomes int64. Both byte orders and Fortran order are supported.
-/// **Errors**: std::runtime_error with the file's name and the place: no such file; a header that
-/// is not exactly as the format says, or longer than 10,000 bytes; more than 8 axes; an unsupported
-/// dtype (objects, complex, text, uint64); more or fewer bytes than the shape needs. Memory is
-/// allocated only after these checks.
+/// **Errors**: std::runtime_error with the file's name and the place: no such file, or one that
+/// cannot be read; a Git LFS pointer or an HTML page instead of the file; a header that is not
+/// exactly as the format says, or longer than 10,000 bytes; more than 8 axes; an unsupported dtype
+/// (objects, complex, text, uint64); more or fewer bytes than the shape needs. Memory is allocated
+/// only after these checks.
 Tensor load_npy(const std::filesystem::path& path);
 
 /// The dtype in which a .npy file stores its elements: "int32", for example, which load_npy
@@ -30,7 +31,7 @@ Tensor load_npy(const std::filesystem::path& path);
 /// **Errors**: as load_npy, except that the number of bytes is not checked.
 std::string npy_dtype(const std::filesystem::path& path);
 
-/// As load_npy, for a part of a file.
+/// As load_npy, for a part of a file, and without refuse_incomplete_download.
 Tensor read_npy(const FileRegion& region);
 
 /// Writes version 1.0 of the format, in row-major order. The file is replaced as a whole: a program
@@ -41,8 +42,9 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 /// The arrays in a .npz file as numpy.savez writes it, by name (without the ".npy" of the entry).
 /// Archives beyond 4 GB (zip64) are read, and checksums are checked.
-/// **Errors**: std::runtime_error with the file's name and the entry: a file that is not a complete
-/// zip archive; a compressed entry, which numpy.savez_compressed makes; an entry that is not a .npy
+/// **Errors**: std::runtime_error with the file's name and the entry: no such file, or one that
+/// cannot be read; a file that is not a complete zip archive; a compressed entry, which
+/// numpy.savez_compressed makes; an encrypted entry; a wrong checksum; an entry that is not a .npy
 /// file or that load_npy would refuse; a name that occurs twice.
 /// **Source**: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
 std::map<std::string, Tensor> load_npz(const std::filesystem::path& path);

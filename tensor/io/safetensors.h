@@ -48,7 +48,8 @@ struct Safetensors {
 ///   survive such a change.
 ///
 /// **Errors**: std::runtime_error with the file's name and the place or the tensor's name:
-/// * no such file;
+/// * no such file, or one that cannot be read;
+/// * a Git LFS pointer or an HTML page instead of the file;
 /// * a header longer than 100,000,000 bytes or than the file, or of more than 524,288 values
 ///   (enough for 40,000 tensors; an untrusted file must not take much more memory than its size);
 /// * a header that is not JSON exactly in the format's form: an unknown key, a key twice, a number
@@ -71,7 +72,7 @@ struct StoredTensor {
 };
 
 /// A .safetensors file whose tensors are read when they are needed. The header of the file is
-/// checked as in load_safetensors. Copies share the open file.
+/// checked as in load_safetensors. Copies share the open file. **Errors**: as load_safetensors.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
