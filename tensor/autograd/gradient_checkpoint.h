@@ -28,14 +28,15 @@ namespace tessera {
 /// module that may change before the backward. Random numbers must come from default_rng(). If no
 /// tape records, the result is f(inputs).
 ///
-/// **Errors**: f reads or returns a variable that is not an input and that a recorded op outside f
-/// computed; in backward, an input that was written to after this call.
+/// **Errors**: the errors of f; f reads or returns a variable that is not an input and that a
+/// recorded op outside f computed; an input that a different tape recorded; in backward, an input
+/// that was written to after this call, or an f that returns a constant or a different shape.
 /// **Source**: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016;
 /// torch.utils.checkpoint.checkpoint.
 Tensor gradient_checkpoint(const std::function<Tensor(std::span<const Tensor> inputs)>& f,
                            const std::vector<Tensor>& inputs);
 
-/// The same for an f of one tensor. **Shapes**: those of f.
+/// The same for an f of one tensor. **Shapes**: those of f. **Errors**: as above.
 template <std::invocable<const Tensor&> F>
 Tensor gradient_checkpoint(F f, const Tensor& x) {
   const auto of_first = [f = std::move(f)](std::span<const Tensor> in) { return f(in[0]); };

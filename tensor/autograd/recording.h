@@ -73,7 +73,7 @@ class Recording {
   Saved save(const Tensor& x) const { return Saved(op_, x); }
 
   /// `y`. If a tape records and an input requires a gradient, the tape records `y` with the
-  /// backward that `make_backward()` returns.
+  /// backward that `make_backward()` returns. **Errors**: as Recorder::record.
   template <class MakeBackward>
   Tensor finish(Tensor y, const MakeBackward& make_backward) {
     if (detail::is_profiling()) detail::count_elements(y);

@@ -55,6 +55,9 @@ class TapeScope {
 /// creation, as scopes do, on the thread that made them. If a tape ends too early, the tapes made
 /// after that tape can no longer record or run backward. Several threads may record at once, each
 /// with its own tape, but must not add gradients to the same leaves.
+///
+/// **Errors** of ops while a tape records: an input that a different tape recorded, or this tape
+/// before its last backward; an older tape that was destroyed before this one.
 /// **Source**: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 3,
 /// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {
