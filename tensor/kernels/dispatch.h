@@ -32,7 +32,7 @@ void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
 /// thread runs an op. Frozen weights must be frozen again.
-/// **Errors**: a name that is not available.
+/// **Errors**: a name that is not available; as current_isa.
 void set_isa(const std::string& name);
 
 }  // namespace tessera
