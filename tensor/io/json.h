@@ -180,8 +180,9 @@ Json parse_json(std::string text, const std::string& file, const JsonLimits& lim
 /// The JSON in a file. **Errors**: as parse_json; no such file, or one that cannot be read; a Git
 /// LFS pointer or an HTML page instead of the file.
 Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
-/// As read_json; nothing if there is no such file. **Errors**: also std::filesystem::filesystem_error
-/// for a path that is too long, or in a folder that this process must not search.
+/// As read_json; nothing if there is no such file. **Errors**: also
+/// std::filesystem::filesystem_error for a path that is too long, or in a folder that this process
+/// must not search.
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// The white space and signs around and between the values of a list or an object.
