@@ -120,6 +120,27 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   return values.to(dtype);
 }
 
+Tensor arange_of_integers(index_t start, index_t stop, index_t step, DType dtype) {
+  require(step != 0, "arange", "step must not be 0");
+  // Unsigned, because the distance may exceed int64.
+  const auto up = [](index_t low, index_t high) {
+    return low < high ? static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) : 0;
+  };
+  const std::uint64_t distance = step > 0 ? up(start, stop) : up(stop, start);
+  const std::uint64_t stride = step > 0 ? up(0, step) : up(step, 0);
+  const std::uint64_t length = distance / stride + (distance % stride > 0 ? 1 : 0);
+  constexpr std::uint64_t kMost = 1'000'000'000'000'000;
+  require(length <= kMost, "arange", "number of values must be at most 1e+15, got ", length,
+          " from ", start, " to ", stop, " by ", step);
+  Tensor values = Tensor::empty({static_cast<index_t>(length)}, kInt64);
+  index_t* out = values.mutable_data<index_t>();
+  for (index_t i = 0; i < values.count(); ++i) {
+    out[i] = static_cast<index_t>(static_cast<std::uint64_t>(start) +
+                                  static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step));
+  }
+  return values.to(dtype);
+}
+
 }  // namespace detail
 
 Tensor linspace(double start, double stop, index_t count, DType dtype) {

@@ -86,6 +86,7 @@ Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
 namespace detail {
 
 Tensor arange(double start, double stop, double step, DType dtype);
+Tensor arange_of_integers(index_t start, index_t stop, index_t step, DType dtype);
 
 /// As in PyTorch: int64 if all numbers are integers, else float32.
 template <class... Numbers>
@@ -103,13 +104,18 @@ concept Number = std::is_arithmetic_v<T>;
 /// **Source**: torch.arange.
 template <detail::Number A, detail::Number B, detail::Number C = int>
 Tensor arange(A start, B stop, C step = 1, DType dtype = detail::range_dtype<A, B, C>) {
-  return detail::arange(static_cast<double>(start), static_cast<double>(stop),
-                        static_cast<double>(step), dtype);
+  if constexpr (std::integral<A> && std::integral<B> && std::integral<C>) {
+    return detail::arange_of_integers(static_cast<index_t>(start), static_cast<index_t>(stop),
+                                      static_cast<index_t>(step), dtype);
+  } else {
+    return detail::arange(static_cast<double>(start), static_cast<double>(stop),
+                          static_cast<double>(step), dtype);
+  }
 }
 /// As arange(0, stop).
 template <detail::Number A>
 Tensor arange(A stop, DType dtype = detail::range_dtype<A>) {
-  return detail::arange(0, static_cast<double>(stop), 1, dtype);
+  return arange(A{0}, stop, 1, dtype);
 }
 
 /// `count` numbers from start to stop, both included, at equal distances; if count is 1, only

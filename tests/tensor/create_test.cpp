@@ -152,6 +152,14 @@ TEST(ArangeTest, StopsBeforeStop) {
   EXPECT_EQ(arange(0, 1, 0.25, kFloat64).to_vector<double>(),
             (std::vector<double>{0, 0.25, 0.5, 0.75}));
   EXPECT_EQ(arange(2, 1).shape(), Shape({0}));
+  constexpr index_t kLarge = index_t{1} << 60;  // not exact in float64 plus a small number
+  EXPECT_EQ(arange(kLarge, kLarge + 3).to_vector<index_t>(),
+            (std::vector<index_t>{kLarge, kLarge + 1, kLarge + 2}));
+  constexpr index_t kLeast = std::numeric_limits<index_t>::min();
+  constexpr index_t kMost = std::numeric_limits<index_t>::max();
+  EXPECT_EQ(arange(kLeast, kMost, kMost).to_vector<index_t>(),
+            (std::vector<index_t>{kLeast, -1, kMost - 1}));
+  EXPECT_EQ(arange(kMost, kLeast, kLeast).to_vector<index_t>(), (std::vector<index_t>{kMost, -1}));
 }
 
 TEST(ArangeTest, RefusesWhatNeverEnds) {
@@ -161,6 +169,7 @@ TEST(ArangeTest, RefusesWhatNeverEnds) {
   EXPECT_TRUE(throws("arange", {"finite", "0, -inf"}, [&] { arange(0, -infinity, 1); }));
   EXPECT_TRUE(throws("arange", {"nan"}, [] { arange(0, std::nan(""), 1); }));
   EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(0, 1e18, 1); }));
+  EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(index_t{1} << 62); }));
 }
 
 TEST(EyeTest, HasOnesOnTheDiagonal) {
