@@ -78,7 +78,8 @@ Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng()
 
 /// Uniform in [low, high): low + (high - low) u, where u is uniform in [0, 1).
 /// **Shapes**: result `shape`.
-/// **Errors**: low that is not below high; an infinite high - low; a dtype that is not floating.
+/// **Errors**: low that is not below high; an infinite high - low; bounds that are infinite in
+/// `dtype`; a dtype that is not floating.
 /// **Source**: torch.Tensor.uniform_, numpy.random.uniform.
 Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
                Rng& rng = default_rng());

@@ -267,6 +267,8 @@ TEST(Random, RefusesWhatMakesNoSense) {
   EXPECT_THROW(uniform({2}, 1, 1), std::invalid_argument);
   EXPECT_THROW(uniform({2}, 0, std::numeric_limits<double>::infinity()), std::invalid_argument);
   EXPECT_THROW(uniform({2}, std::nan(""), 1), std::invalid_argument);
+  EXPECT_THROW(uniform({2}, 1e300, 2e300), std::invalid_argument);
+  EXPECT_GE(uniform({1}, 1e300, 2e300, kFloat64).item(), 1e300);
   EXPECT_THROW(randint(3, 3, {2}), std::invalid_argument);
   EXPECT_THROW(bernoulli({2}, 1.5), std::invalid_argument);
   EXPECT_THROW(bernoulli({2}, std::nan("")), std::invalid_argument);
