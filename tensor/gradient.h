@@ -64,7 +64,8 @@ using Backward = std::function<void(const Tensor& dy, Gradients& dx)>;
 /// no other handle shares the memory.
 bool is_own(const Tensor& x);
 
-/// total += part, element by element; both have the same shape and floating dtype.
+/// total += part, element by element. **Errors**: different shapes; dtypes that differ or are not
+/// floating.
 void add_in_place(Tensor total, const Tensor& part);
 
 /// The interface to which ops report; a tape (tensor/autograd/tape.h) implements it.

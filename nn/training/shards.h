@@ -20,9 +20,8 @@
 namespace tessera::nn {
 
 /// left += right, for losses and for gradients. If one gradient is undefined, the sum has the bits
-/// of the other gradient. The sum of two tensors is written into the memory of the left one. Two
-/// defined tensors must have the same shape: this function does not check the shapes.
-/// **Errors**: dtypes that differ or are not floating.
+/// of the other gradient. The sum of two tensors is written into the memory of the left one.
+/// **Errors**: different shapes; dtypes that differ or are not floating.
 void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
 

@@ -42,6 +42,8 @@ bool is_own(const Tensor& x) {
 }
 
 void add_in_place(Tensor total, const Tensor& part) {
+  require(part.shape() == total.shape(), "add_in_place", "part must have shape ", total.shape(),
+          " like total, got ", part.shape());
   write_sum_of(total, total, part);
 }
 

@@ -91,6 +91,14 @@ TEST(ShardTree, TheOrderOfTheTreeShows) {
   EXPECT_FALSE(same_bits(in_a_row, naive(0, 7, gradient_of)));
 }
 
+TEST(ShardTree, GradientsOfAShardHaveOneShape) {
+  Tensor left = ones({3});
+  EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] { add_to(left, ones({2})); }));
+  ShardTree<Tensor> tree(2);
+  tree.add(0, ones({3}));
+  EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] { tree.add(1, ones({2})); }));
+}
+
 TEST(ShardTree, ContinuesWithTheSubtreesOfOthers) {
   for (index_t shards = 1; shards <= 13; ++shards) {
     for (index_t parts = 1; parts <= shards; ++parts) {
