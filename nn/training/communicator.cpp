@@ -23,6 +23,8 @@ void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
 }
 
 Share share_of(index_t count, index_t rank, index_t size) {
+  require(size >= 1 && rank >= 0 && rank < size, "share_of", "rank must be in [0, ", size,
+          "), got ", rank);
   // Equal to count * rank / size, which could overflow.
   const index_t whole = count / size, rest = count % size;
   const auto before = [&](index_t r) { return whole * r + rest * r / size; };

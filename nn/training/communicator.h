@@ -87,8 +87,8 @@ struct Share {
 };
 
 /// The part of `count` items that belongs to process `rank` of `size`: the items are divided into
-/// ranges, one per process, whose lengths differ by at most one. `size` must be at least 1, and
-/// `rank` from 0 to size - 1: this function does not check them.
+/// ranges, one per process, whose lengths differ by at most one.
+/// **Errors**: a rank outside [0, size).
 Share share_of(index_t count, index_t rank, index_t size);
 /// The part of this process.
 Share share_of(index_t count, const Communicator& communicator);

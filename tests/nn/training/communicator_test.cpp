@@ -197,6 +197,12 @@ TEST(Communicator, OneProcessIsTheTrivialCase) {
   EXPECT_TRUE(throws("OneProcess", {"got 1"}, [&] { one.receive(1, 0, {}); }));
 }
 
+TEST(Communicator, SharesAreOfRanksThatExist) {
+  EXPECT_TRUE(throws("share_of", {"[0, 0)", "got 0"}, [] { share_of(10, 0, 0); }));
+  EXPECT_TRUE(throws("share_of", {"[0, 2)", "got 2"}, [] { share_of(10, 2, 2); }));
+  EXPECT_TRUE(throws("share_of", {"[0, 2)", "got -1"}, [] { share_of(10, -1, 2); }));
+}
+
 TEST(Communicator, SharesAreOneAfterAnotherAndOfOneLength) {
   for (const index_t size : {1, 2, 3, 4, 7}) {
     const auto run = [&](Communicator& processes) {
