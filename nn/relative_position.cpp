@@ -33,20 +33,20 @@ Tensor of_each_distance(index_t queries, index_t keys, const F& f) {
   return from_vector(line);
 }
 
-void check(const DistanceBuckets& distances) {
-  constexpr const char* kOp = "RelativePositionBias";
+void check(const char* op, const DistanceBuckets& distances) {
   const index_t directions = distances.bidirectional ? 2 : 1;
   const index_t buckets = distances.buckets;
-  require(buckets >= 2 * directions && buckets % directions == 0, kOp, "buckets must be ",
+  require(buckets >= 2 * directions && buckets % directions == 0, op, "buckets must be ",
           distances.bidirectional ? "even and at least 4" : "at least 2", ", got ", buckets);
   const index_t exact = buckets / directions / 2;
-  require(distances.max_distance > exact, kOp, "max_distance must be above ", exact,
+  require(distances.max_distance > exact, op, "max_distance must be above ", exact,
           ", the number of distances with one bucket each, got ", distances.max_distance);
 }
 
 }  // namespace
 
 index_t DistanceBuckets::of(index_t distance) const {
+  check("DistanceBuckets", *this);
   const index_t count = bidirectional ? buckets / 2 : buckets;
   const index_t first = bidirectional && distance > 0 ? count : 0;
   const index_t away = bidirectional ? std::abs(distance) : std::max<index_t>(-distance, 0);
@@ -63,7 +63,7 @@ RelativePositionBias::RelativePositionBias(const RelativePositionOptions& option
                                            const Source& from)
     : distances(options.distances) {
   detail::require_size("RelativePositionBias", "num_heads", options.num_heads);
-  check(distances);
+  check("RelativePositionBias", distances);
   weight = from("weight", {distances.buckets, options.num_heads}, normal(0.02));
 }
 
@@ -76,6 +76,7 @@ Tensor RelativePositionBias::operator()(index_t queries, index_t keys) const {
 
 Tensor alibi_slopes(index_t heads, DType dtype) {
   detail::require_size("alibi_slopes", "heads", heads);
+  require(is_floating(dtype), "alibi_slopes", "dtype must be floating, got ", dtype);
   detail::require_memory("alibi_slopes", 8 * static_cast<double>(heads), heads, " heads");
   const auto power = static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
   const auto slope = [](index_t h, index_t of) {

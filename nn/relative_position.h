@@ -30,7 +30,7 @@ struct DistanceBuckets {
   ///
   ///     bucket = min(m + trunc(log(a / m) / log(max_distance / m) (n - m)), n - 1)
   ///
-  /// The members must be as RelativePositionBias requires them; this function does not check them.
+  /// **Errors**: members that RelativePositionBias refuses.
   /// **Source**: Raffel et al., "T5", 2020, section 2.1, and the code of T5; MPNet has the same
   /// buckets.
   index_t of(index_t distance) const;
@@ -69,8 +69,8 @@ struct RelativePositionBias {
 /// Otherwise: all slopes for the next lower power of two, then the first, third, fifth, ... slope
 /// for the next higher power of two.
 ///
-/// **Shapes**: (heads). **Errors**: fewer than one head; OutOfMemory if the slopes do not fit into
-/// memory.
+/// **Shapes**: (heads). **Errors**: fewer than one head; a dtype that is not floating; OutOfMemory
+/// if the slopes do not fit into memory.
 /// **Source**: Press et al., "Train Short, Test Long" (ALiBi), 2022, section 3, and the code of
 /// ALiBi.
 Tensor alibi_slopes(index_t heads, DType dtype = kFloat32);

@@ -159,6 +159,8 @@ TEST(RelativePositionBias, Errors) {
   EXPECT_TRUE(throws(kName, {"buckets", "2"}, with(2, {2, 128})));
   EXPECT_TRUE(throws(kName, {"buckets", "1"}, with(2, {1, 128, false})));
   EXPECT_TRUE(throws(kName, {"max_distance must be above 8", "got 8"}, with(2, {32, 8})));
+  EXPECT_TRUE(throws("DistanceBuckets", {"buckets must be even and at least 4", "got 1"},
+                     [] { DistanceBuckets{.buckets = 1}.of(3); }));
   const RelativePositionBias bias({.num_heads = 2});
   EXPECT_TRUE(throws(kName, {"queries must be at least 0, got -1"}, [&] { bias(-1, 3); }));
 }
@@ -173,6 +175,7 @@ TEST(Alibi, SlopesAreThePapers) {
             (std::vector<float>{1 / 2.0F, 1 / 4.0F, 1 / 8.0F, 1 / 16.0F, 1 / 32.0F, 1 / 64.0F,
                                 1 / 128.0F, 1 / 256.0F}));
   EXPECT_TRUE(throws("alibi_slopes", {"heads", "0"}, [] { alibi_slopes(0); }));
+  EXPECT_TRUE(throws("alibi_slopes", {"floating", "int64"}, [] { alibi_slopes(4, kInt64); }));
 }
 
 TEST(Alibi, FallsWithTheDistance) {
