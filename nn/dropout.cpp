@@ -15,7 +15,9 @@ DropoutMask Dropout::draw() const {
 }
 
 Tensor Dropout::operator()(const Tensor& x, const Tensor& residual) const {
-  if (!active()) return residual.defined() ? x + residual : x;
+  if (!active() && !residual.defined()) return x;
+  tessera::detail::check_dropout_inputs(x, residual);
+  if (!active()) return x + residual;
   return dropout(x, draw(), residual);
 }
 

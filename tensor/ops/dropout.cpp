@@ -14,15 +14,6 @@ namespace {
 
 constexpr const char* kDropoutOp = "dropout";
 
-void check_inputs(const Tensor& x, const Tensor& residual) {
-  require(x.defined(), kDropoutOp, "x must be defined, got an undefined tensor");
-  require(is_floating(x.dtype()), kDropoutOp, "x must have a floating dtype, got ", x.dtype());
-  if (!residual.defined()) return;
-  require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kDropoutOp,
-          "residual must be ", x.dtype(), ' ', x.shape(), " like x, got ", residual.dtype(), ' ',
-          residual.shape());
-}
-
 template <class T>
 void run(const Tensor& x, const kernels::Dropout& mask, const Tensor& residual, Tensor& y) {
   constexpr index_t kCost = 2 * kernels::kDropoutGroup;  // of a group
@@ -57,7 +48,7 @@ Tensor drop(const Tensor& x, const kernels::Dropout& mask, const Tensor& residua
 }  // namespace
 
 Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual) {
-  check_inputs(x, residual);
+  detail::check_dropout_inputs(x, residual);
   const kernels::Dropout drawn = detail::dropout_of(kDropoutOp, mask);
   Recording op(kDropoutOp, {&x, &residual});
   const Tensor y = drop(x, drawn, residual);
@@ -67,6 +58,15 @@ Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual)
       dx.add(1, dy);
     };
   });
+}
+
+void detail::check_dropout_inputs(const Tensor& x, const Tensor& residual) {
+  require(x.defined(), kDropoutOp, "x must be defined, got an undefined tensor");
+  require(is_floating(x.dtype()), kDropoutOp, "x must have a floating dtype, got ", x.dtype());
+  if (!residual.defined()) return;
+  require(residual.shape() == x.shape() && residual.dtype() == x.dtype(), kDropoutOp,
+          "residual must be ", x.dtype(), ' ', x.shape(), " like x, got ", residual.dtype(), ' ',
+          residual.shape());
 }
 
 kernels::Dropout detail::dropout_of(const char* op, const DropoutMask& mask) {

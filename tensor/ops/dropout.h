@@ -41,6 +41,8 @@ namespace detail {
 
 /// The mask as kernels take it. **Errors**: a p outside [0, 1]; the error names `op`.
 kernels::Dropout dropout_of(const char* op, const DropoutMask& mask);
+/// **Errors**: those of dropout() for its tensors.
+void check_dropout_inputs(const Tensor& x, const Tensor& residual);
 
 }  // namespace detail
 

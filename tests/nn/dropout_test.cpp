@@ -53,6 +53,18 @@ TEST(Dropout, TakesAKeyForACallThatDrops) {
   EXPECT_EQ(default_rng().state(), before);
 }
 
+TEST(Dropout, ResidualsHaveTheShapeOfXInBothModes) {
+  for (const bool training : {true, false}) {
+    Dropout drop(0.5);
+    drop.training = training;
+    EXPECT_TRUE(throws("dropout", {"residual must be float32 (3,)", "got float32 (2, 3)"}, [&] {
+      drop(ones({3}), ones({2, 3}));
+    }));
+    EXPECT_TRUE(throws("dropout", {"residual must be float32", "got float64"},
+                       [&] { drop(ones({3}), ones({3}, kFloat64)); }));
+  }
+}
+
 TEST(Dropout, TheSeedDecides) {
   const Tensor x = ones({100});
   const Dropout drop(0.5);
