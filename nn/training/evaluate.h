@@ -36,6 +36,7 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
 /// While in scope, the module is in eval mode; afterwards each part has its mode from before.
+/// **Errors**: a const module that is not in eval mode.
 class EvalScope {
  public:
   template <class M>
@@ -44,6 +45,8 @@ class EvalScope {
       if constexpr (requires { part.training = true; }) {
         if (part.training) training_.push_back(&part.training);
         part.training = false;
+      } else if constexpr (requires { part.training; }) {
+        require(!part.training, "evaluate", "a const model must be in eval mode; call eval(model)");
       }
     });
   }

@@ -1,7 +1,9 @@
 // Rows of tensors as examples.
 #include "nn/training/evaluate.h"
 
+#include "nn/dropout.h"
 #include "tensor/create.h"
+#include "tensor/ops/arithmetic.h"
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
 
@@ -20,6 +22,15 @@ TEST(ExamplesOf, AreTheChosenRows) {
   EXPECT_EQ(examples.loss(std::vector<index_t>{3, 1}).count, 2);
   EXPECT_TRUE(throws("examples_of", {"same number of rows", "(4, 3)", "(3,)"},
                      [&] { nn::examples_of(x, y.slice(0, 1), loss); }));
+}
+
+TEST(Evaluate, AConstModelMustBeInEvalMode) {
+  nn::Dropout model;
+  const nn::Dropout& same = model;
+  EXPECT_TRUE(
+      throws("evaluate", {"const model must be in eval mode"}, [&] { nn::EvalScope{same}; }));
+  nn::eval(model);
+  const nn::EvalScope scope(same);
 }
 
 }  // namespace
