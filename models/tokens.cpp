@@ -33,6 +33,7 @@ void check_numbers(const char* op, const char* what, const Tensor& numbers, cons
 }  // namespace
 
 void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
+  require(batch.size() == 2, op, "batch must be (B, T), got ", batch);
   require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "ids must have shape ", batch,
           ", got ", tokens.ids.shape());
   if (tokens.lengths.defined()) check_lengths(op, tokens.lengths, batch);
@@ -48,6 +49,9 @@ void check_tokens(const char* op, const Tokens& tokens) {
 }
 
 Tensor real_tokens(const Tensor& lengths, index_t count) {
+  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, "real_tokens",
+          "lengths must be int64 (B)");
+  require(count >= 0, "real_tokens", "count must be at least 0, got ", count);
   return lt(arange(count).unsqueeze(0), lengths.unsqueeze(1));
 }
 

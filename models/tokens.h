@@ -27,7 +27,7 @@ void check_tokens(const char* op, const Tokens& tokens, const Shape& batch);
 void check_tokens(const char* op, const Tokens& tokens);
 
 /// Whether each token is a real token, not padding. **Shapes**: lengths (B) int64 -> (B, count)
-/// bool. **Errors**: an undefined tensor or a scalar.
+/// bool. **Errors**: lengths that are not int64 (B); a negative count.
 Tensor real_tokens(const Tensor& lengths, index_t count);
 
 }  // namespace tessera::models

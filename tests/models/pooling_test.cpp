@@ -78,6 +78,11 @@ TEST(Pooling, Errors) {
   EXPECT_TRUE(throws("pool", {"(3,)", "(2,)"}, [&] {
     Pooling::kMean(x, {.lengths = tensor({1, 2, 3})});
   }));
+  EXPECT_TRUE(throws("real_tokens", {"lengths must be int64"}, [] { real_tokens(ones({2}), 3); }));
+  EXPECT_TRUE(throws("real_tokens", {"count must be at least 0", "got -1"},
+                     [] { real_tokens(ones({2}, kInt64), -1); }));
+  EXPECT_TRUE(throws("op", {"batch must be (B, T)", "got (2,)"},
+                     [] { check_tokens("op", {.lengths = ones({2}, kInt64)}, {2}); }));
   EXPECT_TRUE(throws("pool", {"lengths must be from 1 to 3", "got 0"}, [&] {
     Pooling::kMax(x, {.lengths = tensor({1, 0})});
   }));
