@@ -77,9 +77,9 @@ struct AttentionResult {
 ///
 /// **Errors**: an undefined q, k or v; a dtype that is not floating; ranks, sizes or dtypes that do
 /// not match; a mask that does not broadcast; a number of lengths that is not B; a length above the
-/// number of keys; a scale that is not finite; a requested head or query out of range; a request
-/// that names heads, or averages over them, if q has no axis of heads; a dropout probability
-/// outside [0, 1].
+/// number of keys; a scale that is not finite; a requested head or query out of range; an average
+/// over no heads; a request that names heads, or averages over them, if q has no axis of heads; a
+/// dropout probability outside [0, 1].
 /// **Source**: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1;
 /// torch.nn.functional.scaled_dot_product_attention.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,

@@ -32,6 +32,8 @@ void detail::check_request(const AttentionRequest& request, const char* what, co
           " must have an axis of heads to choose from, got ", x);
   require(has_heads || !request.averaged, detail::kAttentionOp, what,
           " must have an axis of heads to average, got ", x);
+  require(!request.averaged || !request.heads || !request.heads->empty(), detail::kAttentionOp,
+          "chosen heads must be at least 1 if they are averaged, got 0");
   if (request.heads) check_chosen("head", request.heads, x[x.size() - 3]);
   check_chosen("query", request.queries, x[x.size() - 2]);
 }

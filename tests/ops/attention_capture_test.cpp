@@ -185,6 +185,8 @@ TEST(AttentionCapture, Errors) {
   EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.heads = Numbers{0}})));
 
   EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.averaged = true})));
+  EXPECT_TRUE(throws("attention", {"heads must be at least 1", "got 0"},
+                     with(x, {.heads = Numbers{}, .averaged = true})));
 
   const nn::ScaledDotProductAttention attend(0.5);
   const auto drop = [&](const Tensor& q, const AttentionRequest& request) {
