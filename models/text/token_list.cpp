@@ -27,6 +27,7 @@ void TokenList::reserve(index_t tokens, index_t bytes) {
 }
 
 void TokenList::set(index_t id, std::string_view token) {
+  require(id >= 0, "TokenList", "id must be at least 0, got ", id);
   constexpr std::size_t kMostBytes = std::numeric_limits<std::uint32_t>::max();
   require(bytes_.size() + token.size() <= kMostBytes, "TokenList", "must have at most ", kMostBytes,
           " bytes, got ", bytes_.size() + token.size());
@@ -46,18 +47,26 @@ bool TokenList::operator==(const TokenList& other) const {
 }
 
 NumberedTokens::NumberedTokens(index_t most, index_t bytes)
-    : slots_(std::bit_ceil(2 * static_cast<std::size_t>(most) + 1), -1) {
+    : slots_(free_slots(0, most)), most_(most) {
   list_.reserve(most, bytes);
 }
 
 NumberedTokens::NumberedTokens(TokenList list, index_t more)
     : list_(std::move(list)),
-      slots_(std::bit_ceil(2 * static_cast<std::size_t>(list_.used() + more) + 1), -1) {
+      slots_(free_slots(list_.used(), more)),
+      used_(list_.used()),
+      most_(used_ + more) {
   for (index_t id = 0; id < list_.size(); ++id) {
     if (list_[id].empty()) continue;
     std::int32_t& place = slots_[slot(list_[id])];
     if (place < 0) place = static_cast<std::int32_t>(id);
   }
+}
+
+std::vector<std::int32_t> NumberedTokens::free_slots(index_t used, index_t more) {
+  require(more >= 0, "NumberedTokens", "room must be for at least 0 tokens, got ", more);
+  return std::vector<std::int32_t>(std::bit_ceil(2 * static_cast<std::size_t>(used + more) + 1),
+                                   -1);
 }
 
 std::size_t NumberedTokens::slot(std::string_view token) const {
@@ -74,8 +83,12 @@ std::optional<index_t> NumberedTokens::find(std::string_view token) const {
 
 void NumberedTokens::set(index_t id, std::string_view token) {
   std::int32_t& place = slots_[slot(token)];
-  if (place >= 0) list_.set(place, "");
+  const bool is_new = place < 0;
+  require(!is_new || used_ < most_, "NumberedTokens", "must have at most ", most_,
+          " tokens, the constructor's room, got ", used_ + 1);
+  if (!is_new) list_.set(place, "");
   list_.set(id, token);
+  used_ += is_new ? 1 : 0;
   place = static_cast<std::int32_t>(id);
 }
 

@@ -38,7 +38,8 @@ class TokenList {
   void reserve(index_t tokens, index_t bytes);
   /// Gives the token the id size().
   void add(std::string_view token) { set(size(), token); }
-  /// Gives an id of at least 0 its token; ids between the previous last id and this one are free.
+  /// Gives an id its token; ids between the previous last id and this one are free. **Errors**: an
+  /// id below 0.
   void set(index_t id, std::string_view token);
 
   bool operator==(const TokenList& other) const;
@@ -53,6 +54,7 @@ class TokenList {
 };
 
 /// Tokens by id, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
+/// **Errors** of the constructors: memory for fewer than 0 tokens.
 class NumberedTokens {
  public:
   /// No tokens yet, with memory for `most` tokens of `bytes` bytes in all.
@@ -67,15 +69,18 @@ class NumberedTokens {
   TokenList release() { return std::move(list_); }
   /// The id of a token; nullopt if the token has none.
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free id its token. The token's previous id becomes free. The tokens must not become
-  /// more than the constructor reserved memory for. **Errors**: as TokenList::set.
+  /// Gives a free id its token. The token's previous id becomes free. **Errors**: as TokenList::set;
+  /// more tokens than the constructor reserved memory for.
   void set(index_t id, std::string_view token);
 
  private:
+  static std::vector<std::int32_t> free_slots(index_t used, index_t more);
   std::size_t slot(std::string_view token) const;
 
   TokenList list_;
   std::vector<std::int32_t> slots_;  // ids; -1: free
+  index_t used_ = 0;                 // slots
+  index_t most_;                     // of the slots that may be used
 };
 
 }  // namespace tessera::text

@@ -24,6 +24,28 @@ TokenCounts counted(const Texts& tokens) {
   return counts;
 }
 
+TEST(TokenList, RefusesNegativeIds) {
+  TokenList tokens = {"a"};
+  EXPECT_TRUE(throws("TokenList", {"id must be at least 0, got -1"}, [&] { tokens.set(-1, "b"); }));
+  EXPECT_EQ(tokens, TokenList{"a"});
+}
+
+TEST(NumberedTokens, HoldAsManyAsTheyHaveRoomFor) {
+  NumberedTokens none(0);
+  EXPECT_TRUE(
+      throws("NumberedTokens", {"must have at most 0 tokens", "got 1"}, [&] { none.set(0, "a"); }));
+  EXPECT_EQ(none.find("b"), std::nullopt);
+  NumberedTokens three(TokenList{"a", "b"}, 1);
+  three.set(2, "c");
+  three.set(3, "c");  // not a new token
+  EXPECT_EQ(three.find("c"), 3);
+  EXPECT_TRUE(throws("NumberedTokens", {"must have at most 3 tokens", "got 4"},
+                     [&] { three.set(4, "d"); }));
+  EXPECT_EQ(three.find("d"), std::nullopt);
+  EXPECT_TRUE(throws("NumberedTokens", {"at least 0 tokens, got -1"}, [] { NumberedTokens(-1); }));
+  EXPECT_TRUE(throws("NumberedTokens", {"got -1"}, [] { NumberedTokens(TokenList{"a"}, -1); }));
+}
+
 TEST(SpecialTokens, AreWhatIsThere) {
   EXPECT_TRUE(SpecialTokens().ids().empty());
   EXPECT_FALSE(SpecialTokens().contains(0));
