@@ -21,7 +21,7 @@ std::vector<std::string> split_words(std::string_view text);
 class WordTokenizer final : public Tokenizer {
  public:
   /// A tokenizer of the words of `texts`, with the ids of TokenCounts. **Errors**: as
-  /// TokenCounts::vocabulary.
+  /// TokenCounts::vocabulary; bytes that are not UTF-8.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
   /// The tokenizer whose to_text is `text`. **Errors**: as vocabulary_from_text.

@@ -101,6 +101,12 @@ TEST(WordTokenizer, NumbersWordsByCount) {
   EXPECT_EQ(WordTokenizer::of({}, {.sep = true}).token(4), "[SEP]");
 }
 
+TEST(WordTokenizer, IsMadeOfUtf8) {
+  EXPECT_TRUE(throws("WordTokenizer", {"text 1, byte 3 must be UTF-8, got '\\xff'"}, [] {
+    WordTokenizer::of(Texts{"a cat", "the\xff"});
+  }));
+}
+
 TEST(WordTokenizer, IsTheSameAfterItsText) {
   const Texts texts = {"\\n is a Word\\ [SEP]", "and \x01\x7f too \xc3\xa9"};
   for (const auto& saved :
