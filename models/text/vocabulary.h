@@ -75,7 +75,7 @@ struct VocabularyOptions {
 /// that was added first comes first.
 class TokenCounts {
  public:
-  /// Counts one occurrence.
+  /// Counts one occurrence. An empty token takes an id of the vocabulary, which stays free.
   void add(std::string_view token);
   /// The vocabulary of the counted tokens. **Errors**: a min_count below 1; a max_size that is
   /// negative, or too small for the special tokens; a counted token that equals a special one, such
