@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/text/batches.h"
@@ -33,8 +34,8 @@ nn::Examples classifier_examples(const M& model, const std::vector<text::Labelle
     const auto scores = model({.ids = batch.ids, .lengths = batch.lengths, .types = batch.types});
     return nn::summed_cross_entropy(scores, batch.labels);
   };
-  return batched(text::labelled_examples(lines, labels, encode, file), loss,
-                 encode.tokenizer->special().pad.value_or(0));
+  auto examples = text::labelled_examples(lines, labels, encode, file);
+  return batched(std::move(examples), loss, encode.tokenizer->special().pad.value_or(0));
 }
 
 /// A number that depends on the ids and labels of all examples, for nn::Examples::digest.

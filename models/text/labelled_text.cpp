@@ -78,7 +78,11 @@ class LabelNumbers {
  public:
   LabelNumbers(const std::vector<std::string>& labels, const std::string& file)
       : labels_(labels), file_(file) {
-    for (const std::string& label : labels) number_of_.emplace(label, std::ssize(number_of_));
+    for (const std::string& label : labels) {
+      const bool is_new = number_of_.emplace(label, std::ssize(number_of_)).second;
+      require(is_new, "label_numbers", "labels must be different, got ", printable(label),
+              " twice");
+    }
   }
 
   index_t operator()(const std::string& label, index_t line) const {
@@ -216,6 +220,7 @@ std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const 
 
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file) {
+  require(encode.tokenizer != nullptr, "TextEncoder", "must have a tokenizer, got a null pointer");
   const Tokenizer& tokenizer = *encode.tokenizer;
   if (lines.empty() || lines.front().second.empty()) {
     std::vector<std::string> texts;

@@ -52,7 +52,8 @@ std::vector<std::string> distinct_labels(const std::vector<LabelledText>& exampl
 std::vector<std::string> distinct_labels(const std::vector<TaggedText>& examples);
 
 /// The index of each example's label, or of each of its tags, in `labels`. `file` is the name of
-/// the examples' file in errors. **Errors**: a label that is not in `labels`.
+/// the examples' file in errors. **Errors**: a label that is not in `labels`;
+/// std::invalid_argument: `labels` that are not all different.
 std::vector<index_t> label_numbers(const std::vector<LabelledText>& examples,
                                    const std::vector<std::string>& labels, const std::string& file);
 std::vector<std::vector<index_t>> label_numbers(const std::vector<TaggedText>& examples,
@@ -75,7 +76,7 @@ struct TextEncoder {
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
                                       bool feeds_types = false);
 /// The texts of lines as examples without labels; pairs of texts, if the first line has a pair.
-/// **Errors**: as above; std::invalid_argument: as Tokenizer::encode_all.
+/// **Errors**: as above; std::invalid_argument: no tokenizer; as Tokenizer::encode_all.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file);
 /// As encoded_examples, with the index of each line's label. **Errors**: as encoded_examples and

@@ -60,6 +60,17 @@ TEST(Labels, AreNumberedInTheirOrder) {
               label_numbers(examples, {"a", "b"}, "test.tsv");
             }),
             "test.tsv: line 4: label must be one of 'a, b', got 'C'");
+  EXPECT_TRUE(throws("label_numbers", {"labels must be different, got 'b' twice"}, [&] {
+    label_numbers(examples, {"C", "b", "b", "a"}, "f");
+  }));
+}
+
+TEST(TextEncoder, HasATokenizer) {
+  const std::vector<LabelledText> examples = {{"b", "x"}};
+  EXPECT_TRUE(throws("TextEncoder", {"must have a tokenizer, got a null pointer"},
+                     [&] { encoded_examples(examples, TextEncoder{}, "f"); }));
+  EXPECT_TRUE(throws("TextEncoder", {"must have a tokenizer"},
+                     [&] { labelled_examples(examples, {"b"}, TextEncoder{}, "f"); }));
 }
 
 TEST(ReadLabelledPairs, CutsAtBothTabs) {
