@@ -97,6 +97,11 @@ Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen, const Tex
     std::transform(chosen.begin(), chosen.end(), tokens.lengths.mutable_data<index_t>(),
                    [&](index_t i) { return std::ssize(encoding(i).ids); });
   }
+  for (const index_t i : chosen) {
+    require(encoding(i).types.size() <= encoding(i).ids.size(), "TextReader",
+            "types must be at most 1 per token, got ", encoding(i).types.size(), " types of ",
+            encoding(i).ids.size(), " tokens");
+  }
   const bool has_types = std::ranges::any_of(chosen, [&](index_t i) {
     return std::ranges::any_of(encoding(i).types, [](index_t type) { return type != 0; });
   });
@@ -115,6 +120,7 @@ void require_max_length(const char* op, index_t max_length, index_t most) {
 }
 
 text::EncodeOptions TextReader::encode_options(const TaskOptions& options) const {
+  require(tokenizer != nullptr, "TextReader", "must have a tokenizer, got a null pointer");
   require_max_length("TaskOptions", options.max_length, max_length);
   return {.add_special = adds_special,
           .max_length = options.max_length > 0 ? options.max_length : max_length,
@@ -174,7 +180,11 @@ void TextReader::each_row(
     const std::function<Tensor(const Tokens& tokens)>& model,
     const std::function<void(index_t text, std::span<const float> row)>& use) const {
   for_each_batch(encodings, options, [&](const Tokens& tokens, std::span<const index_t> chosen) {
-    const std::vector<float> rows = model(tokens).to_vector<float>();
+    const Tensor y = model(tokens);
+    require(y.rank() >= 1 && y.size(0) == std::ssize(chosen), "each_row",
+            "the model's output must have ", chosen.size(), " rows, one per text, got shape ",
+            y.shape());
+    const std::vector<float> rows = y.to_vector<float>();
     const std::size_t size = rows.size() / chosen.size();
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto row = std::span(rows).subspan(i * size, size);

@@ -56,11 +56,11 @@ struct TextReader {
   bool adds_special = true;           // whether encode_options adds the tokenizer's special tokens
   std::filesystem::path folder = {};  // of the model; empty: not from a folder
 
-  /// The options to encode texts for a call. **Errors**: a max_length below 0, or above the
-  /// model's.
+  /// The options to encode texts for a call. **Errors**: no tokenizer; a max_length below 0, or
+  /// above the model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
-  /// One encoding as a batch of one text. **Shapes**: (1, T).
+  /// One encoding as a batch of one text. **Shapes**: (1, T). **Errors**: more types than ids.
   Tokens tokens(const text::Encoding& encoding) const;
 
   /// Divides the encodings into batches, the longest first and similar lengths together, so that
@@ -71,16 +71,17 @@ struct TextReader {
   /// results of its chosen encodings. Inside `body` every op runs in the calling thread, and no
   /// tape records. The bits of the model's output for an encoding do not depend on its batch.
   ///
-  /// **Errors**: batch_size below 1; an encoding without a token; the exception of the first batch
-  /// for which `body` throws. If this exception is NotFinite and a weight in the folder is not
-  /// finite, a std::runtime_error that names the weight is thrown instead.
+  /// **Errors**: batch_size below 1; an encoding without a token, or with more types than ids; the
+  /// exception of the first batch for which `body` throws. If this exception is NotFinite and a
+  /// weight in the folder is not finite, a std::runtime_error that names the weight is thrown
+  /// instead.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
 
   /// Calls `use(text, row)` for each encoding: `text` is the encoding's index, and `row` the
   /// encoding's row of `model(tokens)`, flattened. **Errors**: as for_each_batch; an output that is
-  /// not float32; NotFinite: an output that is not finite.
+  /// not float32, or without a row for each text; NotFinite: an output that is not finite.
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;

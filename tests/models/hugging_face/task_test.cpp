@@ -4,6 +4,7 @@
 #include <mutex>
 #include <thread>
 
+#include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
 #include "tests/support/test.h"
 
@@ -135,6 +136,22 @@ TEST_F(BatchesTest, Errors) {
                      [&] { TextReader().for_each_batch(encodings, {.batch_size = 0}, nothing); }));
   EXPECT_TRUE(throws("for_each_batch", {"text 1 must have at least 1 token"},
                      [&] { TextReader().for_each_batch(encodings, {}, nothing); }));
+  EXPECT_TRUE(throws("TextReader", {"must have a tokenizer, got a null pointer"},
+                     [] { TextReader().encode_options({}); }));
+  text::Encoding typed = encoding_of(3, 1);
+  typed.ids.resize(2);
+  EXPECT_TRUE(throws("TextReader", {"at most 1 per token, got 3 types of 2 tokens"},
+                     [&] { TextReader().tokens(typed); }));
+  EXPECT_TRUE(throws("TextReader", {"got 3 types of 2 tokens"}, [&] {
+    TextReader().for_each_batch(std::vector{encoding_of(5), typed}, {}, nothing);
+  }));
+  const auto unused = [](index_t, std::span<const float>) {};
+  for (const Tensor& y : {ones({1, 8}), ones({3}), tensor(1.0F)}) {
+    const auto model = [&](const Tokens&) { return y; };
+    EXPECT_TRUE(throws("each_row", {"must have 2 rows, one per text, got shape"}, [&] {
+      TextReader().each_row(encodings_of({4, 4}), {}, model, unused);
+    }));
+  }
   for (const int threads : {1, 3}) {
     set_thread_count(threads);
     EXPECT_THROW(TextReader().for_each_batch(encodings_of(std::vector<index_t>(100, 4)), {},
