@@ -51,7 +51,7 @@ double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
 
 /// The parameters in groups from the highest level to the lowest, at most two per level: the
 /// matrices, and the parameters without weight decay.
-/// **Errors**: as rate_of; no parameter.
+/// **Errors**: as rate_of; no parameter; fewer `layers` than the parameters have.
 std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
                                                 const FineTuningOptions& options);
 

@@ -60,6 +60,17 @@ TEST(FineTuning, WhatSharesItsNumbersStandsBelowAllThatReadThem) {
   EXPECT_EQ(level_of("classifier.weight", 12), 13);
 }
 
+TEST(FineTuning, RefusesTooFewLayers) {
+  const nn::Parameters parameters = {{"encoder.layers.5.linear1.weight", ones({2, 2})}};
+  EXPECT_EQ(groups_by_level(parameters, 6, {}).size(), 1U);
+  for (const index_t layers : {-7, 1, 5}) {
+    EXPECT_TRUE(throws("fine_tuning_groups", {"layers must be at least 6", str_cat("got ", layers)},
+                       [&] { groups_by_level(parameters, layers, {}); }));
+  }
+  EXPECT_TRUE(throws("fine_tuning_groups", {"layers must be at least 0", "got -7"},
+                     [] { groups_by_level({}, -7, {}); }));
+}
+
 TEST(FineTuning, RefusesWhatIsNoRate) {
   SequenceClassifier model = fresh("bert");
   const auto refuses = [&](const FineTuningOptions& options, const std::string& words) {
