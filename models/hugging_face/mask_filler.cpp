@@ -85,6 +85,7 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
 }  // namespace
 
 std::string MaskFiller::mask() const {
+  require(reader.tokenizer != nullptr, kMaskFillerOp, "must have a tokenizer, got a null pointer");
   const auto id = reader.tokenizer->special().mask;
   require(id.has_value(), kMaskFillerOp, "tokenizer must have a mask token, got none");
   return std::string(reader.tokenizer->token(*id));

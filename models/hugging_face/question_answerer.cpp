@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kAnswererOp = "QuestionAnswerer";
 constexpr index_t kContext = 1;  // the second text of each pair
+constexpr index_t kEnds = 2;     // the classes of a model: the first and the last token
 
 void check(const AnsweringOptions& options) {
   require(options.count >= 1, kAnswererOp, "count must be at least 1, got ", options.count);
@@ -27,8 +28,8 @@ void check(const AnsweringOptions& options) {
 /// Splits a question with its context into windows, each with a part of the context.
 std::vector<text::Encoding> windows_of(const Question& question, const std::string& name,
                                        const TextReader& reader, const AnsweringOptions& options) {
-  const text::Tokenizer& tokenizer = *reader.tokenizer;
   text::EncodeOptions encode = reader.encode_options(options.task);
+  const text::Tokenizer& tokenizer = *reader.tokenizer;
   encode.max_length =
       encode.max_length == 0 ? options.window : std::min(encode.max_length, options.window);
   encode.truncation = text::Truncation::kSecond;
@@ -101,6 +102,8 @@ class Collected {
 std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
     std::span<const Question> questions, const AnsweringOptions& options) const {
   check(options);
+  const index_t classes = model.classifier.weight.size(0);
+  require(classes == kEnds, kAnswererOp, "model must have ", kEnds, " classes, got ", classes);
   const auto name = [&](index_t i) { return text_name(options.task.name, i); };
   std::vector<text::Encoding> windows;
   std::vector<std::size_t> question_of;
@@ -142,7 +145,6 @@ std::vector<text::Encoding> QuestionAnswerer::windows(const Question& question,
 }
 
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
-  constexpr index_t kEnds = 2;
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
   auto model =

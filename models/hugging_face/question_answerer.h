@@ -52,11 +52,13 @@ struct QuestionAnswerer {
   /// gives its best spans of tokens, widened to whole words. A question can have fewer than
   /// options.count answers; without allow_no_answer, it has none if its context has no token.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair_windows and
-  /// TextReader::each_row; a question that leaves no room for its context; options out of range.
+  /// TextReader::each_row; a model that does not have 2 classes; a question that leaves no room for
+  /// its context; options out of range.
   std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
                                               const AnsweringOptions& options = {}) const;
 
-  /// The windows in which a question is read with its context. **Errors**: as above.
+  /// The windows in which a question is read with its context. **Errors**: as above, except those
+  /// of the model.
   std::vector<text::Encoding> windows(const Question& question,
                                       const AnsweringOptions& options = {}) const;
 };

@@ -52,6 +52,8 @@ std::vector<std::vector<ClassScore>> TextClassifier::operator()(
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
   const index_t classes = model.classifier.weight.size(0);
+  require(std::ssize(labels) == classes, "TextClassifier", "labels must be ", classes,
+          ", one per class of the model, got ", labels.size());
   Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
   auto* rows = result.mutable_data<float>();
   reader.each_row(
@@ -84,6 +86,7 @@ std::vector<RankedText> TextClassifier::rank(const std::string& query,
 }
 
 std::vector<RankedText> best_first(const Tensor& scores) {
+  require(scores.rank() == 1, "best_first", "scores must have shape (n), got ", scores.shape());
   std::vector<RankedText> ranked;
   for (const float score : scores.to_vector<float>()) {
     ranked.push_back({std::ssize(ranked), static_cast<double>(score)});

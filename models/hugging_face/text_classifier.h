@@ -52,7 +52,7 @@ struct TextClassifier {
 
   /// All classes of each text, the highest score first; of equal scores, the class with the lower
   /// index first. The bits of a text's scores do not depend on the other texts.
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
   /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
@@ -60,11 +60,11 @@ struct TextClassifier {
                                                   const TaskOptions& options = {}) const;
 
   /// The model's outputs, before `scoring` is applied. **Shapes**: n encodings -> (n, C) for C
-  /// labels. **Errors**: as TextReader::each_row.
+  /// labels. **Errors**: as TextReader::each_row; not as many labels as the model has classes.
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 
   /// A score for each label of each pair. **Shapes**: n pairs -> (n, C).
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and logits.
   Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
   /// A score for each text with the query. **Shapes**: n texts -> (n). **Errors**: as above; a
   /// model with several labels.
@@ -76,7 +76,7 @@ struct TextClassifier {
 };
 
 /// Orders texts by their scores, the best first and NaN last; texts with equal scores keep their
-/// order. **Shapes**: scores (n), one for each text. **Errors**: a dtype that is not float32.
+/// order. **Shapes**: scores (n), one for each text. **Errors**: a different shape; a dtype that is not float32.
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,

@@ -4,6 +4,7 @@
 
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/tags.h"
+#include "tensor/error.h"
 #include "tensor/ops/softmax.h"
 
 namespace tessera::models {
@@ -33,6 +34,9 @@ std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const s
 std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::string> texts,
                                                       AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
+  const index_t classes = model.classifier.weight.size(0);
+  require(std::ssize(labels) == classes, "TokenTagger", "labels must be ", classes,
+          ", one per class of the model, got ", labels.size());
   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
   std::vector<std::vector<Tag>> results(texts.size());
   reader.each_row(

@@ -48,7 +48,8 @@ struct TokenTagger {
 
   /// The tags of each text, in text order, except those with the label "O". Spans are in bytes of
   /// the given text.
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row; not as
+  /// many labels as the model has classes.
   std::vector<std::vector<Tag>> operator()(
       std::span<const std::string> texts,
       AggregationStrategy strategy = AggregationStrategy::kSimple,

@@ -141,6 +141,35 @@ TEST(TextClassifier, RanksTexts) {
   model.labels = {"a", "b"};
   EXPECT_TRUE(throws("TextClassifier::scores", {"1 score per pair, got 2"},
                      [&] { model.rank("laws", kFourTexts); }));
+  EXPECT_TRUE(throws("best_first", {"scores must have shape (n), got (2, 1)"}, [] {
+    best_first(ones({2, 1}));
+  }));
+}
+
+TEST(TextClassifier, HasALabelForEachClass) {
+  TextClassifier model = classifier(Scoring::kSoftmax);
+  for (const std::vector<std::string>& labels :
+       {std::vector<std::string>{"a"}, std::vector<std::string>{"a", "b", "c", "d"}}) {
+    model.labels = labels;
+    EXPECT_TRUE(
+        throws("TextClassifier",
+               {"labels must be 3, one per class of the model", str_cat("got ", labels.size())},
+               [&] { model(kFourTexts); }));
+  }
+}
+
+TEST(Tasks, HaveATokenizer) {
+  const auto refuses = [](const char* op, const auto& body) {
+    EXPECT_TRUE(throws(op, {"must have a tokenizer, got a null pointer"}, body));
+  };
+  QuestionAnswerer answers = answerer();
+  answers.reader.tokenizer = nullptr;
+  const std::vector<Question> questions = {{"law", "rio"}};
+  refuses("TextReader", [&] { answers(questions); });
+  refuses("TextReader", [&] { answers.windows(questions[0]); });
+  const MaskFiller blanks = {
+      .reader = {}, .model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens_of_pairs()})};
+  refuses("MaskFiller", [&] { blanks(kFourTexts); });
 }
 
 TEST(TokenTagger, TagsTokensAndWords) {
@@ -159,6 +188,14 @@ TEST(TokenTagger, TagsTokensAndWords) {
   EXPECT_EQ(groups[0][0].label, "X");
   EXPECT_EQ(groups[0][0].bytes, (text::Span{0, 18}));
   EXPECT_EQ(groups[0][0].score, 1.0);
+  for (const std::vector<std::string>& labels :
+       {std::vector<std::string>{}, std::vector<std::string>{"O", "I-X"}}) {
+    model.labels = labels;
+    EXPECT_TRUE(
+        throws("TokenTagger",
+               {"labels must be 1, one per class of the model", str_cat("got ", labels.size())},
+               [&] { model(kFourTexts); }));
+  }
 }
 
 /// Checks that each answer is the text at its bytes, and that answers are in order of their scores.
@@ -217,6 +254,13 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
                      {"the question of text 1", "leave room", "12 tokens, got 9 tokens"},
                      [&] { model(long_one); }));
   const std::vector<Question> just = {{"in in in in in in in in", "rio law in rio"}};
+  for (const index_t classes : {1, 3}) {
+    QuestionAnswerer other = answerer();
+    other.model = make_model<TokenClassifier>(
+        TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = classes});
+    EXPECT_TRUE(throws("QuestionAnswerer", {"model must have 2 classes", str_cat("got ", classes)},
+                       [&] { other(just); }));
+  }
   EXPECT_EQ(model(just).at(0).size(), 1U);  // a window has room for one of its tokens
   const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
       {{.count = 0}, "count"},
