@@ -76,7 +76,8 @@ struct TextClassifier {
 };
 
 /// Orders texts by their scores, the best first and NaN last; texts with equal scores keep their
-/// order. **Shapes**: scores (n), one for each text. **Errors**: a different shape; a dtype that is not float32.
+/// order. **Shapes**: scores (n), one for each text. **Errors**: a different shape; a dtype that is
+/// not float32.
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
