@@ -169,6 +169,9 @@ void check(const ExplainedText& text) {
 }  // namespace
 
 std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count) {
+  require(heads.rank() == 2, "top_heads", "heads must have shape (layers, heads), got ",
+          heads.shape());
+  require(count >= 0, "top_heads", "count must be at least 0, got ", count);
   const auto order = argsort(heads.flatten(), -1, true).to_vector<index_t>();
   std::vector<HeadDrop> top;
   for (const index_t number :

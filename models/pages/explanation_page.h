@@ -44,8 +44,8 @@ struct HeadDrop {
   double drop;
 };
 
-/// The heads without which the score falls most; at most `count` heads; `count` must not be
-/// negative. **Shapes**: heads (layers, heads). **Errors**: a different shape.
+/// The heads without which the score falls most; at most `count` heads. **Shapes**: heads (layers,
+/// heads). **Errors**: a different shape; a negative count.
 std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count = 3);
 
 /// Writes the page, completely or not at all. Several texts are in columns if the window is wide

@@ -86,6 +86,18 @@ TEST(ExplanationPage, ShadesNothingIfAllIsZero) {
   EXPECT_EQ(occurrences(html_of(same), "<span class=\"\""), 3);
 }
 
+TEST(TopHeads, AreAtMostAsManyAsRequested) {
+  const Tensor heads = tensor({{1.0, -0.25}, {2.0, -0.001}});
+  ASSERT_EQ(top_heads(heads, 1).size(), 1U);
+  EXPECT_EQ(top_heads(heads, 1)[0].layer, 1);
+  EXPECT_EQ(top_heads(heads, 9).size(), 4U);
+  EXPECT_TRUE(top_heads(heads, 0).empty());
+  EXPECT_TRUE(
+      throws("top_heads", {"count must be at least 0, got -1"}, [&] { top_heads(heads, -1); }));
+  EXPECT_TRUE(throws("top_heads", {"heads must have shape (layers, heads), got (4,)"},
+                     [&] { top_heads(heads.flatten()); }));
+}
+
 TEST(ExplanationPage, Errors) {
   const auto fails = [](const std::string& why, const std::function<void(ExplainedText&)>& change) {
     Explanation wrong = example();
