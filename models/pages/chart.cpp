@@ -226,7 +226,8 @@ std::string chart_svg(const Chart& chart) {
 
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most) {
   constexpr std::size_t kKept = 3;  // of a stretch
-  if (points.size() <= most || most < kKept + 2) return points;
+  require(most >= kKept + 2, "thinned", "most must be at least ", kKept + 2, ", got ", most);
+  if (points.size() <= most) return points;
   const std::size_t stretches = (most - 2) / kKept;
   std::vector<ChartPoint> kept = {points.front()};
   const std::span<const ChartPoint> inner = std::span(points).subspan(1, points.size() - 2);

@@ -79,9 +79,9 @@ std::string chart_html(const Chart& chart);
 /// there is one; otherwise only the labels of points identify the series.
 std::string chart_svg(const Chart& chart);
 
-/// At most `most` of the points, in their order; `most` must be at least 5. The first and the last
-/// point are kept. The points between them are divided into stretches, and of each stretch the
-/// smallest y, the largest y, and one y that is not finite are kept.
+/// At most `most` of the points, in their order. The first and the last point are kept. The points
+/// between them are divided into stretches, and of each stretch the smallest y, the largest y, and
+/// one y that is not finite are kept. **Errors**: `most` below 5.
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most);
 
 }  // namespace tessera::pages

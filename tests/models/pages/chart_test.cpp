@@ -190,6 +190,9 @@ TEST(ChartTest, ThinnedSeriesKeepTheirExtremes) {
   EXPECT_EQ(places.front(), 0);
   EXPECT_EQ(places.back(), 99999);
   EXPECT_EQ(thinned(points, points.size()).size(), points.size());
+  EXPECT_LE(thinned(points, 5).size(), 5U);
+  EXPECT_TRUE(
+      test::throws("thinned", {"most must be at least 5, got 4"}, [&] { thinned(points, 4); }));
 }
 
 // The legend has a line for each group.
