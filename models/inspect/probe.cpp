@@ -56,6 +56,7 @@ Probe linear_probe(const Tensor& x, const Tensor& labels, const ProbeOptions& op
   const auto held = static_cast<index_t>(options.held_out * static_cast<double>(rows));
   require(held >= 2 && rows - held >= 2, kOp, "both parts must have at least 2 rows, got ", held,
           " of ", rows, " held out");
+  require(options.steps >= 0, kOp, "steps must be at least 0, got ", options.steps);
   require(min(labels).item<index_t>() >= 0, kOp, "labels must be at least 0, got ",
           min(labels).item<index_t>());
   require(all(isfinite(x)).item<bool>(), kOp, "x must be finite, got inf or NaN");

@@ -27,7 +27,7 @@ struct Probe {
 ///
 /// **Shapes**: x (N, D), labels (N) int64, from 0. **Errors**: different shapes; labels of a
 /// different dtype; D = 0; fewer than 2 rows for training or testing; a negative label; inf or NaN;
-/// a weight_decay that is negative or not finite.
+/// negative steps; a weight_decay that is negative or not finite.
 /// **Source**: Alain and Bengio, "Understanding Intermediate Layers Using Linear Classifier
 /// Probes", 2016; shuffled labels: Hewitt and Liang, "Designing and Interpreting Probes with
 /// Control Tasks", 2019.

@@ -389,6 +389,9 @@ TEST(Inspect, Errors) {
   EXPECT_TRUE(throws("linear_probe", {"labels must be int64"}, [] {
     linear_probe(ones({8, 2}), ones({8}));
   }));
+  EXPECT_TRUE(throws("linear_probe", {"steps must be at least 0, got -1"}, [] {
+    linear_probe(ones({8, 2}), zeros({8}, kInt64), {.steps = -1});
+  }));
   EXPECT_TRUE(throws("linear_probe", {"at least 2 rows"}, [] {
     linear_probe(ones({4, 2}), zeros({4}, kInt64));
   }));
