@@ -14,6 +14,13 @@ namespace {
 /// The largest number of values for which the ways to give signs are counted.
 constexpr std::size_t kCounted = 40;
 
+/// Throws std::invalid_argument if a value is NaN, which has no rank.
+void require_no_nan(const char* op, const char* what, std::span<const double> values) {
+  const auto nan = std::ranges::find_if(values, [](double value) { return std::isnan(value); });
+  require(nan == values.end(), op, what, " must not be NaN, got NaN at index ",
+          nan - values.begin());
+}
+
 /// Twice the rank of each value, from 2 on; equal values share the mean of their ranks, which
 /// doubled is whole.
 std::vector<std::size_t> doubled_ranks(const std::vector<double>& values) {
@@ -68,6 +75,7 @@ double tie_term(std::vector<std::size_t> ranks) {
 }  // namespace
 
 double wilcoxon_signed_rank(std::span<const double> differences) {
+  require_no_nan("wilcoxon_signed_rank", "differences", differences);
   std::vector<double> sizes;
   std::vector<bool> positive;
   for (const double d : differences) {
@@ -87,6 +95,7 @@ double wilcoxon_signed_rank(std::span<const double> differences) {
 
 double median(std::vector<double> values) {
   require(!values.empty(), "median", "values must be at least 1, got 0");
+  require_no_nan("median", "values", values);
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), half, values.end());
   if (values.size() % 2 == 1) return *half;
@@ -94,6 +103,7 @@ double median(std::vector<double> values) {
 }
 
 double hodges_lehmann(std::span<const double> differences) {
+  require_no_nan("hodges_lehmann", "differences", differences);
   std::vector<double> means;
   for (std::size_t i = 0; i < differences.size(); ++i) {
     for (std::size_t j = i; j < differences.size(); ++j) {
@@ -104,6 +114,7 @@ double hodges_lehmann(std::span<const double> differences) {
 }
 
 std::vector<double> holm(const std::vector<double>& probabilities) {
+  require_no_nan("holm", "probabilities", probabilities);
   std::vector<std::size_t> order(probabilities.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),

@@ -3,7 +3,9 @@
 //
 // For up to 40 differences, ties included, a p-value is exact: of all assignments of signs to the
 // ranks, the share whose statistic is at least the observed one. For more differences, it is from
-// the normal distribution, corrected for ties. No number may be NaN.
+// the normal distribution, corrected for ties.
+//
+// **Errors** of all functions: std::invalid_argument: NaN.
 #pragma once
 
 #include <span>
@@ -18,11 +20,11 @@ namespace tessera::pages {
 /// **Source**: Wilcoxon, "Individual comparisons by ranking methods", 1945.
 double wilcoxon_signed_rank(std::span<const double> differences);
 
-/// The median. **Errors**: std::invalid_argument: no values.
+/// The median. **Errors**: no values.
 double median(std::vector<double> values);
 
 /// An estimate of the typical difference: the median of (d_i + d_j) / 2 over all i <= j.
-/// **Errors**: as median.
+/// **Errors**: as median; both inf and -inf.
 /// **Source**: Hodges and Lehmann, "Estimates of location based on rank tests", 1963.
 double hodges_lehmann(std::span<const double> differences);
 

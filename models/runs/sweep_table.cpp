@@ -69,6 +69,12 @@ std::vector<Setting> settings_of(std::span<const SweepResult> results) {
   return settings;
 }
 
+/// Whether differences have ranks: a run that diverged can have the value NaN.
+bool has_ranks(const std::vector<double>& differences) {
+  return !differences.empty() &&
+         std::ranges::none_of(differences, [](double d) { return std::isnan(d); });
+}
+
 /// How probable such differences are if both settings are equally good.
 double two_sided(const std::vector<double>& differences) {
   std::vector<double> opposite;
@@ -136,7 +142,7 @@ pages::Rows setting_rows(std::span<const SweepResult> results) {
   std::vector<double> chances;
   for (const Setting& setting : std::span(settings).subspan(1)) {
     differences.push_back(setting.differences(settings.front()));
-    chances.push_back(two_sided(differences.back()));
+    chances.push_back(has_ranks(differences.back()) ? two_sided(differences.back()) : 1);
   }
   const std::vector<double> corrected = pages::holm(chances);
   pages::Rows rows = {axes_of(results.front().run, true)};
@@ -148,7 +154,7 @@ pages::Rows setting_rows(std::span<const SweepResult> results) {
     append(rows.back(),
            {str_cat(setting.runs.size()), number_text(setting.mean()), setting.deviation()});
     if (settings.size() == 1) continue;
-    if (i == 0 || differences[i - 1].empty()) {
+    if (i == 0 || !has_ranks(differences[i - 1])) {
       append(rows.back(), {"", "", ""});
       continue;
     }

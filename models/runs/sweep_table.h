@@ -35,7 +35,7 @@ pages::Rows result_rows(std::span<const SweepResult> results);
 /// one, by pairs of runs with the same seed: the mean difference; p, the two-sided p-value of the
 /// signed-rank test (pages::wilcoxon_signed_rank); and p corrected for the number of comparisons
 /// (pages::holm). The smallest possible p of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds
-/// 0.03125.
+/// 0.03125. A setting is not compared if it has no pairs, or if a difference is NaN.
 pages::Rows setting_rows(std::span<const SweepResult> results);
 
 }  // namespace tessera::runs

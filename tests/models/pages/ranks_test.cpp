@@ -7,6 +7,7 @@
 namespace tessera::pages {
 namespace {
 
+using test::throws;
 using Values = std::vector<double>;
 
 TEST(RanksTest, SmallSamplesAreCounted) {
@@ -45,6 +46,22 @@ TEST(RanksTest, HolmMultipliesByWhatIsLeft) {
   EXPECT_EQ(holm({0.01, 0.04, 0.03, 0.5}), (Values{0.04, 0.09, 0.09, 0.5}));
   EXPECT_EQ(holm({0.6, 0.7}), (Values{1, 1}));
   EXPECT_EQ(holm({}), Values{});
+}
+
+TEST(RanksTest, NanHasNoRank) {
+  const double nan = std::nan("");
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::string why = " must not be NaN, got NaN at index ";
+  EXPECT_TRUE(throws("wilcoxon_signed_rank", {"differences" + why + "1"}, [&] {
+    wilcoxon_signed_rank(Values{1, nan});
+  }));
+  EXPECT_TRUE(throws("median", {"values" + why + "0"}, [&] { median({nan, 1}); }));
+  EXPECT_TRUE(throws("hodges_lehmann", {"differences" + why + "2"}, [&] {
+    hodges_lehmann(Values{1, 2, nan});
+  }));
+  EXPECT_TRUE(throws("median", {"NaN"}, [&] { hodges_lehmann(Values{inf, -inf}); }));
+  EXPECT_TRUE(throws("holm", {"probabilities" + why + "1"}, [&] { holm({0.5, nan}); }));
+  EXPECT_EQ(wilcoxon_signed_rank(Values{inf, 1}), 0.25);
 }
 
 }  // namespace

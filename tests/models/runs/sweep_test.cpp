@@ -67,6 +67,9 @@ TEST(SweepTable, ComparesBySeeds) {
                   {"1", "4", "2.5", "1.29099", "", "", ""},
                   {"2", "4", "4", "2.16025", "1.5", "0.125", "0.125"}}));
   EXPECT_EQ(runs::setting_rows(results({2, 3, 4, 7, 1, 2, 3, 4}))[2][5], "0.125") << "both sides";
+  // A run that diverged has no difference to others.
+  const auto diverged = runs::setting_rows(results({1, 2, 3, 4, 2, std::nan(""), 4, 7}))[2];
+  EXPECT_EQ(std::vector(diverged.end() - 3, diverged.end()), std::vector<std::string>(3));
   // A seed that only one has is no pair; a setting with one run has no deviation.
   const std::vector<SweepResult> few = {all[0], all[1], all[5]};
   EXPECT_EQ(runs::setting_rows(few)[2],
