@@ -42,8 +42,8 @@ struct MaskFiller {
   TextReader reader;
   MaskedLm model;
 
-  /// The text of a blank, such as "[MASK]" or "<mask>". **Errors**: no tokenizer, or one
-  /// without a mask token.
+  /// The text of a blank, such as "[MASK]" or "<mask>". **Errors**: no tokenizer, or one without
+  /// a mask token.
   std::string mask() const;
 
   /// The blanks that the model reads in each text, in text order. Blanks beyond the maximum length

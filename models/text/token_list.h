@@ -69,8 +69,8 @@ class NumberedTokens {
   TokenList release() { return std::move(list_); }
   /// The id of a token; nullopt if the token has none.
   std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free id its token. The token's previous id becomes free. **Errors**: as TokenList::set;
-  /// more tokens than the constructor reserved memory for.
+  /// Gives a free id its token. The token's previous id becomes free. **Errors**: as
+  /// TokenList::set; more tokens than the constructor reserved memory for.
   void set(index_t id, std::string_view token);
 
  private:
