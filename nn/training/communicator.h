@@ -90,7 +90,7 @@ struct Share {
 /// ranges, one per process, whose lengths differ by at most one.
 /// **Errors**: a rank outside [0, size).
 Share share_of(index_t count, index_t rank, index_t size);
-/// The part of this process.
+/// As above, for this process and its group.
 Share share_of(index_t count, const Communicator& communicator);
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
