@@ -168,7 +168,8 @@ bool takes_and_returns_tensors(const Declaration& declaration) {
 bool has_errors(const Declaration& declaration, const std::string& source) {
   const std::string owner = declaration.owner.empty() ? "" : declaration.owner + "::";
   const std::string call = ' ' + owner + declaration.name() + '(';
-  static const std::regex kCheck(R"(\b(require|fail|fail_file|check_\w+)\()");
+  static const std::regex kCheck(
+      R"(\b(require|require_\w+|fail|fail_\w+|check_\w+|normalize_\w+|broadcast_shapes)\()");
   for (std::size_t at = source.find(call); at != std::string::npos;
        at = source.find(call, at + 1)) {
     const std::size_t line = source.rfind('\n', at) + 1;
@@ -240,8 +241,8 @@ struct Findings {
   std::set<std::string> excused;  // of names_without_source()
 };
 
-/// `text` is a header's, `source` that of the `.cpp` next to it. The comment at the head of a file
-/// counts for what all functions of the file share.
+/// `text` is a header's, `source` that of the `.cpp` next to it. The comments at the head of a file
+/// and of a section count for what their functions share.
 void examine(const std::string& path, const std::string& text, const std::string& source,
              Findings& findings) {
   const std::string head = text.substr(0, text.find("#pragma once"));
@@ -254,7 +255,8 @@ void examine(const std::string& path, const std::string& text, const std::string
     const bool refers =
         std::regex_search(declaration.comment, std::regex("^ ?(As|The same|Throws|Refuses)[ ,:]"));
     const auto says = [&](std::string_view word) {
-      return refers || (head + declaration.comment).find(word) != std::string::npos;
+      const std::string comments = head + declaration.section + declaration.comment;
+      return refers || comments.find(word) != std::string::npos;
     };
     ++findings.symbols;
     if (declaration.comment.empty()) report("comment");
@@ -368,6 +370,11 @@ TEST(PublicCommentsTest, TheRuleItself) {
   EXPECT_EQ(missing_in("/// Half.\nint half(int x);",
                        "int half(int x) {\n  require(x > 0, \"half\", \"x\");\n}\n"),
             Missing{"x.h:7: half: no **Errors**"});
+  const std::string with_axis = "int half(int x) {\n  return normalize_axis(\"half\", x, 2);\n}\n";
+  EXPECT_EQ(missing_in("/// Half.\nint half(int x);", with_axis),
+            Missing{"x.h:7: half: no **Errors**"});
+  EXPECT_EQ(missing_in("// Parts. **Errors**: x < 0.\n\n/// Half.\nint half(int x);", with_axis),
+            Missing{});
 }
 
 TEST(PublicCommentsTest, TheRuleOfSources) {
