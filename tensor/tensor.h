@@ -129,8 +129,8 @@ class Tensor {
   /// strides allow it, otherwise a copy. **Errors**: a different number of elements; two sizes of
   /// -1, or a size below -1.
   Tensor reshape(const Shape& shape) const;
-  /// Axes first..last merged into one; a view or a copy, as reshape. **Errors**: an axis out of
-  /// range; a first axis after the last.
+  /// Axes first..last merged into one; a view or a copy, as reshape. A tensor without axes gets one
+  /// of size 1. **Errors**: an axis out of range; a first axis after the last.
   Tensor flatten(index_t first = 0, index_t last = -1) const;
   /// `axis` cut into axes of these sizes, in row-major order: the inverse of flatten. One size may
   /// be -1.

@@ -55,7 +55,7 @@ struct MaskFiller {
 };
 
 /// The masked language model in a folder. **Errors**: as load_text_classifier; a tokenizer without
-/// a mask token.
+/// a mask token. **Source**: transformers.AutoModelForMaskedLM.from_pretrained.
 MaskFiller load_mask_filler(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

@@ -64,6 +64,7 @@ struct QuestionAnswerer {
 };
 
 /// The question answerer in a folder. **Errors**: as load_text_classifier.
+/// **Source**: transformers.AutoModelForQuestionAnswering.from_pretrained.
 QuestionAnswerer load_question_answerer(const std::filesystem::path& folder);
 
 }  // namespace tessera::models

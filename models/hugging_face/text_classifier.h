@@ -81,15 +81,17 @@ struct TextClassifier {
 std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
-/// the rule and the value.
+/// the rule and the value: a file that is missing or broken; an unsupported family; a tensor with a
+/// wrong shape; labels that contradict each other or the tensors; an unknown problem_type.
+/// **Source**: transformers.AutoModelForSequenceClassification.from_pretrained.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 
 /// The folder's encoder with a new classifier for these labels, in training mode. The dense layer
 /// before the classifier, such as BERT's pooler, is the folder's if the folder has this layer.
 /// `scoring` selects what the classifier learns: one of several classes (kSoftmax), any number of
-/// classes (kSigmoid), or numbers (kNone).
+/// classes (kSigmoid), or numbers (kNone). New weights are drawn as in transformers.
 /// **Errors**: as load_text_classifier; std::invalid_argument: no labels, equal labels, or labels
-/// that are not UTF-8.
+/// that are not UTF-8. **Source**: as load_text_classifier.
 TextClassifier make_text_classifier(const std::filesystem::path& folder,
                                     std::vector<std::string> labels,
                                     Scoring scoring = Scoring::kSoftmax, Rng& rng = default_rng());

@@ -57,11 +57,13 @@ struct TokenTagger {
 };
 
 /// The token classifier in a folder. **Errors**: as load_text_classifier.
+/// **Source**: transformers.AutoModelForTokenClassification.from_pretrained.
 TokenTagger load_token_tagger(const std::filesystem::path& folder);
 
-/// The folder's encoder with a new classifier for these labels, in training mode.
+/// The folder's encoder with a new classifier for these labels, in training mode. New weights are
+/// drawn as in transformers.
 /// **Errors**: as load_text_classifier; std::invalid_argument: no labels, equal labels, or labels
-/// that are not UTF-8.
+/// that are not UTF-8. **Source**: as load_token_tagger.
 TokenTagger make_token_tagger(const std::filesystem::path& folder, std::vector<std::string> labels,
                               Rng& rng = default_rng());
 

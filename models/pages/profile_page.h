@@ -13,7 +13,7 @@ namespace tessera::pages {
 /// Writes the page, completely or not at all. The page shows the modules as boxes as wide as their
 /// time, separately for forward and backward, and the tables of Profile::cells. `title` is plain
 /// text.
-/// **Errors**: as write_page().
+/// **Errors**: as write_page() and measure_machine().
 void write_profile_page(const std::filesystem::path& path, Profile& profile,
                         const std::string& title = "Where the time went");
 

@@ -42,9 +42,11 @@ class Communicator {
   virtual index_t size() const = 0;
 
   /// Begins to send `bytes` to process `to`. The bytes must not change until `wait` has returned.
-  /// Tags are from 0 to kMostTags - 1.
+  /// **Errors**: a rank outside [0, size()), or that of this process if it is the only one; a tag
+  /// outside [0, kMostTags); with MPI, more than 2^31 - 1 bytes.
   virtual void send(index_t to, index_t tag, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of exactly this length, which is complete after `wait`.
+  /// **Errors**: as send.
   virtual void receive(index_t from, index_t tag, std::span<std::byte> bytes) = 0;
   /// Advances the messages in progress, and returns at once. Long computations should call it
   /// regularly.

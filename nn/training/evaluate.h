@@ -80,7 +80,8 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
 
 /// The totals of all examples, computed in batches of examples of similar length. Meanwhile the
 /// model is in eval mode; afterwards the thread's generator has its previous state.
-/// **Errors**: as BatchSampler and totals_of; an empty loss function; those of the loss function.
+/// **Errors**: as EvalScope, BatchSampler and totals_of; an empty loss function; those of the loss
+/// function.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
   const EvalScope scope(model);

@@ -42,8 +42,11 @@ struct LossTotals {
   double count = 0;
   double correct = 0;
 
-  double mean() const { return loss / count; }  // NaN without targets
+  /// The mean loss of a target; NaN without targets.
+  double mean() const { return loss / count; }
+  /// The share of the targets that are correct; NaN without targets.
   double accuracy() const { return correct / count; }
+  /// Adds the three numbers of `other`.
   void add(const LossTotals& other);
 };
 
