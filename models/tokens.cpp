@@ -49,8 +49,9 @@ void check_tokens(const char* op, const Tokens& tokens) {
 }
 
 Tensor real_tokens(const Tensor& lengths, index_t count) {
-  require(lengths.defined() && lengths.dtype() == kInt64 && lengths.rank() == 1, "real_tokens",
-          "lengths must be int64 (B)");
+  require(lengths.defined(), "real_tokens", "lengths must be defined, got an undefined tensor");
+  require(lengths.dtype() == kInt64 && lengths.rank() == 1, "real_tokens",
+          "lengths must be int64 (B), got ", lengths.dtype(), ' ', lengths.shape());
   require(count >= 0, "real_tokens", "count must be at least 0, got ", count);
   return lt(arange(count).unsqueeze(0), lengths.unsqueeze(1));
 }

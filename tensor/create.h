@@ -5,12 +5,14 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "tensor/error.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -95,18 +97,27 @@ inline constexpr DType range_dtype = (std::integral<Numbers> && ...) ? kInt64 : 
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
+template <class T>
+index_t range_number(T number) {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(index_t)) {
+    constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
+    require(number <= kMost, "arange", "numbers must be at most ", kMost, ", got ", number);
+  }
+  return static_cast<index_t>(number);
+}
+
 }  // namespace detail
 
 /// The numbers start, start + step, ... that are below stop (above stop if step is negative); by
 /// default int64 if all three arguments are integers, else float32.
 /// **Shapes**: (max(ceil((stop - start) / step), 0)). **Errors**: a step of 0; numbers that are not
-/// finite; more than 1e15 values.
+/// finite, or integers above the greatest int64; more than 1e15 values.
 /// **Source**: torch.arange.
 template <detail::Number A, detail::Number B, detail::Number C = int>
 Tensor arange(A start, B stop, C step = 1, DType dtype = detail::range_dtype<A, B, C>) {
   if constexpr (std::integral<A> && std::integral<B> && std::integral<C>) {
-    return detail::arange_of_integers(static_cast<index_t>(start), static_cast<index_t>(stop),
-                                      static_cast<index_t>(step), dtype);
+    return detail::arange_of_integers(detail::range_number(start), detail::range_number(stop),
+                                      detail::range_number(step), dtype);
   } else {
     return detail::arange(static_cast<double>(start), static_cast<double>(stop),
                           static_cast<double>(step), dtype);

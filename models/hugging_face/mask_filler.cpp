@@ -94,7 +94,8 @@ std::string MaskFiller::mask() const {
 std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,
                                                        const FillingOptions& options) const {
   require(options.count >= 1, kMaskFillerOp, "count must be at least 1, got ", options.count);
-  const index_t mask_id = reader.tokenizer->id(mask());
+  const std::string blank = mask();
+  const index_t mask_id = reader.tokenizer->id(blank);
   text::EncodeOptions encode = reader.encode_options(options.task);
   encode.special_in_text = true;  // a blank is such a token
   const auto encodings = reader.tokenizer->encode_all(texts, encode);

@@ -134,8 +134,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   given.reserve(texts.size());
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
-  std::vector<text::Encoding> encodings =
-      reader.tokenizer->encode_all(given, reader.encode_options(options.task));
+  const text::EncodeOptions encode = reader.encode_options(options.task);
+  std::vector<text::Encoding> encodings = reader.tokenizer->encode_all(given, encode);
   if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
@@ -175,15 +175,17 @@ SentenceOptions SentenceEncoder::for_documents(const SentenceOptions& options) c
 
 text::Encoding SentenceEncoder::encoding_of(const std::string& text,
                                             const SentenceOptions& options) const {
+  const text::EncodeOptions encode = reader.encode_options(options.task);
   return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
-                                  reader.encode_options(options.task));
+                                  encode);
 }
 
 index_t SentenceEncoder::prompt_tokens(const SentenceOptions& options) const {
   const std::string prompt = prompt_of(settings, options);
   if (prompt.empty() || pooling.include_prompt) return 0;
-  const text::Encoding encoding = reader.tokenizer->encode(cleaned(prompt, settings.lower_case),
-                                                           reader.encode_options(options.task));
+  const text::EncodeOptions encode = reader.encode_options(options.task);
+  const text::Encoding encoding =
+      reader.tokenizer->encode(cleaned(prompt, settings.lower_case), encode);
   const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }

@@ -36,24 +36,30 @@ std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, En
   return results;
 }
 
+void check_labels(const TextClassifier& classifier) {
+  const index_t classes = classifier.model.classifier.weight.size(0);
+  require(std::ssize(classifier.labels) == classes, "TextClassifier", "labels must be ", classes,
+          ", one per class of the model, got ", classifier.labels.size());
+}
+
 }  // namespace
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(std::span<const std::string> texts,
                                                                 const TaskOptions& options) const {
-  return sorted_classes(*this, reader.tokenizer->encode_all(texts, reader.encode_options(options)),
-                        options);
+  check_labels(*this);
+  const text::EncodeOptions encode = reader.encode_options(options);
+  return sorted_classes(*this, reader.tokenizer->encode_all(texts, encode), options);
 }
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(
     std::span<const text::TextPair> pairs, const TaskOptions& options) const {
-  return sorted_classes(*this, reader.tokenizer->encode_all(pairs, reader.encode_options(options)),
-                        options);
+  check_labels(*this);
+  const text::EncodeOptions encode = reader.encode_options(options);
+  return sorted_classes(*this, reader.tokenizer->encode_all(pairs, encode), options);
 }
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
   const index_t classes = model.classifier.weight.size(0);
-  require(std::ssize(labels) == classes, "TextClassifier", "labels must be ", classes,
-          ", one per class of the model, got ", labels.size());
   Tensor result = Tensor::empty({std::ssize(encodings), classes}, kFloat32);
   auto* rows = result.mutable_data<float>();
   reader.each_row(
@@ -66,7 +72,9 @@ Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) c
 
 Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
                               const TaskOptions& options) const {
-  const auto encodings = reader.tokenizer->encode_all(pairs, reader.encode_options(options));
+  check_labels(*this);
+  const text::EncodeOptions encode = reader.encode_options(options);
+  const auto encodings = reader.tokenizer->encode_all(pairs, encode);
   return scored(scoring, logits(encodings, options));
 }
 

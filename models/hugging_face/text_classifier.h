@@ -52,7 +52,8 @@ struct TextClassifier {
 
   /// All classes of each text, the highest score first; of equal scores, the class with the lower
   /// index first. The bits of a text's scores do not depend on the other texts.
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits; not as many labels as
+  /// the model has classes.
   std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
                                                   const TaskOptions& options = {}) const;
   /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
@@ -60,11 +61,12 @@ struct TextClassifier {
                                                   const TaskOptions& options = {}) const;
 
   /// The model's outputs, before `scoring` is applied. **Shapes**: n encodings -> (n, C) for C
-  /// labels. **Errors**: as TextReader::each_row; not as many labels as the model has classes.
+  /// classes. **Errors**: as TextReader::each_row.
   Tensor logits(std::span<const text::Encoding> encodings, const TaskOptions& options = {}) const;
 
   /// A score for each label of each pair. **Shapes**: n pairs -> (n, C).
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and logits.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and logits; not as many
+  /// labels as the model has classes.
   Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
   /// A score for each text with the query. **Shapes**: n texts -> (n). **Errors**: as above; a
   /// model with several labels.

@@ -37,7 +37,8 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
   const index_t classes = model.classifier.weight.size(0);
   require(std::ssize(labels) == classes, "TokenTagger", "labels must be ", classes,
           ", one per class of the model, got ", labels.size());
-  const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
+  const text::EncodeOptions encode = reader.encode_options(options);
+  const auto encodings = reader.tokenizer->encode_all(texts, encode);
   std::vector<std::vector<Tag>> results(texts.size());
   reader.each_row(
       encodings, options, [&](const Tokens& tokens) { return softmax(model(tokens)); },

@@ -110,6 +110,7 @@ double hodges_lehmann(std::span<const double> differences) {
       means.push_back((differences[i] + differences[j]) / 2);
     }
   }
+  require_no_nan("hodges_lehmann", "means of pairs of differences", means);
   return median(std::move(means));
 }
 

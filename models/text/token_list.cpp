@@ -82,6 +82,7 @@ std::optional<index_t> NumberedTokens::find(std::string_view token) const {
 }
 
 void NumberedTokens::set(index_t id, std::string_view token) {
+  require(id >= 0, "NumberedTokens", "id must be at least 0, got ", id);
   std::int32_t& place = slots_[slot(token)];
   const bool is_new = place < 0;
   require(!is_new || used_ < most_, "NumberedTokens", "must have at most ", most_,

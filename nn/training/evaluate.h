@@ -36,7 +36,7 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
 /// While in scope, the module is in eval mode; afterwards each part has its mode from before.
-/// **Errors**: a const module that is not in eval mode.
+/// **Errors**: a const module with dropout that is not in eval mode.
 class EvalScope {
  public:
   template <class M>
@@ -44,11 +44,12 @@ class EvalScope {
     walk(module, "", [&](const std::string&, auto& part) {
       if constexpr (requires { part.training = true; }) {
         if (part.training) training_.push_back(&part.training);
-        part.training = false;
-      } else if constexpr (requires { part.training; }) {
-        require(!part.training, "evaluate", "a const model must be in eval mode; call eval(model)");
+      } else if constexpr (requires { part.active(); }) {
+        require(!part.active(), "evaluate",
+                "a const model must be in eval mode, got training mode; call eval(model)");
       }
     });
+    for (bool* const training : training_) *training = false;
   }
   ~EvalScope() {
     for (bool* const training : training_) *training = true;

@@ -170,6 +170,8 @@ TEST(ArangeTest, RefusesWhatNeverEnds) {
   EXPECT_TRUE(throws("arange", {"nan"}, [] { arange(0, std::nan(""), 1); }));
   EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(0, 1e18, 1); }));
   EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(index_t{1} << 62); }));
+  EXPECT_TRUE(throws("arange", {"at most 9223372036854775807", "got 18446744073709551615"},
+                     [] { arange(std::size_t{0}, std::size_t{3}, ~std::size_t{0}); }));
 }
 
 TEST(EyeTest, HasOnesOnTheDiagonal) {

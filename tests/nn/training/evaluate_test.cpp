@@ -24,6 +24,23 @@ TEST(ExamplesOf, AreTheChosenRows) {
                      [&] { nn::examples_of(x, y.slice(0, 1), loss); }));
 }
 
+struct HalfConst {
+  nn::Dropout first;
+  const nn::Dropout second;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor&& visitor) {
+    visitor("first", self.first);
+    visitor("second", self.second);
+  }
+};
+
+TEST(Evaluate, ARefusedModelKeepsItsModes) {
+  HalfConst model;
+  EXPECT_TRUE(throws("evaluate", {"const model"}, [&] { nn::EvalScope{model}; }));
+  EXPECT_TRUE(model.first.training);
+}
+
 TEST(Evaluate, AConstModelMustBeInEvalMode) {
   nn::Dropout model;
   const nn::Dropout& same = model;
@@ -31,6 +48,8 @@ TEST(Evaluate, AConstModelMustBeInEvalMode) {
       throws("evaluate", {"const model must be in eval mode"}, [&] { nn::EvalScope{same}; }));
   nn::eval(model);
   const nn::EvalScope scope(same);
+  const nn::Dropout inactive(0);
+  const nn::EvalScope unchanged(inactive);
 }
 
 }  // namespace
