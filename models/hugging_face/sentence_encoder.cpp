@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "models/hugging_face/detail/encode.h"
 #include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/sentence_settings.h"
@@ -134,8 +135,8 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   given.reserve(texts.size());
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
-  const text::EncodeOptions encode = reader.encode_options(options.task);
-  std::vector<text::Encoding> encodings = reader.tokenizer->encode_all(given, encode);
+  std::vector<text::Encoding> encodings =
+      encode_all(reader, std::span<const std::string>(given), options.task);
   if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is

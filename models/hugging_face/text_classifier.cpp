@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/hugging_face/detail/encode.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/labels.h"
 #include "tensor/error.h"
@@ -36,26 +37,18 @@ std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, En
   return results;
 }
 
-void check_labels(const TextClassifier& classifier) {
-  const index_t classes = classifier.model.classifier.weight.size(0);
-  require(std::ssize(classifier.labels) == classes, "TextClassifier", "labels must be ", classes,
-          ", one per class of the model, got ", classifier.labels.size());
-}
-
 }  // namespace
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(std::span<const std::string> texts,
                                                                 const TaskOptions& options) const {
-  check_labels(*this);
-  const text::EncodeOptions encode = reader.encode_options(options);
-  return sorted_classes(*this, reader.tokenizer->encode_all(texts, encode), options);
+  require_label_per_class("TextClassifier", model, labels);
+  return sorted_classes(*this, encode_all(reader, texts, options), options);
 }
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(
     std::span<const text::TextPair> pairs, const TaskOptions& options) const {
-  check_labels(*this);
-  const text::EncodeOptions encode = reader.encode_options(options);
-  return sorted_classes(*this, reader.tokenizer->encode_all(pairs, encode), options);
+  require_label_per_class("TextClassifier", model, labels);
+  return sorted_classes(*this, encode_all(reader, pairs, options), options);
 }
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
@@ -72,10 +65,8 @@ Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) c
 
 Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
                               const TaskOptions& options) const {
-  check_labels(*this);
-  const text::EncodeOptions encode = reader.encode_options(options);
-  const auto encodings = reader.tokenizer->encode_all(pairs, encode);
-  return scored(scoring, logits(encodings, options));
+  require_label_per_class("TextClassifier", model, labels);
+  return scored(scoring, logits(encode_all(reader, pairs, options), options));
 }
 
 Tensor TextClassifier::scores(const std::string& query, std::span<const std::string> texts,

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "models/hugging_face/detail/encode.h"
 #include "models/hugging_face/detail/heads.h"
+#include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/detail/tags.h"
 #include "tensor/error.h"
 #include "tensor/ops/softmax.h"
@@ -34,11 +36,8 @@ std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const s
 std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::string> texts,
                                                       AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
-  const index_t classes = model.classifier.weight.size(0);
-  require(std::ssize(labels) == classes, "TokenTagger", "labels must be ", classes,
-          ", one per class of the model, got ", labels.size());
-  const text::EncodeOptions encode = reader.encode_options(options);
-  const auto encodings = reader.tokenizer->encode_all(texts, encode);
+  require_label_per_class("TokenTagger", model, labels);
+  const std::vector<text::Encoding> encodings = encode_all(reader, texts, options);
   std::vector<std::vector<Tag>> results(texts.size());
   reader.each_row(
       encodings, options, [&](const Tokens& tokens) { return softmax(model(tokens)); },

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/error.h"
 #include "tensor/io/json.h"
 #include "tensor/tensor.h"
 
@@ -20,6 +21,15 @@ std::vector<std::string> read_labels(const Json& config);
 
 /// Throws an error about `config`'s labels if their number differs from the classifier's rows.
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows);
+
+/// Throws an error that begins with `op` if there is not one label per class of `model`.
+template <class Model>
+void require_label_per_class(const char* op, const Model& model,
+                             const std::vector<std::string>& labels) {
+  const index_t classes = model.classifier.weight.size(0);
+  require(std::ssize(labels) == classes, op, "labels must be ", classes,
+          ", one per class of the model, got ", labels.size());
+}
 
 /// The scoring of transformers' text classification: none for the `problem_type` regression,
 /// sigmoid for multi_label_classification; otherwise sigmoid for one class and softmax for several.
