@@ -68,8 +68,9 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
                                                 const FineTuningOptions& options) {
   std::vector<std::string> names;
   for (const nn::Parameter& each : parameters) names.push_back(each.name);
-  require(layers >= layer_count(names), kFineTuningOp, "layers must be at least ",
-          layer_count(names), ", the layers of the parameters, got ", layers);
+  const index_t least = layer_count(names);
+  require(layers >= least, kFineTuningOp, "layers must be at least ", least,
+          ", the layers of the parameters, got ", layers);
   std::vector<nn::Parameters> levels(static_cast<std::size_t>(layers) + 2);
   for (const nn::Parameter& each : parameters) {
     levels[static_cast<std::size_t>(level_of(each.name, layers))].push_back(each);

@@ -52,10 +52,8 @@ NumberedTokens::NumberedTokens(index_t most, index_t bytes)
 }
 
 NumberedTokens::NumberedTokens(TokenList list, index_t more)
-    : list_(std::move(list)),
-      slots_(free_slots(list_.used(), more)),
-      used_(list_.used()),
-      most_(used_ + more) {
+    : list_(std::move(list)), used_(list_.used()), most_(used_ + more) {
+  slots_ = free_slots(used_, more);
   for (index_t id = 0; id < list_.size(); ++id) {
     if (list_[id].empty()) continue;
     std::int32_t& place = slots_[slot(list_[id])];
