@@ -103,6 +103,17 @@ Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
   return ones(x.shape(), dtype.value_or(x.dtype()));
 }
 
+namespace {
+
+template <class Length, class Number>
+void check_arange_length(Length length, Number start, Number stop, Number step) {
+  constexpr double kMost = 1e15;
+  require(static_cast<double>(length) <= kMost, "arange", "number of values must be at most ",
+          kMost, ", got ", length, " from ", start, " to ", stop, " by ", step);
+}
+
+}  // namespace
+
 namespace detail {
 
 Tensor arange(double start, double stop, double step, DType dtype) {
@@ -110,9 +121,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   require(std::isfinite(start) && std::isfinite(stop) && std::isfinite(step), "arange",
           "start, stop and step must be finite, got ", start, ", ", stop, " and ", step);
   const double length = std::ceil((stop - start) / step);
-  constexpr double kMost = 1e15;
-  require(length <= kMost, "arange", "number of values must be at most ", kMost, ", got ", length,
-          " from ", start, " to ", stop, " by ", step);
+  check_arange_length(length, start, stop, step);
   const auto count = static_cast<index_t>(std::max(length, 0.0));
   Tensor values = Tensor::empty({count}, kFloat64);
   double* out = values.mutable_data<double>();
@@ -129,9 +138,7 @@ Tensor arange_of_integers(index_t start, index_t stop, index_t step, DType dtype
   const std::uint64_t distance = step > 0 ? up(start, stop) : up(stop, start);
   const std::uint64_t stride = step > 0 ? up(0, step) : up(step, 0);
   const std::uint64_t length = distance / stride + (distance % stride > 0 ? 1 : 0);
-  constexpr std::uint64_t kMost = 1'000'000'000'000'000;
-  require(length <= kMost, "arange", "number of values must be at most 1e+15, got ", length,
-          " from ", start, " to ", stop, " by ", step);
+  check_arange_length(length, start, stop, step);
   Tensor values = Tensor::empty({static_cast<index_t>(length)}, kInt64);
   index_t* out = values.mutable_data<index_t>();
   for (index_t i = 0; i < values.count(); ++i) {

@@ -127,11 +127,10 @@ Tensor uniform_of(const char* op, const Shape& shape, double low, double high, D
   require(is_floating(dtype), op, "dtype must be floating, got ", dtype);
   require(low < high && std::isfinite(high - low), op,
           "low must be below high by a finite distance, got ", low, " and ", high);
-  require(dtype != kFloat32 ||
-              (std::isfinite(static_cast<float>(low)) && std::isfinite(static_cast<float>(high))),
-          op, "low and high must be finite in float32, got ", low, " and ", high);
   return visit_floating(dtype, [&](auto kind) {
     using T = decltype(kind);
+    require(std::isfinite(static_cast<T>(low)) && std::isfinite(static_cast<T>(high)), op,
+            "low and high must be finite in ", dtype, ", got ", low, " and ", high);
     const Affine<T> to_range(low, high);
     if constexpr (std::is_same_v<T, float>) {
       return fill_blocks<T, 4>(shape, rng, 16, [=](const PhiloxBlock& w) {
