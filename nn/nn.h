@@ -29,7 +29,6 @@
 #include "nn/training/optimizer.h"
 #include "nn/training/parameters.h"
 #include "nn/training/shards.h"
-#include "nn/training/shared_evaluation.h"
 #include "nn/training/trainer.h"
 #include "nn/training/weight_average.h"
 #include "nn/visit.h"

@@ -255,8 +255,8 @@ void Command::add_footer(const std::string& text) {
   line_->app.footer(text);
 }
 
-nn::NamedTexts Command::values() const {
-  nn::NamedTexts values;
+std::vector<std::pair<std::string, std::string>> Command::values() const {
+  std::vector<std::pair<std::string, std::string>> values;
   for (const CLI::Option* option : std::as_const(line_->app).get_options()) {
     if (option->get_name() != "--help") values.emplace_back(option->get_name(), text_of(*option));
   }

@@ -103,7 +103,7 @@ class Command {
   /// The file given by `flag`; empty if there is none.
   std::string file(const std::string& flag) const { return files_.named(flag); }
   /// All options by their flags, including defaults.
-  nn::NamedTexts values() const;
+  std::vector<std::pair<std::string, std::string>> values() const;
   /// Whether an option has the value that it has without any command line.
   bool is_default(const std::string& flag) const;
 

@@ -26,7 +26,6 @@
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"
 #include "models/runs/run_lock.h"
-#include "nn/training/shared_evaluation.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -209,7 +208,7 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
   const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
   std::unique_ptr<runs::RunLock> lock;
-  examples::from_first([&] {  // all processes throw its errors
+  examples::from_first([&] {
     save(learner, true);
     lock = lock_of_target(o.save);
     return std::string();
@@ -218,7 +217,7 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
   save(learner, false);
   std::cout << "saved " << o.save << std::endl;
   if (!files.test.empty()) {
-    const nn::LossTotals totals = nn::evaluate(examples::processes(), model, task.of(files.test));
+    const nn::LossTotals totals = nn::evaluate(model, task.of(files.test));
     std::cout << "test " << examples::said(totals, task.has_accuracy) << std::endl;
   }
   const TextData& shown = !files.test.empty()       ? files.test

@@ -26,9 +26,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr index_t kTag = 0;
-constexpr std::size_t kMessage = std::size_t{1} << 30;  // MPI counts with int
-
 Launch* launch = nullptr;
 
 /// mpirun shows the output of all of its processes.
@@ -40,31 +37,9 @@ void silence_standard_output() {
   close(nowhere);
 }
 
-/// Whether the exception that is being handled is a lost process.
-bool is_process_lost() {
-  try {
-    throw;
-  } catch (const nn::ProcessLost&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-/// The time that a rank gives lower ranks to print their error and end all processes. If a process
-/// was lost, the launcher also ends all, a second or two later: few ranks print, but at least one.
+/// The time that a rank gives lower ranks to print their error and end all processes.
 milliseconds patience(index_t rank) {
-  const milliseconds of_rank_one{is_process_lost() ? 300 : 600};
-  constexpr milliseconds kLongest{3000};
-  return std::min(of_rank_one * (rank * rank), kLongest);
-}
-
-/// Calls `transfer` on each message of a text.
-template <class Byte, class Transfer>
-void for_each_message(std::span<Byte> text, const Transfer& transfer) {
-  for (; !text.empty(); text = text.subspan(std::min(text.size(), kMessage))) {
-    transfer(text.first(std::min(text.size(), kMessage)));
-  }
+  return std::min(milliseconds(600) * (rank * rank), milliseconds(3000));
 }
 
 }  // namespace
@@ -82,43 +57,22 @@ int default_threads() {
 }
 
 std::string from_first(const std::function<std::string()>& read) {
-  constexpr char kText = 't', kError = 'e';
-  std::string mine;
-  std::exception_ptr error;
-  if (processes().rank() == 0) {
-    try {
-      mine = kText + read();
-    } catch (const std::exception& thrown) {
-      mine = std::string(1, kError) + thrown.what();
-      error = std::current_exception();
-    }
-  }
-  std::string first = std::move(processes().all_gather(mine).front());
-  if (error) std::rethrow_exception(error);
-  if (first.front() == kError) throw std::runtime_error(first.substr(1));
-  return first.erase(0, 1);
+  const std::string mine = leaves_traces() ? read() : std::string();
+  return processes().all_gather(mine).front();
 }
 
 void gather_at_first(std::span<const std::byte> mine,
                      const std::function<std::span<std::byte>(std::size_t)>& place) {
-  nn::Communicator& group = processes();
-  const std::size_t own = mine.size();
-  const std::vector<std::string> sizes = group.all_gather(std::to_string(own));
-  if (group.rank() > 0) {
-    for_each_message(mine, [&](std::span<const std::byte> part) { group.send(0, kTag, part); });
-    return group.wait();
-  }
+  const std::vector<std::string> all =
+      processes().all_gather({reinterpret_cast<const char*>(mine.data()), mine.size()});
+  if (!leaves_traces()) return;
   std::size_t total = 0;
-  for (const std::string& size : sizes) total += std::stoull(size);
-  std::span<std::byte> rest = place(total).subspan(own);
-  for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
-    const std::size_t size = std::stoull(sizes[rank]);
-    for_each_message(rest.first(size), [&](std::span<std::byte> part) {
-      group.receive(static_cast<index_t>(rank), kTag, part);
-    });
-    rest = rest.subspan(size);
+  for (const std::string& bytes : all) total += bytes.size();
+  std::span<std::byte> rest = place(total);
+  for (const std::string& bytes : all) {
+    std::ranges::copy(std::as_bytes(std::span(bytes)), rest.begin());
+    rest = rest.subspan(bytes.size());
   }
-  group.wait();
 }
 
 std::string gather_in_order(std::string mine) {
@@ -152,15 +106,17 @@ std::string kind_of_isa() {
 
 }  // namespace
 
-void require_one_program(const std::string& name, nn::NamedTexts options) {
-  if (processes().size() == 1) return;
-  std::erase_if(options, [](const auto& option) { return option.first == "--threads"; });
-  nn::NamedTexts facts = {
-      {"the program", name},
-      {"the version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
-      {"the instruction set", kind_of_isa()}};
-  facts.insert(facts.end(), options.begin(), options.end());
-  nn::require_agreement(processes(), name.c_str(), facts);
+void require_one_program(const std::string& name,
+                         const std::vector<std::pair<std::string, std::string>>& options) {
+  const auto check = [&](const std::string& what, const std::string& text) {
+    nn::require_same(processes(), name.c_str(), what, text);
+  };
+  check("the program", name);
+  check("the version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch));
+  check("the instruction set", kind_of_isa());
+  for (const auto& [option, value] : options) {
+    if (option != "--threads") check(option, value);
+  }
 }
 
 int report_failure(const std::string& name, std::string error) {

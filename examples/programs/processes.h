@@ -31,13 +31,12 @@ inline bool leaves_traces() {
 int default_threads();
 
 /// The result of `read` for all processes. Only rank 0 calls `read`, because mpirun gives standard
-/// input only to rank 0. All processes must call this function. **Errors**: those of `read`, in all
-/// processes.
+/// input only to rank 0. All processes must call this function. **Errors**: those of `read`, at
+/// rank 0.
 std::string from_first(const std::function<std::string()>& read);
 
 /// Gathers the bytes of all processes at rank 0, one after the other by rank. There, `place` is
-/// called with their number, and returns memory for them that already contains this process's own
-/// bytes. All processes must call it.
+/// called with their number, and returns memory for them. All processes must call it.
 void gather_at_first(std::span<const std::byte> mine,
                      const std::function<std::span<std::byte>(std::size_t)>& place);
 

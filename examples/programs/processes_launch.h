@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "nn/training/communicator.h"
 
@@ -36,8 +38,9 @@ class ProcessesScope {
 };
 
 /// Throws if the processes are not one program of one version on one kind of instruction set, or
-/// have different options, except --threads. **Errors**: as nn::require_agreement.
-void require_one_program(const std::string& name, nn::NamedTexts options);
+/// have different options, except --threads. **Errors**: as nn::require_same.
+void require_one_program(const std::string& name,
+                         const std::vector<std::pair<std::string, std::string>>& options);
 
 /// As report_error, for the exception that is being handled; also ends the other processes, which
 /// may wait for this one. Rank 0 does it at once. The others wait for rank 0, so that an error that

@@ -108,7 +108,7 @@ void Program::prepare(bool trains) {
 
 void Program::resume(bool trains) {
   const std::filesystem::path file = checkpoint_in(options.resume);
-  from_first([&] {  // all processes throw its errors
+  from_first([&] {
     if (trains) lock_folder(file);
     return std::string();
   });

@@ -59,10 +59,10 @@ void require_same_files(const fs::path& path) {
   const std::string name = path.string();
   std::string names;
   for (const fs::path& file : files) names += file.lexically_relative(path).string() + ' ';
-  nn::require_agreement(processes(), name.c_str(), {{"the names of the files", names}});
-  nn::NamedTexts contents;
-  for (const fs::path& file : files) contents.emplace_back(file.string(), content_of(file));
-  nn::require_agreement(processes(), name.c_str(), contents);
+  nn::require_same(processes(), name.c_str(), "the names of the files", names);
+  for (const fs::path& file : files) {
+    nn::require_same(processes(), name.c_str(), file.string(), content_of(file));
+  }
 }
 
 std::string contents_digest(const fs::path& path) {

@@ -16,7 +16,6 @@
 #include "examples/programs/attention_file.h"
 #include "examples/programs/named_tokenizer.h"
 #include "examples/programs/plan.h"
-#include "examples/programs/processes.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/runs/text_examples.h"
@@ -235,7 +234,7 @@ void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
   if (!train(program, text, model)) return;
 
   const nn::Examples all = held_out_examples(model, text, std::ssize(text.held_out));
-  const double loss = nn::evaluate(examples::processes(), model, all).mean();
+  const double loss = nn::evaluate(model, all).mean();
   nn::eval(model);
   const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
   std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "

@@ -85,10 +85,11 @@ void Training::check_processes(const nn::Checkpoint& base) const {
           : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
   require(size <= options_.shards, program_.name().c_str(), "processes must be at most --shards ",
           options_.shards, ", got ", size, cure);
-  nn::NamedTexts facts = {
-      {"the digest of the examples", str_cat(task_.train.digest, ' ', task_.held_out.digest)}};
-  facts.insert(facts.end(), base.values.begin(), base.values.end());
-  nn::require_agreement(processes(), program_.name().c_str(), facts);
+  nn::require_same(processes(), program_.name().c_str(), "the digest of the examples",
+                   str_cat(task_.train.digest, ' ', task_.held_out.digest));
+  for (const auto& [name, value] : base.values) {
+    nn::require_same(processes(), program_.name().c_str(), name, value);
+  }
 }
 
 nn::TrainerOptions Training::trainer_options() const {
@@ -133,7 +134,7 @@ void Training::begin(index_t parameters) {
 std::shared_ptr<const runs::RunLock> Training::lock_of_folder() const {
   std::shared_ptr<const runs::RunLock> lock = program_.lock;
   if (options_.save.empty()) return lock;
-  from_first([&] {                   // all processes throw its errors
+  from_first([&] {
     if (lock) return std::string();  // the run continues there
     lock = runs::lock_of_checkpoints(options_.save, runs::kCheckpointFile);
     std::error_code error;

@@ -92,10 +92,7 @@ bool Run::writes() const {
 
 /// Locks the folder for this run, and continues the run that is saved there.
 void Run::take_folder() {
-  nn::all_gather_results(processes_of(trainer_), [&] {  // all processes throw its errors
-    if (writes()) options_.lock = lock_of_checkpoints(options_.folder.string(), kCheckpointFile);
-    return std::string();
-  });
+  if (writes()) options_.lock = lock_of_checkpoints(options_.folder.string(), kCheckpointFile);
   if (options_.resumed == nullptr && is_saved()) {
     load(nn::load_checkpoint(options_.folder / kCheckpointFile));
   }
@@ -163,8 +160,8 @@ void Run::report(pages::ConfusionMatrix classes) {
 }
 
 void Run::save() const {
-  nn::Checkpoint checkpoint = trainer_.state();  // all send their parts to rank 0
   if (!writes()) return;
+  nn::Checkpoint checkpoint = trainer_.state();
   for (const auto& [name, value] : options_.notes.values) checkpoint.set(name, value);
   nn::save_checkpoint(options_.folder / kCheckpointFile, checkpoint);
 }
@@ -201,7 +198,7 @@ Ending Run::train(const nn::TrainerCallbacks& callbacks) {
   return ending;
 }
 
-/// Trains. Errors are also written to the page; the error of a lost process says how to continue.
+/// Trains. Errors are also written to the page.
 nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
   nn::TrainerCallbacks all = {
       .step =
@@ -229,11 +226,6 @@ nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
   };
   try {
     return trainer_.run(all);
-  } catch (const nn::ProcessLost& lost) {
-    const nn::ProcessLost error(
-        str_cat(lost.what(), "; ", is_saved() ? options_.cure : "nothing was saved"));
-    failed(error.what());
-    throw error;
   } catch (const std::exception& error) {
     failed(error.what());
     throw;

@@ -40,7 +40,7 @@ struct RunOptions {
 
   /// The hint for continuing, in messages.
   std::string cure = "start it again to continue";
-  /// Whether the caller has locked the folder, on all processes. If so, the run does not read the
+  /// Whether the caller has locked the folder. If so, the run does not read the
   /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
   bool owns_folder = false;
   std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one

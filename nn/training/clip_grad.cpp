@@ -14,7 +14,9 @@ namespace tessera::nn {
 
 namespace {
 
-using detail::kNormBlock;
+/// Squares are summed in blocks of this many elements of one gradient, then block by block in
+/// order: the number of threads does not change the sum.
+constexpr index_t kNormBlock = 16384;
 
 constexpr const char* kClipOp = "clip_grad_norm";
 
@@ -41,7 +43,7 @@ void add(std::vector<Piece>& pieces, const Parameters& parameters) {
     if (!gradient.defined()) continue;
     require(gradient.is_contiguous(), kClipOp, "the gradient of ", name, " must be contiguous");
     pieces.push_back({.first = first,
-                      .count = detail::norm_blocks(gradient.count()),
+                      .count = (gradient.count() + kNormBlock - 1) / kNormBlock,
                       .elements = gradient.count(),
                       .gradient = detail::mutable_elements_of(gradient),
                       .dtype = gradient.dtype()});
@@ -62,8 +64,8 @@ void for_each_block(const std::vector<Piece>& pieces, const Body& body) {
   });
 }
 
-/// The sum of the squares of each block.
-Tensor squares_of(const std::vector<Piece>& pieces) {
+/// The sum of the squares of all gradients.
+double sum_of_squares(const std::vector<Piece>& pieces) {
   const index_t blocks = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
   Tensor squares = Tensor::empty({blocks}, kFloat64);
   double* const sum = squares.mutable_data<double>();
@@ -71,27 +73,20 @@ Tensor squares_of(const std::vector<Piece>& pieces) {
   for_each_block(pieces, [&]<class T>(index_t number, T* data, index_t n) {
     sum[number] = table.of<T>().sum_of_squares(n, data);
   });
-  return squares;
+  double total = 0;
+  for (index_t i = 0; i < blocks; ++i) total += sum[i];
+  return total;
 }
 
 }  // namespace
 
-double detail::total_of(const Tensor& squares) {
-  const double* const sum = squares.data<double>();
-  double total = 0;
-  for (index_t i = 0; i < squares.count(); ++i) total += sum[i];
-  return total;
-}
-
-double detail::clip_grad_norm(const Parameters& parameters, double max_norm,
-                              const ClipOptions& options,
-                              const std::function<double(const Tensor& squares)>& total) {
+double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options) {
   const ProfileScope scope(kClipOp);
   require(max_norm >= 0, kClipOp, "max_norm must be at least 0, got ", max_norm);
-  require_not_negative(kClipOp, "scale", options.scale);
+  detail::require_not_negative(kClipOp, "scale", options.scale);
   std::vector<Piece>& pieces = scratch();
   add(pieces, parameters);
-  const double norm = options.scale * std::sqrt(total(squares_of(pieces)));
+  const double norm = options.scale * std::sqrt(sum_of_squares(pieces));
   require(!options.error_if_nonfinite || std::isfinite(norm), kClipOp,
           "the norm of the gradients must be finite, got ", norm);
   const double clipped = max_norm / (norm + 1e-6);
@@ -103,10 +98,6 @@ double detail::clip_grad_norm(const Parameters& parameters, double max_norm,
     table.of<T>().binary(kernels::BinaryOp::kMul, n, data, 1, &factor, 0, data);
   });
   return norm;
-}
-
-double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options) {
-  return detail::clip_grad_norm(parameters, max_norm, options, detail::total_of);
 }
 
 }  // namespace tessera::nn

@@ -1,8 +1,6 @@
 // Gradient clipping by norm, against steps that are too large.
 #pragma once
 
-#include <functional>
-
 #include "nn/training/parameters.h"
 
 namespace tessera::nn {
@@ -29,26 +27,5 @@ struct ClipOptions {
 /// recurrent neural networks", 2013, algorithm 1.
 double clip_grad_norm(const Parameters& parameters, double max_norm,
                       const ClipOptions& options = {});
-
-namespace detail {
-
-/// Squares are summed in blocks of this many elements of one gradient, then block by block in
-/// order: the number of threads does not change the sum.
-inline constexpr index_t kNormBlock = 16384;
-
-inline index_t norm_blocks(index_t elements) {
-  return (elements + kNormBlock - 1) / kNormBlock;
-}
-
-/// The sum of the squares of all gradients, from the sums of blocks in order.
-double total_of(const Tensor& squares);
-
-/// As nn::clip_grad_norm, if `parameters` may be only a part of all parameters: `total` takes the
-/// sum of the squares of each block of their gradients, float64, and returns the sum over all
-/// gradients.
-double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipOptions& options,
-                      const std::function<double(const Tensor& squares)>& total);
-
-}  // namespace detail
 
 }  // namespace tessera::nn

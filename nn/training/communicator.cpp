@@ -1,7 +1,5 @@
 #include "nn/training/communicator.h"
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -12,14 +10,22 @@
 
 namespace tessera::nn {
 
-void OneProcess::send(index_t to, index_t, std::span<const std::byte>) {
-  fail("OneProcess", "rank must be that of a different process, got ", to,
-       "; this run has only one");
+std::vector<std::string> Communicator::all_gather(std::string_view mine) {
+  return all_to_all(std::vector<std::string_view>(static_cast<std::size_t>(size()), mine));
 }
 
-void OneProcess::receive(index_t from, index_t, std::span<std::byte>) {
-  fail("OneProcess", "rank must be that of a different process, got ", from,
-       "; this run has only one");
+std::vector<std::string> OneProcess::all_to_all(std::span<const std::string_view> parts) {
+  require(parts.size() == 1, "all_to_all", "parts must be 1, got ", parts.size());
+  return {std::string(parts.front())};
+}
+
+void require_same(Communicator& communicator, const char* op, std::string_view what,
+                  std::string_view text) {
+  const std::vector<std::string> all = communicator.all_gather(text);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    require(all[rank] == all.front(), op, what, " must be the same on all ranks, got ",
+            printable(all.front()), " on rank 0 and ", printable(all[rank]), " on rank ", rank);
+  }
 }
 
 Share share_of(index_t count, index_t rank, index_t size) {
@@ -33,88 +39,6 @@ Share share_of(index_t count, index_t rank, index_t size) {
 
 Share share_of(index_t count, const Communicator& communicator) {
   return share_of(count, communicator.rank(), communicator.size());
-}
-
-std::vector<std::string> all_gather_results(Communicator& communicator,
-                                            const std::function<std::string()>& make) {
-  if (communicator.size() == 1) return {make()};
-  std::string mine;
-  try {
-    mine = ' ' + make();
-  } catch (const ProcessLost&) {
-    throw;
-  } catch (const std::exception& error) {
-    mine = str_cat('!', error.what());
-  } catch (...) {
-    mine = "!an exception was thrown that is not a std::exception";
-  }
-  std::vector<std::string> all = communicator.all_gather(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].front() == '!') {
-      throw std::runtime_error(str_cat("rank ", rank, ": ", all[rank].substr(1)));
-    }
-  }
-  for (std::string& text : all) text.erase(0, 1);
-  return all;
-}
-
-namespace {
-
-/// Joins texts, each after its length.
-std::string packed(const NamedTexts& facts) {
-  std::string result;
-  const auto add = [&](const std::string& text) {
-    result += std::to_string(text.size()) + ':' + text;
-  };
-  for (const auto& [name, text] : facts) {
-    add(name);
-    add(text);
-  }
-  return result;
-}
-
-NamedTexts unpacked(std::string_view bytes) {
-  const auto next = [&] {
-    std::size_t size = 0;
-    const char* const end = std::from_chars(bytes.data(), bytes.data() + bytes.size(), size).ptr;
-    const std::string_view text =
-        bytes.substr(static_cast<std::size_t>(end - bytes.data()) + 1, size);
-    bytes = bytes.substr(static_cast<std::size_t>(text.data() + text.size() - bytes.data()));
-    return std::string(text);
-  };
-  NamedTexts facts;
-  while (!bytes.empty()) {
-    std::string name = next();
-    facts.emplace_back(std::move(name), next());
-  }
-  return facts;
-}
-
-/// The text for an error; long texts are lists that are not shown in full.
-std::string shown(const std::string& text) {
-  constexpr std::size_t kMost = 80;
-  const std::string start = text.substr(0, kMost) + (text.size() > kMost ? "..." : "");
-  return text.empty() ? "nothing" : printable(start);
-}
-
-}  // namespace
-
-void require_agreement(Communicator& communicator, const char* op, const NamedTexts& facts) {
-  const std::vector<std::string> all = communicator.all_gather(packed(facts));
-  const NamedTexts first = unpacked(all.front());
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all.front()) continue;
-    const NamedTexts other = unpacked(all[rank]);
-    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
-      const auto [name, text] = i < first.size() ? first[i] : std::pair<std::string, std::string>();
-      const auto [its_name, its] =
-          i < other.size() ? other[i] : std::pair<std::string, std::string>();
-      require(name == its_name, op, "all ranks must run the same program, got ", shown(name),
-              " on rank 0 and ", shown(its_name), " on rank ", rank);
-      require(text == its, op, name, " must be the same on all ranks, got ", shown(text),
-              " on rank 0 and ", shown(its), " on rank ", rank);
-    }
-  }
 }
 
 namespace {

@@ -4,34 +4,19 @@
 // processes that mpirun has started.
 //
 //   nn::TrainerOptions options = {.shards = 8, .communicator = &communicator};
-//
-// A receive gets the message that was sent with the same tag. Calls of all_gather match by their
-// order, so all processes must make these calls in the same order.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tensor/kernels/types.h"
 
 namespace tessera::nn {
 
-/// The error if a process no longer responds: the other processes cannot continue.
-struct ProcessLost : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A group of processes, each with a rank. Only one thread may call the functions of a group.
-///
-/// Messages are bytes. Messages with the same tag between two processes arrive in the order in
-/// which they were sent. **Errors**: ProcessLost, thrown by every wait for a process that has
-/// ended.
+/// A group of processes, each with a rank. Calls of all processes match by their order, so all
+/// processes must make the same calls in the same order. Only one thread of a process may call.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -40,27 +25,13 @@ class Communicator {
   virtual index_t rank() const = 0;
   /// The number of processes.
   virtual index_t size() const = 0;
+  /// Sends `parts[r]` to process r, for each r; returns the texts that the processes have sent to
+  /// this process, by rank. Texts may have any bytes and lengths.
+  /// **Errors**: a number of parts other than size(); a process that has ended.
+  virtual std::vector<std::string> all_to_all(std::span<const std::string_view> parts) = 0;
 
-  /// Begins to send `bytes` to process `to`. The bytes must not change until `wait` has returned.
-  /// **Errors**: a rank outside [0, size()), or that of this process if it is the only one; a tag
-  /// outside [0, kMostTags); with MPI, more than 2^31 - 1 bytes.
-  virtual void send(index_t to, index_t tag, std::span<const std::byte> bytes) = 0;
-  /// Begins to receive a message of exactly this length, which is complete after `wait`.
-  /// **Errors**: as send.
-  virtual void receive(index_t from, index_t tag, std::span<std::byte> bytes) = 0;
-  /// Advances the messages in progress, and returns at once. Long computations should call it
-  /// regularly.
-  virtual void progress() = 0;
-  /// Returns when all messages that this process has begun to send or receive are complete.
-  virtual void wait() = 0;
-
-  /// The `mine` of each process, by rank; their lengths may differ.
-  virtual std::vector<std::string> all_gather(std::string_view mine) = 0;
-
-  /// The number of bytes that this process has passed to `send` so far.
-  virtual index_t bytes_sent() const = 0;
-
-  static constexpr index_t kMostTags = index_t{1} << 21;
+  /// The `mine` of each process, by rank. **Errors**: as all_to_all.
+  std::vector<std::string> all_gather(std::string_view mine);
 
  protected:
   Communicator() = default;
@@ -68,20 +39,18 @@ class Communicator {
   Communicator& operator=(const Communicator&) = default;
 };
 
-/// A single process. **Errors**: sending and receiving.
+/// A single process.
 class OneProcess final : public Communicator {
  public:
   index_t rank() const override { return 0; }
   index_t size() const override { return 1; }
-  void send(index_t to, index_t tag, std::span<const std::byte> bytes) override;
-  void receive(index_t from, index_t tag, std::span<std::byte> bytes) override;
-  void progress() override {}
-  void wait() override {}
-  std::vector<std::string> all_gather(std::string_view mine) override {
-    return {std::string(mine)};
-  }
-  index_t bytes_sent() const override { return 0; }
+  std::vector<std::string> all_to_all(std::span<const std::string_view> parts) override;
 };
+
+/// Throws if `text`, which describes `what`, differs between processes; all must call it.
+/// **Errors**: texts that differ, with those of rank 0 and of the lowest rank with a different one.
+void require_same(Communicator& communicator, const char* op, std::string_view what,
+                  std::string_view text);
 
 /// The items with indices from `begin` to `end` - 1.
 struct Share {
@@ -94,24 +63,6 @@ struct Share {
 Share share_of(index_t count, index_t rank, index_t size);
 /// As above, for this process and its group.
 Share share_of(index_t count, const Communicator& communicator);
-
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
-
-/// The results of `make` on all processes, by rank.
-///
-/// **Errors**: if `make` throws in any process, a std::runtime_error in all processes. If rank 2 is
-/// the lowest rank with an error, the message is "rank 2: " and the message of its error. If there
-/// is only one process, the exception of `make` is passed on.
-std::vector<std::string> all_gather_results(Communicator& communicator,
-                                            const std::function<std::string()>& make);
-
-/// Throws if not all processes give the same text under each name.
-///
-///     require_agreement(communicator, "Trainer", {{"seed", "5"}, {"shards", "4"}});
-///
-/// **Errors**: a std::invalid_argument, the same in all processes. Its message begins with `op` and
-/// gives the name, and the texts of rank 0 and of the lowest rank with a different text.
-void require_agreement(Communicator& communicator, const char* op, const NamedTexts& facts);
 
 /// The number of processes that a launcher has started, this process included, read from
 /// environment variables. Launchers are mpirun of Open MPI, of MPICH and of its derivatives, and

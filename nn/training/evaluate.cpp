@@ -1,6 +1,10 @@
 #include "nn/training/evaluate.h"
 
+#include <cstring>
+#include <string>
+
 #include "nn/training/batch_sampler.h"
+#include "nn/training/communicator.h"
 #include "nn/training/detail/digest.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
@@ -9,22 +13,6 @@
 #include "tensor/profile_span.h"
 
 namespace tessera::nn {
-
-namespace {
-
-std::uint64_t digest_of(const Tensor& x) {
-  const Tensor rows = x.contiguous();
-  Digest digest;
-  digest.add(static_cast<std::uint64_t>(x.dtype()));
-  for (index_t axis = 0; axis < x.rank(); ++axis) {
-    digest.add(static_cast<std::uint64_t>(x.size(axis)));
-  }
-  const auto bytes = static_cast<std::size_t>(rows.count() * item_size(rows.dtype()));
-  digest.add(std::span(static_cast<const std::byte*>(rows.untyped_data()), bytes));
-  return digest.value();
-}
-
-}  // namespace
 
 Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss) {
@@ -43,27 +31,41 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
 
 namespace tessera::nn::detail {
 
-std::vector<LossTotals> totals_of_batches(const Examples& examples,
-                                          const EvaluationOptions& options, index_t first,
-                                          index_t step) {
+namespace {
+
+/// The totals of all processes, by rank.
+std::vector<LossTotals> gathered(Communicator& communicator, const std::vector<LossTotals>& mine) {
+  std::string bytes;
+  for (const std::string& text : communicator.all_gather(
+           {reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(LossTotals)})) {
+    bytes += text;
+  }
+  std::vector<LossTotals> all(bytes.size() / sizeof(LossTotals));
+  std::memcpy(all.data(), bytes.data(), bytes.size());
+  return all;
+}
+
+}  // namespace
+
+LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
+                    Communicator* communicator) {
   const ProfileScope scope("evaluate");
   require(static_cast<bool>(examples.loss), "evaluate",
           "the examples must have a loss function, got an empty one");
   const NoGrad plain;
   BatchSampler sampler(examples.lengths, {.batch_size = options.batch_size, .shuffle = false});
+  const index_t batches = sampler.batches_per_epoch();
+  const Share mine = communicator != nullptr ? share_of(batches, *communicator) : Share{0, batches};
   std::vector<LossTotals> all;
-  for (index_t batch = 0; sampler.epoch() == 0; ++batch) {
+  for (index_t batch = 0; batch < mine.end; ++batch) {
     const std::span<const index_t> chosen = sampler.next();
-    if (batch % step != first) continue;
+    if (batch < mine.begin) continue;
     const RngScope random(evaluation_rng(options.seed, batch));
     all.push_back(totals_of(examples.loss(chosen)));
   }
-  return all;
-}
-
-LossTotals evaluate(const Examples& examples, const EvaluationOptions& options) {
+  if (communicator != nullptr) all = gathered(*communicator, all);
   LossTotals totals;
-  for (const LossTotals& batch : totals_of_batches(examples, options)) totals.add(batch);
+  for (const LossTotals& batch : all) totals.add(batch);
   return totals;
 }
 

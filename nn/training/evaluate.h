@@ -16,6 +16,8 @@
 
 namespace tessera::nn {
 
+class Communicator;
+
 /// Examples of any kind, for training or evaluation: the length of each, so that examples of
 /// similar length are batched together, and the function from indices of examples to the sum of
 /// their losses.
@@ -69,13 +71,10 @@ struct EvaluationOptions {
 
 namespace detail {
 
-/// The totals of each batch, or of every `step`th from `first` on, for a model in eval mode.
-std::vector<LossTotals> totals_of_batches(const Examples& examples,
-                                          const EvaluationOptions& options, index_t first = 0,
-                                          index_t step = 1);
-
-/// As nn::evaluate, for a model in eval mode.
-LossTotals evaluate(const Examples& examples, const EvaluationOptions& options);
+/// As nn::evaluate, for a model in eval mode. The processes of `communicator`, if there is one,
+/// share the batches.
+LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
+                    Communicator* communicator = nullptr);
 
 }  // namespace detail
 

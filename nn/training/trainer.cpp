@@ -4,14 +4,18 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "nn/detail/check.h"
 #include "nn/training/clip_grad.h"
-#include "nn/training/detail/exchange.h"
+#include "nn/training/communicator.h"
+#include "nn/training/detail/all_reduce.h"
+#include "nn/training/detail/digest.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
+#include "tensor/ops/matmul.h"
 #include "tensor/profile_span.h"
 
 namespace tessera::nn {
@@ -74,13 +78,11 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
   check_examples();
   check_optimizer();
   if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
-  team_ = make_team(options_.communicator, optimizer, options_.shards);
-  for (const Parameter& variable : team_->variables()) {
-    numbers_.emplace(variable.tensor.grad_slot().get(), numbers_.size());
-  }
+  const index_t processes = options_.communicator != nullptr ? options_.communicator->size() : 1;
+  require(processes <= options_.shards, kTrainerOp, "processes must be at most as many as shards, ",
+          options_.shards, ", got ", processes, "; use ", processes,
+          " or more shards, which gives different bits, or fewer processes");
 }
-
-Trainer::~Trainer() = default;
 
 void Trainer::check_examples() const {
   const bool has_held_out = !held_out_.lengths.empty();
@@ -108,35 +110,34 @@ void Trainer::check_optimizer() const {
   }
 }
 
-/// The facts that must be the same in all processes of a team, in addition to the state.
-Checkpoint Trainer::facts() const {
-  Checkpoint facts = settings();
-  facts.add("optimizer", team_->whole(optimizer_->settings()));
-  facts.set("steps in all", total_steps_);
-  facts.set("decay", static_cast<int>(options_.decay));
-  facts.set("warmup", options_.warmup);
-  facts.set("clip", options_.clip);
-  facts.set("average's decay", options_.average);
-  facts.set("evaluate_every", options_.evaluate_every);
-  facts.set("patience", options_.patience);
-  facts.set("best_by", static_cast<int>(options_.best_by));
-  facts.set("keep_best", options_.keep_best);
-  facts.tensors["examples' lengths"] = from_vector(train_.lengths);
-  facts.tensors["held-out examples' lengths"] = from_vector(held_out_.lengths);
-  return facts;
+/// Throws unless all processes start with the same state, options, examples and arithmetic.
+void Trainer::require_same_run() const {
+  const TrainerOptions& o = options_;
+  Checkpoint facts = state();
+  facts.set("options", str_cat(total_steps_, ' ', static_cast<int>(o.decay), ' ', o.warmup, ' ',
+                               o.clip, ' ', o.average, ' ', o.evaluate_every, ' ', o.patience, ' ',
+                               static_cast<int>(o.best_by), ' ', o.keep_best, ' ', digest()));
+  facts.tensors["lengths"] = from_vector(train_.lengths);
+  facts.tensors["held-out lengths"] = from_vector(held_out_.lengths);
+  // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square is not rounded before the sum.
+  const float x = 1 + 0x1p-12F;
+  facts.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
+                                       from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));
+  Digest digest;
+  for (const auto& [name, text] : facts.values) {
+    const std::string line = str_cat(name, ' ', text);
+    digest.add(std::as_bytes(std::span(line)));
+  }
+  for (const auto& [name, tensor] : facts.tensors) digest.add(digest_of(tensor.detach()));
+  require_same(*o.communicator, kTrainerOp,
+               "the digest of options, examples, weights and arithmetic",
+               std::to_string(digest.value()));
 }
 
 // ---- a step ----
 
-/// Adds one shard to the trees. Gradients leave their slots as soon as the backward has finished.
-void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees) {
-  const Parameters& variables = team_->variables();
-  std::vector<bool> is_taken(variables.size(), false);
-  const auto take = [&](std::size_t i) {
-    Tensor& slot = variables[i].tensor.grad_slot()->gradient;
-    is_taken[i] = true;
-    trees.add_gradient(i, shard, std::exchange(slot, Tensor()));
-  };
+/// Adds one shard to the sums.
+void Trainer::compute(std::span<const index_t> examples, index_t shard, ShardSums& sums) {
   LossTotals totals;
   if (!examples.empty()) {
     const RngScope random(shard_rng(options_.seed, step(), shard));
@@ -144,27 +145,27 @@ void Trainer::compute(std::span<const index_t> examples, index_t shard, BatchTre
     const LossSum result = train_.loss(examples);
     totals = totals_of(result);
     check_finite("loss", totals.loss);
-    if (result.count > 0) {  // otherwise there is no loss and no gradient
-      tape.backward(result.loss, {}, [&](const GradSlot& leaf) {
-        const auto found = numbers_.find(&leaf);
-        if (found != numbers_.end()) take(found->second);
-      });
-    }
+    if (result.count > 0) tape.backward(result.loss);  // otherwise there is no loss
   }
+  sums.totals.add(shard, totals);
+  const Parameters& variables = optimizer_->variables();
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    require(!is_taken[i] || !variables[i].tensor.grad().defined(), kTrainerOp, variables[i].name,
-            " must get its whole gradient in one backward, got a second gradient");
-    if (!is_taken[i]) take(i);
+    Tensor& gradient = variables[i].tensor.grad_slot()->gradient;
+    sums.gradients[i].add(shard, std::exchange(gradient, Tensor()));
   }
-  trees.totals.add(shard, totals);
 }
 
-/// The sums of the whole batch. Only here shards are combined: the team decides which process
-/// computes which shard.
+/// The sums of the whole batch. Only here shards are combined.
 BatchSums Trainer::sum_of(std::span<const index_t> batch) {
-  return team_->sum([&](index_t shard, BatchTrees& trees) {
-    compute(shard_of(batch, options_.shards, shard), shard, trees);
-  });
+  Communicator* const communicator = options_.communicator;
+  const index_t shards = options_.shards;
+  const Share mine = communicator != nullptr ? share_of(shards, *communicator) : Share{0, shards};
+  ShardSums sums(shards, optimizer_->variables().size());
+  for (index_t shard = mine.begin; shard < mine.end; ++shard) {
+    compute(shard_of(batch, shards, shard), shard, sums);
+  }
+  if (communicator == nullptr) return total_of(std::move(sums));
+  return all_reduce(*communicator, optimizer_->variables(), shards, sums);
 }
 
 /// Updates the weights; returns the norm of the gradient.
@@ -174,21 +175,11 @@ double Trainer::update(BatchSums sums) {
     variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
   }
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
-  const double norm =
-      detail::clip_grad_norm(variables, options_.clip, {.scale = 1 / targets},
-                             [&](const Tensor& squares) { return team_->total(squares); });
+  const double norm = clip_grad_norm(variables, options_.clip, {.scale = 1 / targets});
   check_finite("norm of the gradient", norm);
   optimizer_->step();
   optimizer_->zero_grad();
-  team_->share_weights();
   return norm;
-}
-
-void Trainer::forget_gradients() {
-  for (const Parameter& variable : team_->variables()) {
-    variable.tensor.grad_slot()->gradient = Tensor();
-  }
-  optimizer_->zero_grad();
 }
 
 StepReport Trainer::advance() {
@@ -205,7 +196,7 @@ StepReport Trainer::advance() {
     report.gradient_norm = update(std::move(sums));
   } catch (...) {
     sampler_.set_state(place);
-    forget_gradients();
+    optimizer_->zero_grad();
     throw;
   }
   if (average_) average_->update();
@@ -233,8 +224,9 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   if (average_) averages.emplace(*average_);
   const EvalScope scope = model_.eval();
   EvaluationReport report{.step = step(),
-                          .totals = team_->evaluate(held_out_, {.batch_size = options_.batch_size,
-                                                                .seed = options_.seed}),
+                          .totals = detail::evaluate(
+                              held_out_, {.batch_size = options_.batch_size, .seed = options_.seed},
+                              options_.communicator),
                           .is_best = false};
   const double score =
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
@@ -244,22 +236,17 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
-RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
-  stop_ = false;
-  forget_gradients();
-  RunEnd end{};
-  team_->run({.body = [&] { end = run_steps(callbacks); },
-              .facts = [&] { return facts(); },
-              .state = [&] { return state_but_optimizer(); },
-              .place =
-                  [&] {
-                    return str_cat("in step ", std::min(step() + 1, total_steps_), " of ",
-                                   total_steps_);
-                  }});
-  return end;
+/// Whether stop() was called, in any process.
+bool Trainer::stops() const {
+  if (options_.communicator == nullptr) return stop_;
+  const std::vector<std::string> all = options_.communicator->all_gather(stop_ ? "1" : "");
+  return std::ranges::any_of(all, [](const std::string& text) { return !text.empty(); });
 }
 
-RunEnd Trainer::run_steps(const TrainerCallbacks& callbacks) {
+RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
+  stop_ = false;
+  optimizer_->zero_grad();
+  if (options_.communicator != nullptr) require_same_run();
   // An evaluation may be due since a failed run or the saved state: no step may skip it.
   if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
     if (callbacks.save) callbacks.save();
@@ -271,12 +258,12 @@ RunEnd Trainer::run_steps(const TrainerCallbacks& callbacks) {
     const std::optional<EvaluationReport> evaluation = evaluate_if_due();
     const bool ends_epoch = sampler_.position() == 0;
     const bool ends = step() == total_steps_;
-    const bool saves = team_->any(stop_) || ends_epoch || evaluation || ends;
+    const bool saves = stops() || ends_epoch || evaluation || ends;
     if (callbacks.save && saves) callbacks.save();
     if (callbacks.evaluation && evaluation) callbacks.evaluation(*evaluation);
     if (callbacks.epoch && ends_epoch) callbacks.epoch({report.epoch, epoch_totals_, evaluation});
     // The callbacks may have called stop() too.
-    if (saves && !ends && team_->any(stop_)) return RunEnd::kStopped;
+    if (saves && !ends && stops()) return RunEnd::kStopped;
   }
   return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;
 }
@@ -314,11 +301,11 @@ Checkpoint Trainer::weights() const {
 }
 
 Checkpoint Trainer::state() const {
-  return state_but_optimizer().add("optimizer", team_->whole(optimizer_->state()));
+  return state_but_optimizer().add("optimizer", optimizer_->state());
 }
 
 void Trainer::load_state(const Checkpoint& state) {
-  const Checkpoint optimizer = team_->own(state.group("optimizer"));
+  const Checkpoint optimizer = state.group("optimizer");
   optimizer_->check_state(optimizer);
   Checkpoint before = state_but_optimizer();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();

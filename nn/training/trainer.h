@@ -14,10 +14,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,9 +29,8 @@
 namespace tessera::nn {
 
 class Communicator;
-class Team;
 struct BatchSums;
-struct BatchTrees;
+struct ShardSums;
 
 /// The measure by which evaluations are compared.
 enum class BestBy { kLoss, kAccuracy };
@@ -111,15 +108,12 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// afterwards the generator has its previous state.
 ///
 /// With `options.communicator` several processes share the work. Each has its own trainer, with the
-/// same weights, examples, optimiser and options. All processes must call their trainer's functions
-/// in the same order, and get the same results. Parameters are divided into chunks of at most
-/// 65,536 elements, each owned by one process. After construction, the optimiser's parameters are
-/// views of the chunks that this process owns, so the optimiser keeps state only for these chunks.
+/// same weights, examples, optimiser and options, computes a part of the shards of each step, gets
+/// the sums of all shards, and takes the same step. All processes must call run() and load_state()
+/// in the same order; they get the same results, and each has the whole state.
 /// **Errors**: an optimiser of different parameters; options out of range; examples without a loss
-/// function; more processes than shards; processes that disagree on the optimiser; `patience` or
-/// `evaluate_every` without held-out examples; the errors of BatchSampler and of the communicator.
-/// **Source**: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-/// Models", 2020, section 5, for owners of parts of the optimiser's state.
+/// function; more processes than shards; `patience` or `evaluate_every` without held-out examples;
+/// the errors of BatchSampler.
 class Trainer {
  public:
   template <class M>
@@ -127,7 +121,6 @@ class Trainer {
           Examples held_out = {})
       : Trainer(any_of(model), optimizer, std::move(train), options, std::move(held_out)) {}
 
-  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -137,11 +130,9 @@ class Trainer {
   /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
   /// with the evaluation.
   ///
-  /// With several processes there are two more errors: processes with different options, examples,
-  /// weights or arithmetic (thrown before training starts); and ProcessLost, whose message names
-  /// the step, if a process has ended. A loss function's error is thrown in all processes. A
-  /// callback's error is thrown only in its process, which must then end, so that the other
-  /// processes do not wait for it.
+  /// With several processes, different options, examples, weights or arithmetic are an error before
+  /// the first step. Other errors may be thrown in one process only, which must then end all
+  /// processes, because the others wait for it (mpi::Session::end_all).
   RunEnd run(const TrainerCallbacks& callbacks = {});
 
   /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
@@ -169,12 +160,10 @@ class Trainer {
 
   /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
   /// and trainer; after an evaluation best, with tensors only if `keep_best`; and average, if there
-  /// is one. The tensors share memory with these parts. Several processes call this function
-  /// together; only rank 0 gets the optimiser's tensors.
-  /// **Errors**: a weight packed by freeze(); those of the communicator.
+  /// is one. The tensors share memory with these parts.
+  /// **Errors**: a weight packed by freeze().
   Checkpoint state() const;
-  /// The part of the state that load_trained reads. One process may call this function without the
-  /// others. **Errors**: a weight packed by freeze().
+  /// The part of the state that load_trained reads. **Errors**: a weight packed by freeze().
   Checkpoint weights() const;
   /// Continues from a state that state() returned. Groups that were added to it, by names that
   /// state() does not use, are ignored. Epochs, steps, schedule and patience may differ from
@@ -204,13 +193,12 @@ class Trainer {
           Examples held_out);
   void check_examples() const;
   void check_optimizer() const;
-  Checkpoint facts() const;
-  void compute(std::span<const index_t> examples, index_t shard, BatchTrees& trees);
+  void require_same_run() const;
+  bool stops() const;
+  void compute(std::span<const index_t> examples, index_t shard, ShardSums& sums);
   BatchSums sum_of(std::span<const index_t> batch);
   double update(BatchSums sums);
   StepReport advance();
-  RunEnd run_steps(const TrainerCallbacks& callbacks);
-  void forget_gradients();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   Checkpoint settings() const;
@@ -231,8 +219,6 @@ class Trainer {
   index_t evaluated_ = 0;  // the step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
   std::atomic<bool> stop_ = false;
-  std::unique_ptr<Team> team_;
-  std::unordered_map<const GradSlot*, std::size_t> numbers_;  // of the team's variables
 };
 
 /// Loads the final weights from a run's state: those of the best evaluation if they are kept, else

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <span>
 
+#include "tensor/tensor.h"
+
 namespace tessera::nn {
 
 /// FNV-1a on blocks of eight bytes. It detects mistakes, not attacks.
@@ -28,5 +30,18 @@ class Digest {
  private:
   std::uint64_t value_ = 14695981039346656037ULL;
 };
+
+/// The digest of a tensor's dtype, shape and elements.
+inline std::uint64_t digest_of(const Tensor& x) {
+  const Tensor rows = x.contiguous();
+  Digest digest;
+  digest.add(static_cast<std::uint64_t>(x.dtype()));
+  for (index_t axis = 0; axis < x.rank(); ++axis) {
+    digest.add(static_cast<std::uint64_t>(x.size(axis)));
+  }
+  const auto bytes = static_cast<std::size_t>(rows.count() * item_size(rows.dtype()));
+  digest.add(std::span(static_cast<const std::byte*>(rows.untyped_data()), bytes));
+  return digest.value();
+}
 
 }  // namespace tessera::nn

@@ -1,21 +1,100 @@
 #include "nn/training/mpi/session.h"
 
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
 
-#include "nn/training/communicator.h"
-#include "nn/training/mpi/detail/mpi_communicator.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::mpi {
 
 namespace {
+
+/// The length that a process sends to the others at the end of its session.
+constexpr std::int64_t kEnd = -1;
+
+/// The processes of MPI_COMM_WORLD. Errors of MPI end all processes, which is MPI's default.
+class MpiCommunicator final : public nn::Communicator {
+ public:
+  MpiCommunicator() {
+    MPI_Comm_dup(MPI_COMM_WORLD, &group_);
+    MPI_Comm_rank(group_, &rank_);
+    MPI_Comm_size(group_, &size_);
+  }
+  ~MpiCommunicator() override { MPI_Comm_free(&group_); }
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  index_t rank() const override { return rank_; }
+  index_t size() const override { return size_; }
+
+  std::vector<std::string> all_to_all(std::span<const std::string_view> parts) override {
+    require(std::ssize(parts) == size_, "all_to_all", "parts must be ", size_, ", got ",
+            parts.size());
+    std::vector<std::int64_t> lengths;
+    for (const std::string_view part : parts) lengths.push_back(std::ssize(part));
+    lengths = exchange(lengths);
+    std::vector<std::string> texts(parts.size());
+    std::vector<MPI_Request> requests;
+    for (int other = 0; other < size_; ++other) {
+      const auto from = static_cast<std::size_t>(other);
+      const std::int64_t length = lengths[from];
+      if (length == kEnd) {
+        throw std::runtime_error(
+            str_cat("rank ", other, " has ended its session, but this process waits for it"));
+      }
+      texts[from].resize(static_cast<std::size_t>(length));
+      for_each_block(texts[from], [&](char* data, int size) {
+        MPI_Irecv(data, size, MPI_BYTE, other, 0, group_, &requests.emplace_back());
+      });
+    }
+    for (int other = 0; other < size_; ++other) {
+      for_each_block(parts[static_cast<std::size_t>(other)], [&](const char* data, int size) {
+        MPI_Isend(data, size, MPI_BYTE, other, 0, group_, &requests.emplace_back());
+      });
+    }
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    return texts;
+  }
+
+  /// Tells all others that this session ends; the rank of one that does not end its session, or -1.
+  int end() {
+    const auto lengths = exchange(std::vector<std::int64_t>(static_cast<std::size_t>(size_), kEnd));
+    const auto other = std::ranges::find_if(lengths, [](auto length) { return length != kEnd; });
+    return other == lengths.end() ? -1 : static_cast<int>(other - lengths.begin());
+  }
+
+ private:
+  /// A number from each process for each process.
+  std::vector<std::int64_t> exchange(const std::vector<std::int64_t>& mine) const {
+    std::vector<std::int64_t> theirs(mine.size());
+    MPI_Alltoall(mine.data(), 1, MPI_INT64_T, theirs.data(), 1, MPI_INT64_T, group_);
+    return theirs;
+  }
+
+  /// Calls `f` with blocks of a text that MPI can count with an int.
+  template <class Text, class F>
+  static void for_each_block(Text& text, const F& f) {
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    for (std::size_t begin = 0; begin < text.size(); begin += kMost) {
+      f(text.data() + begin, static_cast<int>(std::min(kMost, text.size() - begin)));
+    }
+  }
+
+  MPI_Comm group_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+};
 
 /// The version of the MPI library: its first line, up to a comma.
 std::string version() {
@@ -28,45 +107,45 @@ std::string version() {
   return line;
 }
 
-/// Starts MPI if it does not run; returns whether it did.
-bool start_mpi() {
-  int runs = 0, has_run = 0;
+bool mpi_runs() {
+  int runs = 0;
   MPI_Initialized(&runs);
-  MPI_Finalized(&has_run);
-  if (has_run != 0) {
-    throw std::runtime_error(
-        "mpi::Session: MPI must be started once per process, got a second start; make one Session, "
-        "in main");
-  }
-  if (runs != 0) return false;
-  int level = 0;
+  return runs != 0;
+}
+
+void start_mpi() {
+  int level = 0, size = 1;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
-  int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const index_t launched = nn::launched_processes();
-  if (size != launched) {
-    const std::string text =
-        str_cat("mpi::Session: MPI must see all ", launched, " processes that were started, got ",
-                size, "; this program has ", version(),
-                ": start it with the mpirun of that MPI, or with a plugin of srun that it supports "
-                "(srun --mpi=list)");
-    MPI_Finalize();
-    throw std::runtime_error(text);
-  }
-  return true;
+  if (size == launched) return;
+  const std::string text =
+      str_cat("mpi::Session: MPI must see all ", launched, " processes that were started, got ",
+              size, "; this program has ", version(),
+              ": start it with the mpirun of that MPI, or with a plugin of srun that it supports "
+              "(srun --mpi=list)");
+  MPI_Finalize();
+  throw std::runtime_error(text);
 }
 
-bool runs_already() {
-  int runs = 0, has_run = 0;
-  MPI_Initialized(&runs);
-  MPI_Finalized(&has_run);
-  return runs != 0 && has_run == 0;
-}
-
-/// If the user has set a number of threads, it is for each process.
-bool is_thread_count_set() {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  return text != nullptr && std::atoi(text) > 0;
+/// The share of this process in the cores of its host; all processes must call it.
+int fair_threads() {
+  const int mine = thread_count();
+  const char* const set = std::getenv("OMP_NUM_THREADS");  // by the user, for each process
+  int neighbours = 1, cores = mine;
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &neighbours);
+#if defined(__linux__)
+  // A launcher may have bound each process to different cores. A quota is one of all processes.
+  cpu_set_t own, all;
+  const bool is_known = sched_getaffinity(0, sizeof(own), &own) == 0;
+  MPI_Allreduce(&own, &all, sizeof(own), MPI_BYTE, MPI_BOR, host);
+  if (is_known && mine == CPU_COUNT(&own)) cores = CPU_COUNT(&all);
+#endif
+  MPI_Comm_free(&host);
+  if (set != nullptr && std::atoi(set) > 0) return mine;
+  return std::clamp(cores / neighbours, 1, mine);
 }
 
 void flush_all() {
@@ -75,37 +154,34 @@ void flush_all() {
   std::fflush(nullptr);
 }
 
-/// In one write, because launchers mix the output of processes.
-void say(index_t rank, const std::string& text) {
-  std::cerr << str_cat("rank ", rank, ' ', text, '\n');
-}
-
 }  // namespace
 
 Session::Session() : threads_(thread_count()), exceptions_(std::uncaught_exceptions()) {
-  if (nn::launched_processes() == 1 && !runs_already()) {
+  const bool runs = mpi_runs();
+  if (!runs && nn::launched_processes() == 1) {
     communicator_ = std::make_unique<nn::OneProcess>();
     return;
   }
-  ends_mpi_ = start_mpi();
-  auto communicator = std::make_unique<MpiCommunicator>();
-  mpi_ = communicator.get();
-  communicator_ = std::move(communicator);
-  if (!is_thread_count_set()) {
-    threads_ = fair_share(mpi_->places(), static_cast<std::size_t>(mpi_->rank()), threads_);
-  }
+  if (!runs) start_mpi();
+  uses_mpi_ = true;
+  ends_mpi_ = !runs;
+  communicator_ = std::make_unique<MpiCommunicator>();
+  threads_ = fair_threads();
 }
 
 Session::~Session() {
-  if (mpi_ == nullptr || !ends_mpi_) return;
+  if (!ends_mpi_) return;
+  const index_t rank = communicator_->rank();
+  // In one write, because launchers mix the output of processes.
   if (std::uncaught_exceptions() > exceptions_) {
-    say(mpi_->rank(), "leaves its session with an exception, which ends all processes");
+    std::cerr << str_cat("rank ", rank,
+                         " leaves its session with an exception, which ends all processes\n");
     end_all(1);
   }
-  try {
-    mpi_->part();
-  } catch (const std::exception& error) {
-    say(mpi_->rank(), str_cat("cannot end its session: ", error.what()));
+  const int other = static_cast<MpiCommunicator&>(*communicator_).end();
+  if (other >= 0) {
+    std::cerr << str_cat("rank ", rank, " cannot end its session: rank ", other,
+                         " must end its session too, but waits for this rank\n");
     end_all(1);
   }
   communicator_.reset();
@@ -114,8 +190,9 @@ Session::~Session() {
 
 void Session::end_all(int code) {
   flush_all();
-  if (mpi_ == nullptr) std::exit(code);
-  mpi_->abort(code);
+  if (!uses_mpi_) std::exit(code);
+  MPI_Abort(MPI_COMM_WORLD, code);
+  std::abort();  // MPI_Abort does not return
 }
 
 }  // namespace tessera::mpi

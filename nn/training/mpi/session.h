@@ -23,40 +23,34 @@
 
 namespace tessera::mpi {
 
-class MpiCommunicator;
-
 /// Starts MPI if a launcher has started several processes (nn::launched_processes), and ends MPI in
 /// the destructor.
 ///
-/// Make one session in main. If MPI runs already, because the program or another Session has
-/// started it, that MPI is used and left running. Only the thread that made the session may call
-/// its functions (MPI_THREAD_FUNNELED).
-///
-/// If a process is lost, the launcher ends the other processes by SIGTERM. A session delays this
-/// signal by up to 5 seconds if the lost process ran on the same host, so that the other processes
-/// can report which process was lost.
+/// Make one session in main. If MPI runs already, that MPI is used and left running. Only the
+/// thread that made the session may call its functions (MPI_THREAD_FUNNELED). If a process dies,
+/// the launcher ends the others. An error of MPI ends all processes, with a message of MPI.
 /// **Source**: "MPI: A Message-Passing Interface Standard", MPI_Init_thread.
 class Session {
  public:
   /// **Errors**: std::runtime_error if MPI does not see all processes that were started, because
-  /// this MPI is not the launcher's, or if MPI was ended before.
+  /// this MPI is not the launcher's.
   Session();
 
-  /// If the session started MPI: waits for the other processes and ends MPI. If an exception
-  /// unwinds the stack, the other processes may wait for this process forever. So all processes are
-  /// ended, and the exception is lost: catch it while the session lives.
+  /// Waits for the other processes, and ends MPI if the session started it. If an exception unwinds
+  /// the stack, or another process still waits for this one, the others could wait forever. So all
+  /// processes are ended, and the exception is lost: catch it while the session lives.
   ~Session();
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// All processes that were started together: those of MPI_COMM_WORLD.
+  /// All processes that were started together: those of MPI_COMM_WORLD. **Errors** of its
+  /// functions: a process that waits for this process at the end of its session.
   nn::Communicator& communicator() { return *communicator_; }
 
-  /// The number of threads for this process: OMP_NUM_THREADS if it is set; otherwise the sum, over
-  /// the cores that this process may run on, of 1 / (the number of processes that may run on the
-  /// core), rounded down. A CPU quota of the cgroup is an upper limit, which without
-  /// OMP_NUM_THREADS is divided by the number of processes on the host. At least 1.
+  /// The number of threads for this process: OMP_NUM_THREADS if it is set; otherwise the number of
+  /// cores that the processes of this host may run on, divided by the number of these processes. At
+  /// least 1.
   int threads() const { return threads_; }
 
   /// Ends all processes at once; `code` becomes the exit status of the launcher.
@@ -64,9 +58,9 @@ class Session {
 
  private:
   std::unique_ptr<nn::Communicator> communicator_;
-  MpiCommunicator* mpi_ = nullptr;  // equal to communicator_ if MPI runs
   int threads_;
   int exceptions_;  // in flight when the session began
+  bool uses_mpi_ = false;
   bool ends_mpi_ = false;
 };
 

@@ -3,8 +3,7 @@
 
 #include "models/encoder.h"
 #include "nn/nn.h"
-#include "nn/training/detail/chunks.h"
-#include "tests/nn/training/processes_run.h"
+#include "nn/training/detail/all_reduce.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -22,10 +21,21 @@ struct Course {
   index_t examples;
   TrainerOptions options;
   bool uses_sgd = false;
-  bool checkpoints = false;     // of a TokenNet
-  bool is_adversarial = false;  // a WideNet
-  DType dtype = kFloat32;
+  bool checkpoints = false;  // of gradients
 };
+
+/// The reports of a run, and its whole state at the end.
+struct Outcome {
+  std::string log;
+  Checkpoint state;
+};
+
+void expect_same(const std::vector<Outcome>& outcomes, const Outcome& want) {
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.log, want.log);
+    EXPECT_TRUE(same_state(outcome.state, want.state));
+  }
+}
 
 /// Predicts hidden tokens of sequences of several lengths. Some examples have no target; the table
 /// is also the last layer's weight; `rare` has a gradient only for some examples, and `spare`
@@ -80,42 +90,6 @@ struct TokenNet {
   }
 };
 
-/// Parameters of several chunks. The loss may have its own tape.
-struct WideNet {
-  Linear first;
-  Dropout dropout{0.3};
-  Linear second;
-  bool is_adversarial;
-
-  explicit WideNet(const Course& course) : WideNet(course, Rng(3)) {}
-  WideNet(const Course& course, Rng rng)
-      : first(4, 20000, rng), second(20000, 4, rng), is_adversarial(course.is_adversarial) {}
-
-  static index_t length_of(index_t) { return 1; }
-
-  LossSum loss(Chosen chosen) const {
-    std::vector<double> numbers;
-    for (const index_t i : chosen) {
-      for (index_t k = 0; k < 4; ++k) numbers.push_back(static_cast<double>((i * 5 + k * 3) % 7));
-    }
-    const Tensor x =
-        from_vector(numbers).to(first.weight.dtype()).reshape({std::ssize(chosen), 4}) * 0.1;
-    const auto of = [&](const Tensor& in) {
-      return summed_squared_error(second(dropout(first(in, Activation::kGelu))), x * 2);
-    };
-    if (!is_adversarial) return of(x);
-    return adversarial_loss(
-        x.shape(), 0.1, [&](const Tensor& shift) { return of(x + shift); }, x.dtype());
-  }
-
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("first", self.first);
-    visitor("dropout", self.dropout);
-    visitor("second", self.second);
-  }
-};
-
 TrainerCallbacks writing_to(std::string& log) {
   return {.step =
               [&log](const StepReport& report) {
@@ -131,10 +105,9 @@ TrainerCallbacks writing_to(std::string& log) {
               }};
 }
 
-template <class N>
-Examples examples_of(const N& net, index_t first, index_t count) {
+Examples examples_of(const TokenNet& net, index_t first, index_t count) {
   std::vector<index_t> lengths;
-  for (index_t i = 0; i < count; ++i) lengths.push_back(N::length_of(first + i));
+  for (index_t i = 0; i < count; ++i) lengths.push_back(TokenNet::length_of(first + i));
   return {lengths, [&net, first](Chosen chosen) {
             std::vector<index_t> shifted(chosen.begin(), chosen.end());
             for (index_t& i : shifted) i += first;
@@ -142,10 +115,8 @@ Examples examples_of(const N& net, index_t first, index_t count) {
           }};
 }
 
-template <class N>
 Outcome train(const Course& course, Communicator* processes) {
-  N net(course);
-  convert(net, course.dtype);
+  TokenNet net(course);
   set_requires_grad(net);
   std::optional<AdamW> adam;
   std::optional<SGD> sgd;
@@ -164,9 +135,7 @@ Outcome train(const Course& course, Communicator* processes) {
   return outcome;
 }
 
-using Train = Outcome (*)(const Course&, Communicator*);
-
-void expect_one_digest(const Course& course, Train train, const std::vector<index_t>& sizes,
+void expect_one_digest(const Course& course, const std::vector<index_t>& sizes,
                        const std::vector<int>& threads_of_each) {
   SCOPED_TRACE(course.name);
   const Outcome want = train(course, nullptr);
@@ -174,10 +143,8 @@ void expect_one_digest(const Course& course, Train train, const std::vector<inde
   for (const index_t size : sizes) {
     for (const int threads : threads_of_each) {
       SCOPED_TRACE(str_cat(size, " processes of ", threads, " threads"));
-      const auto delivery = static_cast<Delivery>((size + threads) % 3);
-      expect_same(each_of(size, [&](Communicator& processes) { return train(course, &processes); },
-                          {.delivery = delivery, .threads = threads}),
-                  want);
+      const auto run = [&](Communicator& processes) { return train(course, &processes); };
+      expect_same(each_of(size, run, threads), want);
     }
   }
 }
@@ -219,36 +186,90 @@ const std::vector<Course>& courses() {
   return all;
 }
 
-const Course kWide = {
-    .name = "several chunks of a parameter",
-    .examples = 20,
-    .options = {.epochs = 1, .batch_size = 8, .shards = 7, .seed = 8, .clip = 0.5}};
-
 using ProcessesBitsTest = test::IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, ProcessesBitsTest, test::each_isa(), test::isa_name);
 
 TEST_P(ProcessesBitsTest, OneDigestOverProcessesAndThreads) {
-  const std::vector<index_t> sizes = {1, 2, 3, 4, 7};
-  expect_one_digest(courses()[0], train<TokenNet>, sizes, {1, 2});
-  expect_one_digest(courses()[1], train<TokenNet>, sizes, {1});
-  expect_one_digest(courses()[2], train<TokenNet>, sizes, {2});
-  expect_one_digest(kWide, train<WideNet>, sizes, {1});
-  expect_one_digest(kWide, train<WideNet>, {2}, {2});
+  const std::vector<index_t> sizes = {1, 2, 3, 5, 7};
+  expect_one_digest(courses()[0], sizes, {1, 2});
+  expect_one_digest(courses()[1], sizes, {1});
+  expect_one_digest(courses()[2], sizes, {2});
 }
 
 TEST(Processes, GiveTheBitsOfOne) {
-  expect_one_digest(courses()[1], train<TokenNet>, {3}, {1});
-  Course patient = courses()[2];
-  EXPECT_TRUE(contains(train<TokenNet>(patient, nullptr).log, "end 1")) << "patience must end it";
-  Course wide = kWide;
-  wide.options.steps = 2;
-  expect_one_digest(wide, train<WideNet>, {3}, {1});
-  wide.is_adversarial = true;
-  wide.dtype = kFloat64;
-  expect_one_digest(wide, train<WideNet>, {2}, {1});
+  expect_one_digest(courses()[1], {3}, {1});
+  EXPECT_TRUE(contains(train(courses()[2], nullptr).log, "end 1")) << "patience must end it";
+}
+
+/// Gradients of shards, one of which is undefined: sizes below and above the number of processes.
+TEST(Processes, AllReduceAddsInTheOrderOfTheTree) {
+  Parameters variables;
+  for (const index_t count : {0, 1, 4, 1000}) {
+    variables.push_back({str_cat("w", count), Tensor::empty({count}, kFloat64)});
+  }
+  variables.push_back({"never", Tensor::empty({2, 3}, kFloat32)});
+  variables.push_back({"matrix", Tensor::empty({5, 7}, kFloat32)});
+  const auto gradient_of = [&](std::size_t variable, index_t shard) {
+    const Tensor& like = variables[variable].tensor;
+    const bool is_defined = variable != 4 && (static_cast<index_t>(variable) + shard) % 4 != 0;
+    const auto seed = static_cast<std::uint64_t>(shard);
+    return is_defined ? random_tensor(like.shape(), like.dtype(), seed) : Tensor();
+  };
+  const auto sums_of = [&](index_t shards, index_t begin, index_t end) {
+    ShardSums sums(shards, variables.size());
+    for (index_t shard = begin; shard < end; ++shard) {
+      sums.totals.add(shard, {1.0 / static_cast<double>(3 + shard), 1, 2});
+      for (std::size_t i = 0; i < variables.size(); ++i) {
+        sums.gradients[i].add(shard, gradient_of(i, shard));
+      }
+    }
+    return sums;
+  };
+  for (const index_t shards : {5, 6, 8, 11, 13}) {
+    const BatchSums want = total_of(sums_of(shards, 0, shards));
+    for (const index_t size : {1, 2, 3, 5}) {
+      SCOPED_TRACE(str_cat(shards, " shards, ", size, " processes"));
+      run_processes(size, [&](Communicator& processes) {
+        const Share share = share_of(shards, processes);
+        const BatchSums got =
+            all_reduce(processes, variables, shards, sums_of(shards, share.begin, share.end));
+        EXPECT_EQ(got.totals.loss, want.totals.loss);
+        EXPECT_EQ(got.totals.correct, want.totals.correct);
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+          ASSERT_EQ(got.gradients[i].defined(), want.gradients[i].defined()) << i;
+          if (i == 4) continue;
+          EXPECT_TRUE(same_bits(got.gradients[i], want.gradients[i])) << variables[i].name;
+        }
+      });
+    }
+  }
 }
 
 // ---- stopping and resuming ----
+
+TrainerOptions sharded(Communicator* processes) {
+  TrainerOptions options = Trial::options();
+  options.shards = 5;
+  options.average = 0.8;
+  options.communicator = processes;
+  return options;
+}
+
+/// A run by `size` processes from `from` on, if it has tensors; rank `stopper` stops it after
+/// `stop`.
+std::vector<Outcome> run_until(index_t size, const Checkpoint& from, index_t stop = 0,
+                               index_t stopper = 0) {
+  return each_of(size, [&](Communicator& processes) {
+    Trial run(sharded(&processes), true);
+    if (!from.tensors.empty()) run.trainer.load_state(from);
+    const auto on_step = [&](const StepReport& report) {
+      if (report.step == stop && processes.rank() == stopper) run.trainer.stop();
+    };
+    const RunEnd end = run.trainer.run({.step = on_step});
+    return Outcome{str_cat(static_cast<int>(end), " ", run.trainer.step()),
+                   copy_of(run.trainer.state())};
+  });
+}
 
 TEST(Processes, AnotherNumberOfThemResumesToTheSameBits) {
   const Outcome want = run_until(1, {})[0];
@@ -259,7 +280,7 @@ TEST(Processes, AnotherNumberOfThemResumesToTheSameBits) {
     step += 4;
     const std::vector<Outcome> outcomes = run_until(size, state, step, size - 1);
     for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.log, stopped + std::to_string(step));
-    state = outcomes[0].state;
+    state = outcomes.back().state;
   }
   expect_same(run_until(4, state), want);
 }
@@ -278,44 +299,79 @@ TEST(Processes, AllStopAfterTheSameStepWhereOneIsAskedBetweenSteps) {
   for (const std::string& end : ends) EXPECT_EQ(end, "7 2");
 }
 
-// ---- messages ----
+// ---- errors ----
 
-/// The formula of exchange.h, in bytes: subtrees of a process times the elements of others, and its
-/// own elements to all others.
-TEST(Processes, SendWhatTheFormulaSays) {
-  struct Case {
-    index_t shards, processes;
-    std::vector<index_t> subtrees;  // of each process
+TEST(Processes, AreNoMoreThanShards) {
+  run_processes(6, [](Communicator& processes) {
+    EXPECT_TRUE(throws("Trainer", {"as many as shards, 5, got 6", "6 or more shards"},
+                       [&] { Trial run(sharded(&processes)); }));
+  });
+}
+
+TEST(Processes, AnErrorInOneEndsTheWaitsOfTheOthers) {
+  EXPECT_THROW(run_processes(3,
+                             [](Communicator& processes) {
+                               Trial run(sharded(&processes));
+                               run.trainer.run({.step = [&](const StepReport& report) {
+                                 const bool fails = report.step == 4 && processes.rank() == 1;
+                                 if (fails) throw std::length_error("hook");
+                                 EXPECT_LE(report.step, 4);
+                               }});
+                             }),
+               std::length_error);
+}
+
+/// A difference of rank 1, in its options, or after its trainer is made.
+struct Difference {
+  std::string name;
+  std::function<void(TrainerOptions&)> options = {};
+  std::function<void(Trial&)> change = {};
+};
+
+TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
+  const std::vector<Difference> differences = {
+      {"seed", [](TrainerOptions& o) { o.seed = 6; }},
+      {"batch_size", [](TrainerOptions& o) { o.batch_size = 9; }},
+      {"shards", [](TrainerOptions& o) { o.shards = 6; }},
+      {"steps", [](TrainerOptions& o) { o.steps = 100; }},
+      {"decay", [](TrainerOptions& o) { o.decay = Schedule::Decay::kCosine; }},
+      {"warmup", [](TrainerOptions& o) { o.warmup = 0.3; }},
+      {"clip", [](TrainerOptions& o) { o.clip = 1; }},
+      {"average", [](TrainerOptions& o) { o.average = 0.9; }},
+      {"evaluate_every", [](TrainerOptions& o) { o.evaluate_every = 2; }},
+      {"patience", [](TrainerOptions& o) { o.patience = 2; }},
+      {"best_by", [](TrainerOptions& o) { o.best_by = BestBy::kAccuracy; }},
+      {"keep_best", [](TrainerOptions& o) { o.keep_best = false; }},
+      {"weights", {}, [](Trial& run) { run.net.second.bias.detach().slice(0, 0, 1).fill(3); }},
+      {"rates", {}, [](Trial& run) { run.optimizer.set_lr(0.5); }},
   };
-  const std::vector<Case> cases = {
-      {4, 2, {1, 1}}, {4, 4, {1, 1, 1, 1}}, {7, 3, {1, 1, 1}}, {8, 3, {1, 2, 2}}};
-  for (const Case& c : cases) {
-    SCOPED_TRACE(str_cat(c.shards, " shards, ", c.processes, " processes"));
-    const std::vector<index_t> sent = each_of(c.processes, [&](Communicator& processes) {
-      WideNet net(kWide);
-      set_requires_grad(net);
-      SGD optimizer(parameters(net), {.lr = 0.01});
-      Trainer trainer(
-          net, optimizer, examples_of(net, 0, 40),
-          {.steps = 4, .batch_size = 10, .shards = c.shards, .communicator = &processes});
-      std::vector<index_t> after;
-      trainer.run({.step = [&](const StepReport&) { after.push_back(processes.bytes_sent()); }});
-      EXPECT_EQ(after[2] - after[1], after[1] - after[0]);
-      index_t elements = 0, own = 0;
-      std::vector<index_t> counts;
-      for (const Parameter& parameter : parameters(net)) counts.push_back(parameter.tensor.count());
-      for (const Chunk& chunk : cut_into_chunks(counts, c.processes)) {
-        elements += chunk.count;
-        if (chunk.owner == processes.rank()) own += chunk.count;
-      }
-      EXPECT_EQ(elements, 4 * 20000 + 20000 + 4 * 20000 + 4);
-      const index_t subtrees = c.subtrees[static_cast<std::size_t>(processes.rank())];
-      EXPECT_EQ(after[1] - after[0], 4 * (subtrees * (elements - own) + (c.processes - 1) * own));
-      return after[1] - after[0];
+  for (const Difference& difference : differences) {
+    SCOPED_TRACE(difference.name);
+    run_processes(3, [&](Communicator& processes) {
+      TrainerOptions options = sharded(&processes);
+      const bool differs = processes.rank() == 1;
+      if (differs && difference.options) difference.options(options);
+      Trial run(options, true);
+      if (differs && difference.change) difference.change(run);
+      EXPECT_TRUE(throws("Trainer", {"must be the same on all ranks", "on rank 1"}, [&] {
+        run.trainer.run({.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
+      }));
     });
-    if (c.processes == 2) {
-      EXPECT_EQ(sent[0] + sent[1], 4 * 2 * (180004)) << "2 N (P - 1) / P of each";
-    }
+  }
+}
+
+TEST(Processes, ThatHaveOtherExamplesAreRefused) {
+  for (const bool by_digest : {false, true}) {
+    run_processes(2, [&](Communicator& processes) {
+      test::Net net;
+      const test::Points points(50, 3);
+      AdamW optimizer(split_weight_decay(net), {.lr = 0.02});
+      Examples examples = points.examples(net);
+      if (processes.rank() == 1 && by_digest) examples.digest += 1;
+      if (processes.rank() == 1 && !by_digest) examples.lengths[30] += 1;
+      Trainer trainer(net, optimizer, examples, sharded(&processes));
+      EXPECT_TRUE(throws("Trainer", {"digest of options, examples"}, [&] { trainer.run(); }));
+    });
   }
 }
 
