@@ -105,7 +105,7 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
   }
 }
 
-void Tape::backward(const Tensor& loss, const Tensor& seed, const LeafHook& on_complete) {
+void Tape::backward(const Tensor& loss, const Tensor& seed) {
   check_loss(loss, seed);
   const NoGrad pause;
   const detail::Span span(detail::SpanKind::kBackward, kBackwardOp);
@@ -114,21 +114,10 @@ void Tape::backward(const Tensor& loss, const Tensor& seed, const LeafHook& on_c
       0, seed.defined() ? seed.detach() : Tensor::empty(loss.shape(), loss.dtype()).fill(1));
   recording_ = next_recording();
   try {
-    run_backward(on_complete);
+    while (!entries_.empty()) run_last();
   } catch (...) {
     entries_.clear();
     throw;
-  }
-}
-
-void Tape::run_backward(const LeafHook& on_complete) {
-  std::vector<FirstUse> uses;
-  if (on_complete) uses = first_uses();
-  while (!entries_.empty()) {
-    run_last();
-    for (; !uses.empty() && uses.back().entry == entries_.size(); uses.pop_back()) {
-      on_complete(*uses.back().leaf);
-    }
   }
 }
 
@@ -145,22 +134,16 @@ void Tape::run_last() {
   if (detail::is_profiling()) count_gradients(dy, entry.inputs);
 }
 
-std::vector<Tape::FirstUse> Tape::first_uses() const {
-  std::vector<FirstUse> uses;
+GradSlots Tape::leaves() const {
+  GradSlots leaves;
   std::unordered_set<const GradSlot*> seen;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    for (const auto& slot : entries_[i].inputs) {
+  for (const Entry& entry : entries_) {
+    for (const auto& slot : entry.inputs) {
       const bool is_leaf = slot && slot->recording == 0;
-      if (is_leaf && seen.insert(slot.get()).second) uses.push_back({i, slot});
+      if (is_leaf && seen.insert(slot.get()).second) leaves.push_back(slot);
     }
   }
-  return uses;
-}
-
-GradSlots Tape::leaves() const {
-  GradSlots result;
-  for (FirstUse& use : first_uses()) result.push_back(std::move(use.leaf));
-  return result;
+  return leaves;
 }
 
 }  // namespace tessera

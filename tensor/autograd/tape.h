@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,9 +20,6 @@
 #include "tensor/tensor.h"
 
 namespace tessera {
-
-/// Called when the gradient of a leaf is complete.
-using LeafHook = std::function<void(GradSlot& leaf)>;
 
 namespace detail {
 
@@ -75,18 +71,12 @@ class Tape final : private Recorder {
   /// not a leaf stays undefined. `seed` is the gradient of `loss` itself; an undefined seed means
   /// 1.
   ///
-  /// The hook `on_complete` is called once for each leaf that a recorded op has as input, as soon
-  /// as no remaining op adds to the gradient of the leaf. So the leaves of the last layers come
-  /// first. The hook is called even if the gradient stays undefined. Ops in the hook are not
-  /// recorded. The hook may move the gradient out of `leaf.gradient`.
-  ///
   /// **Errors**: a loss without a seed whose number of elements is not 1; a seed that is not
   /// floating or does not have the shape of `loss`; a loss that this tape has not recorded since
   /// its last backward; a tensor that an op needs for its backward, but that was written to after
-  /// the op ran; an older tape that was destroyed before this one; the errors of the hook. After an
-  /// error in an op's backward or in the hook, the tape is empty, and only some leaves have
-  /// received their gradients.
-  void backward(const Tensor& loss, const Tensor& seed = {}, const LeafHook& on_complete = {});
+  /// the op ran; an older tape that was destroyed before this one. After an error in an op's
+  /// backward, the tape is empty, and only some leaves have received their gradients.
+  void backward(const Tensor& loss, const Tensor& seed = {});
 
   /// Whether this tape has recorded the op that computed `x`, since the tape's last backward; false
   /// for a leaf or a constant.
@@ -109,19 +99,10 @@ class Tape final : private Recorder {
     Backward backward;
   };
 
-  /// A leaf, and the first op with this leaf as input; the backward of this op is the last to add
-  /// to the leaf's gradient.
-  struct FirstUse {
-    std::size_t entry;
-    std::shared_ptr<GradSlot> leaf;
-  };
-
   void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) override;
   bool empty() const override { return entries_.empty(); }
   void check_order(const char* op) const;
   void check_loss(const Tensor& loss, const Tensor& seed) const;
-  std::vector<FirstUse> first_uses() const;
-  void run_backward(const LeafHook& on_complete);
   void run_last();
 
   std::vector<Entry> entries_;
