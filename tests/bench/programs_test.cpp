@@ -20,13 +20,11 @@ class BenchPrograms : public Programs {
 };
 
 TEST_F(BenchPrograms, HelpIsNounPhrasesWithDefaultsAndUnits) {
-  for (const char* program :
-       {"tessera_bench", "tessera_bench_compare", "tessera_bench_report", "tessera_scaling"}) {
+  for (const char* program : {"tessera_bench", "tessera_bench_compare", "tessera_bench_report"}) {
     const std::string help = output_of(program, "--help");
     EXPECT_GE(help_entries(help).size(), 5U) << help;
     EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
   }
-  EXPECT_TRUE(contains(output_of("tessera_scaling", "--help"), "10,100")) << "a text's default";
 }
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
