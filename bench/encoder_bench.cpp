@@ -47,9 +47,9 @@ models::EncoderOptions modern_options_of(const EncoderSize& size) {
   for (models::EncoderLayerOptions& layer : options.layers) {
     layer.norm_first = true;
     layer.bias = false;
-    layer.norm.kind = nn::NormKind::kRmsNorm;
-    layer.attention.rotary = nn::RotaryOptions{};
-    layer.feed_forward.gated = true;
+    layer.norm = nn::NormKind::kRmsNorm;
+    layer.rotary = nn::RotaryOptions{};
+    layer.gated = true;
   }
   options.final_norm = true;
   return options;

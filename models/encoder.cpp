@@ -102,11 +102,10 @@ Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(
   RotaryTables tables;
   for (const EncoderLayerOptions& layer : options.layers) {
     EncoderLayerOptions but_rotary = layer;
-    but_rotary.attention.rotary.reset();
+    but_rotary.rotary.reset();
     layers.emplace_back(but_rotary, from[str_cat("layers.", layers.size())]);
-    if (!layer.attention.rotary) continue;
-    layers.back().self_attn.rotary =
-        tables.of(*layer.attention.rotary, layer.d_model / layer.nhead);
+    if (!layer.rotary) continue;
+    layers.back().self_attn.rotary = tables.of(*layer.rotary, layer.d_model / layer.nhead);
   }
   if (options.final_norm) norm.emplace(norm_options(options), from["norm"]);
   if (!options.relative_position) return;

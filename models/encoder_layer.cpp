@@ -22,54 +22,46 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   nn::detail::require_not_negative(kOp, "layer_norm_eps", options.layer_norm_eps);
   require_enum(kOp, "activation", options.activation, nn::Activation::kSilu);
-  require_enum(kOp, "norm.kind", options.norm.kind, nn::NormKind::kRmsNorm);
-  require_enum(kOp, "norm.placement", options.norm.placement.value_or(NormPlacement::kPost),
-               NormPlacement::kPreFeedForward);
-  require(options.norm.kind != nn::NormKind::kRmsNorm || !options.norm.bias.value_or(false), kOp,
-          "norm.bias must be false with an RMS norm, got true");
-  const EncoderDropoutOptions& p = options.dropouts;
+  require_enum(kOp, "norm", options.norm, nn::NormKind::kRmsNorm);
+  require(options.norm1 || options.norm_first, kOp,
+          "norm1 must be true without norm_first, got false");
   const auto check = [](const char* what, const std::optional<double>& probability) {
     if (probability) nn::detail::require_probability(kOp, what, *probability);
   };
-  check("dropouts.attention_weights", p.attention_weights);
-  check("dropouts.attention_output", p.attention_output);
-  check("dropouts.feed_forward", p.feed_forward);
-  check("dropouts.feed_forward_output", p.feed_forward_output);
+  check("attention_dropout", options.attention_dropout);
+  check("feed_forward_dropout", options.feed_forward_dropout);
+  check("dropout1", options.dropout1);
+  check("dropout2", options.dropout2);
   return options;
-}
-
-NormPlacement placement_of(const EncoderLayerOptions& options) {
-  return options.norm.placement.value_or(options.norm_first ? NormPlacement::kPre
-                                                            : NormPlacement::kPost);
 }
 
 nn::MultiHeadAttentionOptions attention_of(const EncoderLayerOptions& options) {
   return {.embed_dim = options.d_model,
           .num_heads = options.nhead,
-          .dropout = options.dropouts.attention_weights.value_or(options.dropout),
-          .bias = options.attention.bias.value_or(options.bias),
+          .dropout = options.attention_dropout.value_or(options.dropout),
+          .bias = options.bias && options.attention_bias,
           .batch_first = options.batch_first,
-          .scale = options.attention.scale,
-          .rotary = options.attention.rotary};
+          .scale = options.scale,
+          .rotary = options.rotary};
 }
 
 nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
   return {.d_model = options.d_model,
           .dim_feedforward = options.dim_feedforward,
           .activation = options.activation,
-          .dropout = options.dropouts.feed_forward.value_or(options.dropout),
-          .bias = options.feed_forward.bias.value_or(options.bias),
-          .gated = options.feed_forward.gated,
-          .input_bias = options.feed_forward.input_bias};
+          .dropout = options.feed_forward_dropout.value_or(options.dropout),
+          .linear1_bias = options.bias && options.linear1_bias,
+          .linear2_bias = options.bias && options.linear2_bias,
+          .gated = options.gated};
 }
 
 }  // namespace
 
 nn::NormOptions norm_options(const EncoderLayerOptions& options) {
   return {.width = options.d_model,
-          .kind = options.norm.kind,
+          .kind = options.norm,
           .eps = options.layer_norm_eps,
-          .bias = options.norm.bias.value_or(options.bias)};
+          .bias = options.bias && options.norm_bias};
 }
 
 index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first) {
@@ -85,22 +77,20 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source&
     : self_attn(attention_of(checked(options)), from["self_attn"]),
       feed_forward(feed_forward_of(options), from),
       norm2(norm_options(options), from["norm2"]),
-      dropout1(options.dropouts.attention_output.value_or(options.dropout)),
-      dropout2(options.dropouts.feed_forward_output.value_or(options.dropout)),
-      window(options.attention.window),
-      placement(placement_of(options)),
+      dropout1(options.dropout1.value_or(options.dropout)),
+      dropout2(options.dropout2.value_or(options.dropout)),
+      window(options.window),
+      norm_first(options.norm_first),
       batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
-  if (placement != NormPlacement::kPreFeedForward)
-    norm1.emplace(norm_options(options), from["norm1"]);
+  if (options.norm1) norm1.emplace(norm_options(options), from["norm1"]);
   if (window) window_mask(*window);  // throws now instead of in every call
-  if (options.attention.relative_position) {
-    relative_position.emplace(
-        nn::RelativePositionOptions{.num_heads = options.nhead,
-                                    .distances = *options.attention.relative_position},
-        from["relative_attention_bias"]);
+  if (options.relative_position) {
+    relative_position.emplace(nn::RelativePositionOptions{.num_heads = options.nhead,
+                                                          .distances = *options.relative_position},
+                              from["relative_attention_bias"]);
   }
-  if (options.attention.alibi) alibi.emplace(options.nhead);
+  if (options.alibi) alibi.emplace(options.nhead);
 }
 
 Tensor EncoderLayer::operator()(const EncoderInputs& inputs) const {
@@ -162,24 +152,23 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
                                       const std::optional<AttentionRequest>& request) const {
   using nn::hooked;
   const Tensor& x = inputs.x;
-  const bool post = placement == NormPlacement::kPost;
   // The last product of a branch adds the residual itself, unless dropout or a hook comes between.
   const bool separate1 = dropout1.active() || nn::active_hooks > 0;
   const bool separate2 = dropout2.active() || nn::active_hooks > 0;
 
-  const AttentionResult attended = attend(norm1 && !post ? hooked("norm1", (*norm1)(x)) : x,
+  const AttentionResult attended = attend(norm1 && norm_first ? hooked("norm1", (*norm1)(x)) : x,
                                           separate1 ? Tensor() : x, inputs, request);
   Tensor y = attended.output;
   if (separate1) y = hooked("sum1", dropout1(hooked("self_attn", y), x));
-  if (post) y = hooked("norm1", (*norm1)(y));
+  if (!norm_first) y = hooked("norm1", (*norm1)(y));
 
-  const Tensor input = post ? y : hooked("norm2", norm2(y));
+  const Tensor input = norm_first ? hooked("norm2", norm2(y)) : y;
   const auto feed = [&](const Tensor& residual) {
     const ModulePath path("feed_forward");
     return feed_forward(input, residual);
   };
   y = separate2 ? hooked("sum2", dropout2(hooked("feed_forward", feed({})), y)) : feed(y);
-  if (post) y = hooked("norm2", norm2(y));
+  if (!norm_first) y = hooked("norm2", norm2(y));
   return {hooked("", y), attended.weights};
 }
 

@@ -10,57 +10,16 @@
 
 namespace tessera::models {
 
-/// The positions of the norms in a layer.
-enum class NormPlacement {
-  kPost,            // after each sum: Vaswani et al., BERT
-  kPre,             // before attention and before the feed-forward network
-  kPreFeedForward,  // only before the feed-forward network: ModernBERT's first layer
-};
-
-/// Options of a layer's norms that PyTorch's layer does not have. If `placement` or `bias` is
-/// absent, norm_first or bias of EncoderLayerOptions decides.
-struct EncoderNormOptions {
-  nn::NormKind kind = nn::NormKind::kLayerNorm;
-  std::optional<NormPlacement> placement = {};  // if absent, by norm_first
-  std::optional<bool> bias = {};                // of layer norms
-};
-
-/// Options of attention in an encoder layer.
-struct EncoderAttentionOptions {
-  std::optional<bool> bias = {};       // if absent, EncoderLayerOptions::bias
-  std::optional<double> scale = {};    // of the scores, 1 / sqrt(d_model / nhead) if absent
-  std::optional<index_t> window = {};  // query i sees key j if |i - j| <= window; absent: all keys
-  std::optional<nn::RotaryOptions> rotary = {};
-  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
-  bool alibi = false;
-};
-
-/// Options of the feed-forward network in an encoder layer.
-struct EncoderFeedForwardOptions {
-  std::optional<bool> bias = {};  // if absent, EncoderLayerOptions::bias
-  bool gated = false;             // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
-  std::optional<bool> input_bias = {};  // of the first linear layer, as `bias` if absent
-};
-
-/// The dropout probabilities of an encoder layer; if absent, EncoderLayerOptions::dropout.
-struct EncoderDropoutOptions {
-  std::optional<double> attention_weights = {};
-  std::optional<double> attention_output = {};
-  std::optional<double> feed_forward = {};  // between its linear layers; 0 in BERT
-  std::optional<double> feed_forward_output = {};
-};
-
 /// One layer as data: the options of torch.nn.TransformerEncoderLayer, with its defaults except
-/// batch_first, followed by options of other encoders.
+/// batch_first, followed by those of other encoders.
 ///
 ///     EncoderLayerOptions bert = {.d_model = 768, .nhead = 12, .dim_feedforward = 3072,
 ///                                 .activation = nn::Activation::kGelu, .layer_norm_eps = 1e-12,
-///                                 .dropouts = {.feed_forward = 0}};
+///                                 .feed_forward_dropout = 0};
 ///     EncoderLayerOptions modern = {.d_model = 768, .nhead = 12, .dim_feedforward = 1152,
 ///                                   .activation = nn::Activation::kGelu, .norm_first = true,
-///                                   .bias = false,
-///                                   .attention = {.window = 64, .rotary = {{.base = 10000}}},
-///                                   .feed_forward = {.gated = true}};
+///                                   .bias = false, .gated = true, .window = 64,
+///                                   .rotary = {{.base = 10000}}};
 struct EncoderLayerOptions {
   index_t d_model;
   index_t nhead;
@@ -69,13 +28,31 @@ struct EncoderLayerOptions {
   nn::Activation activation = nn::Activation::kRelu;
   double layer_norm_eps = 1e-5;
   bool batch_first = true;  // (B, T, D) rather than (T, B, D)
-  bool norm_first = false;
-  bool bias = true;
+  bool norm_first = false;  // norms before attention and feed-forward network, not after the sums
+  bool bias = true;         // false: no parameter is a bias
   bool gradient_checkpoint = false;  // saves memory, takes more time: see EncoderLayer
-  EncoderNormOptions norm = {};
-  EncoderAttentionOptions attention = {};
-  EncoderFeedForwardOptions feed_forward = {};
-  EncoderDropoutOptions dropouts = {};
+
+  nn::NormKind norm = nn::NormKind::kLayerNorm;
+  bool norm1 = true;   // false, only with norm_first: attention reads x, as in ModernBERT's layer 0
+  bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
+
+  std::optional<double> scale = {};    // of the scores; absent: 1 / sqrt(d_model / nhead)
+  std::optional<index_t> window = {};  // query i sees key j if |i - j| <= window; absent: all keys
+  std::optional<nn::RotaryOptions> rotary = {};
+  std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
+  bool alibi = false;
+
+  // With `bias`, false: this part has none. RMS norms never have a bias.
+  bool attention_bias = true;
+  bool linear1_bias = true;
+  bool linear2_bias = true;
+  bool norm_bias = true;
+
+  // Dropouts that differ from `dropout`.
+  std::optional<double> attention_dropout = {};     // of the attention weights
+  std::optional<double> feed_forward_dropout = {};  // between linear1 and linear2; BERT: 0
+  std::optional<double> dropout1 = {};              // of attention's output
+  std::optional<double> dropout2 = {};              // of the feed-forward network's output
 };
 
 /// The options of one norm of the layer: width, kind, epsilon and bias.
@@ -100,8 +77,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on the outputs of
-/// attn and ff. With NormPlacement::kPreFeedForward there is no norm1. A window and relative
-/// position biases are added to the mask.
+/// attn and ff. A window and relative position biases are added to the mask.
 ///
 /// With `gradient_checkpoint` a tape keeps only the layer's input, instead of all tensors that its
 /// backward reads, and backward computes the layer again. Training takes about 1/3 more time, and
@@ -114,21 +90,21 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
-/// activation, kind or placement; other options out of range; an RMS norm with a bias; inputs or
-/// masks that do not match. Options and positions of a rotary: as nn::Rotary; relative position
-/// biases: as nn::RelativePositionBias and nn::Alibi.
+/// activation or norm; post-norm without norm1; other options out of range; inputs or masks that do
+/// not match. Options and positions of a rotary: as nn::Rotary; relative position biases: as
+/// nn::RelativePositionBias and nn::Alibi.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
   nn::MultiHeadAttention self_attn;
   nn::FeedForward feed_forward;
-  std::optional<nn::Norm> norm1;
+  std::optional<nn::Norm> norm1;  // absent only with norm_first
   nn::Norm norm2;
   nn::Dropout dropout1, dropout2;
   std::optional<nn::RelativePositionBias> relative_position;
   std::optional<nn::Alibi> alibi;
   std::optional<index_t> window;
-  NormPlacement placement;
+  bool norm_first;
   bool batch_first;
   bool gradient_checkpoint;
 

@@ -21,13 +21,13 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
     : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
-               .bias = options.input_bias.value_or(options.bias),
+               .bias = options.linear1_bias,
                .gated = options.gated},
               from["linear1"]),
       dropout(options.dropout),
       linear2({.in_features = options.dim_feedforward,
                .out_features = options.d_model,
-               .bias = options.bias},
+               .bias = options.linear2_bias},
               from["linear2"]),
       activation(options.activation),
       gated(options.gated) {}

@@ -1,8 +1,6 @@
 // The position-wise feed-forward network.
 #pragma once
 
-#include <optional>
-
 #include "nn/dropout.h"
 #include "nn/linear.h"
 
@@ -14,9 +12,9 @@ struct FeedForwardOptions {
   index_t dim_feedforward;
   Activation activation = Activation::kRelu;
   double dropout = 0;
-  bool bias = true;
+  bool linear1_bias = true;
+  bool linear2_bias = true;
   bool gated = false;
-  std::optional<bool> input_bias = {};  // of linear1; as `bias` if absent
 };
 
 /// `linear2(dropout(activation(linear1(x))))`, the same at every position. If `gated`, linear1 has

@@ -177,12 +177,9 @@ void lengths() {
 void shifted_sequence() {
   std::printf("Step 7: A layer with rotary positions, of 8 tokens at 0 ... 7 and at 100 ... 107\n");
   Rng rng(9);
-  models::EncoderLayer layer({.d_model = 16,
-                              .nhead = 2,
-                              .dim_feedforward = 32,
-                              .dropout = 0,
-                              .attention = {.rotary = {{.base = kBase}}}},
-                             rng);
+  models::EncoderLayer layer(
+      {.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0, .rotary = {{.base = kBase}}},
+      rng);
   nn::convert(layer, kFloat64);
   const Tensor x = randn({1, 8, 16}, kFloat64, rng);
   const Tensor later = layer({.x = x, .positions = arange(100, 108)});

@@ -65,15 +65,17 @@ models::Encoder make_modern_encoder(DType dtype, Mode mode) {
                                        .activation = nn::Activation::kGelu,
                                        .norm_first = true,
                                        .bias = false,
-                                       .norm = {.kind = nn::NormKind::kRmsNorm},
-                                       .attention = {.rotary = {{.base = 1000}}},
-                                       .feed_forward = {.gated = true}};
+                                       .norm = nn::NormKind::kRmsNorm,
+                                       .gated = true,
+                                       .rotary = {{.base = 1000}}};
   models::EncoderLayerOptions local = whole;
   local.activation = nn::Activation::kSilu;
-  local.attention = {.window = 20, .rotary = {{.width = 8, .interleaved = true}}};
+  local.window = 20;
+  local.rotary = {{.width = 8, .interleaved = true}};
   models::EncoderLayerOptions biased = whole;
-  biased.norm = {};
-  biased.attention = {.relative_position = nn::DistanceBuckets{}};
+  biased.norm = nn::NormKind::kLayerNorm;
+  biased.rotary = {};
+  biased.relative_position = nn::DistanceBuckets{};
   models::Encoder encoder({.layers = {whole, local, biased}, .final_norm = true}, rng);
   nn::set_training(encoder, mode == Mode::kTrain);
   nn::convert(encoder, dtype);
@@ -84,15 +86,14 @@ models::Encoder make_modern_encoder(DType dtype, Mode mode) {
 Subject make_int8_encoder() {
   Rng rng(3);
   nn::Linear wide(kWidth, 96, rng);
-  models::Encoder encoder(
-      {.layers = models::repeat_layer({.d_model = 96,
-                                       .nhead = 3,
-                                       .dim_feedforward = 72,
-                                       .activation = nn::Activation::kGelu,
-                                       .attention = {.rotary = {{.base = 1000}}},
-                                       .feed_forward = {.gated = true}},
-                                      1)},
-      rng);
+  models::Encoder encoder({.layers = models::repeat_layer({.d_model = 96,
+                                                           .nhead = 3,
+                                                           .dim_feedforward = 72,
+                                                           .activation = nn::Activation::kGelu,
+                                                           .gated = true,
+                                                           .rotary = {{.base = 1000}}},
+                                                          1)},
+                          rng);
   nn::eval(encoder);
   nn::freeze(wide, {WeightFormat::kInt8});
   nn::freeze(encoder, {WeightFormat::kInt8});

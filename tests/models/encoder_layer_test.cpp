@@ -82,7 +82,7 @@ TEST(EncoderLayer, HasPyTorchsDefaults) {
   EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
   EXPECT_EQ(layer.norm1->eps, 1e-5);
   EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
-  EXPECT_EQ(layer.placement, NormPlacement::kPost);
+  EXPECT_FALSE(layer.norm_first);
 }
 
 /// A layer of 6 columns, 2 heads and 10 hidden ones.
@@ -108,34 +108,40 @@ TEST(EncoderLayer, DetailsChooseItsParameters) {
     std::ranges::set_difference(all, gone, std::inserter(rest, rest.end()));
     return rest;
   };
-  EncoderLayerOptions norms = small({}), attention = norms, feed_forward = norms, first = norms,
-                      none = norms;
-  norms.norm.bias = false;
-  attention.attention.bias = false;
-  feed_forward.feed_forward.bias = false;
-  first.norm.placement = NormPlacement::kPreFeedForward;
+  EncoderLayerOptions norms = small({}), attention = norms, linear1 = norms, linear2 = norms,
+                      rms = norms, first = norms, none = norms;
+  norms.norm_bias = false;
+  attention.attention_bias = false;
+  linear1.linear1_bias = false;
+  linear2.linear2_bias = false;
+  rms.norm = nn::NormKind::kRmsNorm;
+  first.norm_first = true;
+  first.norm1 = false;
   none.bias = false;
   EXPECT_EQ(names(none), without({"self_attn.in_proj_bias", "self_attn.out_proj.bias",
                                   "linear1.bias", "linear2.bias", "norm1.bias", "norm2.bias"}));
   EXPECT_EQ(names(norms), without({"norm1.bias", "norm2.bias"}));
   EXPECT_EQ(names(attention), without({"self_attn.in_proj_bias", "self_attn.out_proj.bias"}));
-  EXPECT_EQ(names(feed_forward), without({"linear1.bias", "linear2.bias"}));
+  EXPECT_EQ(names(rms), names(norms));
+  EXPECT_EQ(names(linear1), without({"linear1.bias"}));
+  EXPECT_EQ(names(linear2), without({"linear2.bias"}));
   EXPECT_EQ(names(first), without({"norm1.weight", "norm1.bias"}));
 }
 
 TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
-  const auto probabilities = [](const EncoderDropoutOptions& dropouts) {
+  const auto probabilities = [](std::optional<double> EncoderLayerOptions::*part, double p) {
     EncoderLayerOptions options = small({});
-    options.dropouts = dropouts;
+    options.*part = p;
     const EncoderLayer layer(options);
     return std::vector<double>{layer.self_attn.attend.dropout.p, layer.dropout1.p,
                                layer.feed_forward.dropout.p, layer.dropout2.p};
   };
   using P = std::vector<double>;
-  EXPECT_EQ(probabilities({.attention_weights = 0.5}), (P{0.5, 0.1, 0.1, 0.1}));
-  EXPECT_EQ(probabilities({.attention_output = 0.5}), (P{0.1, 0.5, 0.1, 0.1}));
-  EXPECT_EQ(probabilities({.feed_forward = 0}), (P{0.1, 0.1, 0, 0.1}));
-  EXPECT_EQ(probabilities({.feed_forward_output = 0.5}), (P{0.1, 0.1, 0.1, 0.5}));
+  using O = EncoderLayerOptions;
+  EXPECT_EQ(probabilities(&O::attention_dropout, 0.5), (P{0.5, 0.1, 0.1, 0.1}));
+  EXPECT_EQ(probabilities(&O::dropout1, 0.5), (P{0.1, 0.5, 0.1, 0.1}));
+  EXPECT_EQ(probabilities(&O::feed_forward_dropout, 0), (P{0.1, 0.1, 0, 0.1}));
+  EXPECT_EQ(probabilities(&O::dropout2, 0.5), (P{0.1, 0.1, 0.1, 0.5}));
 }
 
 TEST(EncoderLayer, AStepWithDropoutTakesMemoryThatGrowsWithTheLength) {

@@ -134,12 +134,13 @@ TEST(Encoder, CountsAndSummary) {
 TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {
   EncoderLayerOptions first = {.d_model = 12, .nhead = 2, .dim_feedforward = 20, .dropout = 0};
   first.norm_first = true;
-  first.norm.placement = NormPlacement::kPreFeedForward;
+  first.norm1 = false;
   EncoderLayerOptions second = first;
   second.nhead = 3;
   second.dim_feedforward = 14;
   second.activation = nn::Activation::kGelu;
-  second.norm = {.bias = false};
+  second.norm1 = true;
+  second.norm_bias = false;
   Encoder encoder({.layers = {first, second}, .final_norm = true});
   nn::convert(encoder, kFloat64);
   EXPECT_FALSE(encoder.norm->bias.defined()) << "as the last layer's";

@@ -23,49 +23,50 @@ std::vector<EncoderLayerOptions> combinations() {
     all = more;
   };
   using O = EncoderLayerOptions;
-  times({[](O& o) { o.norm.placement = NormPlacement::kPost; },
-         [](O& o) { o.norm.placement = NormPlacement::kPre; },
-         [](O& o) { o.norm.placement = NormPlacement::kPreFeedForward; }});
-  times({[](O&) {}, [](O& o) { o.norm.kind = nn::NormKind::kRmsNorm; }});
+  times({[](O&) {}, [](O& o) { o.norm_first = true; },
+         [](O& o) {
+           o.norm_first = true;
+           o.norm1 = false;
+         }});
+  times({[](O&) {}, [](O& o) { o.norm = nn::NormKind::kRmsNorm; }});
   times({[](O& o) { o.activation = nn::Activation::kGelu; },
          [](O& o) {
            o.activation = nn::Activation::kSilu;
-           o.feed_forward.gated = true;
+           o.gated = true;
          }});
   times({[](O&) {}, [](O& o) { o.bias = false; }});
-  times({[](O&) {}, [](O& o) { o.attention.window = 2; }});
-  times({[](O&) {}, [](O& o) { o.attention.rotary = nn::RotaryOptions{}; },
+  times({[](O&) {}, [](O& o) { o.window = 2; }});
+  times({[](O&) {}, [](O& o) { o.rotary = nn::RotaryOptions{}; },
          [](O& o) {
-           o.attention.rotary = {{.base = 100, .width = 4, .interleaved = true, .max_tokens = 30}};
+           o.rotary = {{.base = 100, .width = 4, .interleaved = true, .max_tokens = 30}};
          }});
-  times({[](O&) {},
-         [](O& o) { o.attention.relative_position = {{.buckets = 8, .max_distance = 5}}; },
-         [](O& o) { o.attention.alibi = true; }});
+  times({[](O&) {}, [](O& o) { o.relative_position = {{.buckets = 8, .max_distance = 5}}; },
+         [](O& o) { o.alibi = true; }});
   return all;
 }
 
 /// Layers of 15 columns in 3 heads, each with one further option.
 std::vector<EncoderLayerOptions> single_details() {
   std::vector<EncoderLayerOptions> all(
-      8, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
+      7, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
   all[0].norm_first = true;
   all[1].activation = nn::Activation::kGeluTanh;
-  all[2].norm = {.placement = NormPlacement::kPre, .bias = false};
-  all[3].norm_first = true;
-  all[3].norm.placement = NormPlacement::kPost;
-  all[4].attention = {.bias = false, .scale = 0.7};
-  all[5].feed_forward.bias = false;
-  all[6].bias = false;
-  all[6].feed_forward.bias = true;
+  all[2].norm_first = true;
+  all[2].norm_bias = false;
+  all[3].scale = 0.7;
+  all[3].attention_bias = false;
+  all[4].linear1_bias = false;
+  all[4].linear2_bias = false;
+  all[5].attention_bias = false;
+  all[5].norm_bias = false;
   return all;  // the last is PyTorch's default
 }
 
 std::string name_of(const EncoderLayerOptions& o) {
-  return str_cat("placement ", static_cast<int>(*o.norm.placement), ", norm ",
-                 static_cast<int>(o.norm.kind), ", gated ", o.feed_forward.gated, ", bias ", o.bias,
-                 ", window ", o.attention.window.value_or(-1), ", rotary ",
-                 o.attention.rotary ? o.attention.rotary->base : 0, ", relative ",
-                 o.attention.relative_position.has_value(), ", ALiBi ", o.attention.alibi);
+  return str_cat("norm_first ", o.norm_first, ", norm1 ", o.norm1, ", norm ",
+                 static_cast<int>(o.norm), ", gated ", o.gated, ", bias ", o.bias, ", window ",
+                 o.window.value_or(-1), ", rotary ", o.rotary ? o.rotary->base : 0, ", relative ",
+                 o.relative_position.has_value(), ", ALiBi ", o.alibi);
 }
 
 /// Random parameters, so that no default hides a mistake.
@@ -114,18 +115,21 @@ EncoderOptions modern_stack(double dropout = 0, bool gradient_checkpoint = false
                                .norm_first = true,
                                .bias = false,
                                .gradient_checkpoint = gradient_checkpoint,
-                               .norm = {.placement = NormPlacement::kPreFeedForward},
-                               .attention = {.rotary = {{.base = 100}}},
-                               .feed_forward = {.gated = true}};
+                               .norm1 = false,
+                               .gated = true,
+                               .rotary = {{.base = 100}}};
   EncoderLayerOptions second = first;
-  second.norm = {.kind = nn::NormKind::kRmsNorm};
-  second.attention.window = 2;
+  second.norm = nn::NormKind::kRmsNorm;
+  second.norm1 = true;
+  second.window = 2;
   EncoderLayerOptions third = second;
   third.activation = nn::Activation::kSilu;
-  third.attention = {.window = 3, .relative_position = {{.buckets = 8, .max_distance = 5}}};
+  third.window = 3;
+  third.rotary = {};
+  third.relative_position = {{.buckets = 8, .max_distance = 5}};
   EncoderLayerOptions fourth = first;
-  fourth.norm = {};
-  fourth.attention = {.rotary = {{.base = 100}}, .alibi = true};
+  fourth.norm1 = true;
+  fourth.alibi = true;
   return {.layers = {first, second, third, fourth},
           .final_norm = true,
           .relative_position = {{.buckets = 6, .max_distance = 4}}};
@@ -197,7 +201,7 @@ TEST_P(ModernLayerTest, GradientsDoNotDependOnThreadsOrLayout) {
     layer.d_model = 36;
     layer.nhead = 3;
     layer.dim_feedforward = 20;
-    if (layer.attention.window) layer.attention.window = 20;
+    if (layer.window) layer.window = 20;
   }
   Rng rng(5);
   Encoder encoder(options, rng);
@@ -232,7 +236,7 @@ TEST(ModernEncoder, LayersWithEqualOptionsShareATable) {
   EXPECT_TRUE(table(0) == table(3));
   EXPECT_FALSE(encoder.layers[2].self_attn.rotary.has_value());
   EncoderOptions options = modern_stack();
-  options.layers[1].attention.rotary->base = 200;
+  options.layers[1].rotary->base = 200;
   const Encoder other(options);
   EXPECT_FALSE(other.layers[0].self_attn.rotary->table.value().storage() ==
                other.layers[1].self_attn.rotary->table.value().storage());
@@ -265,7 +269,7 @@ TEST(ModernEncoder, LayersShareOneBias) {
 // Rotary scores depend only on distances: later positions change only rounding errors.
 TEST(ModernEncoder, TokensPassTheirPositionsOn) {
   EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
-  layer.attention.rotary = nn::RotaryOptions{};
+  layer.rotary = nn::RotaryOptions{};
   Rng rng(3);
   TokenEncoder model({.vocabulary_size = 11,
                       .encoder = {.layers = repeat_layer(layer, 2)},
@@ -297,16 +301,20 @@ TEST(ModernEncoder, Errors) {
   }));
   EXPECT_TRUE(throws("Encoder", {"layers must be at least 1"},
                      [] { Encoder({.layers = {}, .relative_position = nn::DistanceBuckets{}}); }));
-  layer.attention.window = -1;
+  layer.window = -1;
   EXPECT_ANY_THROW(EncoderLayer{layer});
-  layer.attention = {.rotary = {{.width = 5}}};
+  layer.window = {};
+  layer.rotary = {{.width = 5}};
   EXPECT_TRUE(throws("Rotary", {"width must be", "got 5"}, [&] { EncoderLayer{layer}; }));
-  layer.attention = {.relative_position = {{.buckets = 0}}};
+  layer.rotary = {};
+  layer.relative_position = {{.buckets = 0}};
   EXPECT_ANY_THROW(EncoderLayer{layer});
-  layer.attention = {.rotary = {{.max_tokens = 4}}};
+  layer.relative_position = {};
+  layer.rotary = {{.max_tokens = 4}};
   const EncoderLayer short_table(layer);
   EXPECT_ANY_THROW(short_table(zeros({1, 5, 12})));
-  layer.attention = {.alibi = true};
+  layer.rotary = {};
+  layer.alibi = true;
   const EncoderLayer biased(layer);
   EXPECT_TRUE(throws("EncoderLayer", {"(B, T, D)"}, [&] { biased(Tensor()); }));
 }

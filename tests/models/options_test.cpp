@@ -29,18 +29,13 @@ TEST(Options, OfAnEncoderLayer) {
        "layer_norm_eps must be finite and at least 0, got nan"},
       {[](O& o) { o.activation = static_cast<nn::Activation>(77); },
        "activation must be one of its enum's values, got 77"},
-      {[](O& o) { o.norm.kind = static_cast<nn::NormKind>(2); },
-       "norm.kind must be one of its enum's values, got 2"},
-      {[](O& o) { o.norm.placement = static_cast<NormPlacement>(-1); },
-       "norm.placement must be one of its enum's values, got -1"},
-      {[](O& o) { o.dropouts.attention_weights = 2; },
-       "dropouts.attention_weights must be in [0, 1], got"},
-      {[](O& o) { o.dropouts.attention_output = -1; },
-       "dropouts.attention_output must be in [0, 1], got"},
-      {[](O& o) { o.dropouts.feed_forward = kNan; },
-       "dropouts.feed_forward must be in [0, 1], got"},
-      {[](O& o) { o.dropouts.feed_forward_output = 2; },
-       "dropouts.feed_forward_output must be in [0, 1], got"},
+      {[](O& o) { o.norm = static_cast<nn::NormKind>(2); },
+       "norm must be one of its enum's values, got 2"},
+      {[](O& o) { o.norm1 = false; }, "norm1 must be true without norm_first, got false"},
+      {[](O& o) { o.attention_dropout = 2; }, "attention_dropout must be in [0, 1], got"},
+      {[](O& o) { o.feed_forward_dropout = kNan; }, "feed_forward_dropout must be in [0, 1], got"},
+      {[](O& o) { o.dropout1 = -1; }, "dropout1 must be in [0, 1], got"},
+      {[](O& o) { o.dropout2 = 2; }, "dropout2 must be in [0, 1], got"},
   };
   for (const auto& [change, text] : cases) {
     EncoderLayerOptions options = {.d_model = 4, .nhead = 2, .dim_feedforward = 8};
@@ -48,11 +43,8 @@ TEST(Options, OfAnEncoderLayer) {
     change(options);
     EXPECT_TRUE(throws("EncoderLayer", {text}, [&] { EncoderLayer{options}; }));
   }
-  const EncoderLayerOptions biased = {
-      .d_model = 4, .nhead = 2, .norm = {.kind = nn::NormKind::kRmsNorm, .bias = true}};
-  EXPECT_TRUE(throws("EncoderLayer", {"norm.bias"}, [&] { EncoderLayer{biased}; }));
   EncoderLayerOptions scaled = {.d_model = 4, .nhead = 2};
-  scaled.attention.scale = kNan;
+  scaled.scale = kNan;
   EXPECT_TRUE(throws("MultiHeadAttention", {"scale must be finite, got nan"},
                      [&] { EncoderLayer{scaled}; }));
 }

@@ -31,12 +31,13 @@ std::vector<Subject> subjects(double dropout, bool checkpoint = false) {
                                      .gradient_checkpoint = checkpoint};
   EncoderLayerOptions rotary = plain;
   rotary.norm_first = true;
-  rotary.attention = {.window = 9, .rotary = {{.base = 100}}};
-  rotary.feed_forward.gated = true;
+  rotary.window = 9;
+  rotary.rotary = {{.base = 100}};
+  rotary.gated = true;
   EncoderLayerOptions biased = plain;
-  biased.attention.relative_position = {.buckets = 8, .max_distance = 20};
+  biased.relative_position = {.buckets = 8, .max_distance = 20};
   EncoderLayerOptions sloped = plain;
-  sloped.attention.alibi = true;
+  sloped.alibi = true;
   const auto made = [&](const EncoderLayerOptions& layer, Positions positions) {
     return TokenEncoderOptions{.vocabulary_size = kWords,
                                .encoder = {.layers = repeat_layer(layer, 2)},

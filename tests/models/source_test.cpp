@@ -15,8 +15,8 @@ using namespace test;
 TokenEncoderOptions with_all() {
   TokenEncoderOptions options = tiny_tokens();
   EncoderLayerOptions layer = options.encoder.layers.front();
-  layer.feed_forward.gated = true;
-  layer.attention.relative_position.emplace();
+  layer.gated = true;
+  layer.relative_position.emplace();
   options.encoder = {.layers = repeat_layer(layer, 2), .final_norm = true};
   options.encoder.relative_position.emplace();
   options.positions = Positions::kLearned;

@@ -18,7 +18,8 @@ TEST(FeedForward, FollowsItsFormula) {
       FeedForward network({.d_model = 9,
                            .dim_feedforward = 21,
                            .activation = activation,
-                           .bias = bias,
+                           .linear1_bias = bias,
+                           .linear2_bias = bias,
                            .gated = gated});
       const Tensor& weight = *network.linear1.weight;
       EXPECT_EQ(network.linear1.weight.is_same(Weight::gated(weight)), gated);
@@ -66,11 +67,11 @@ TEST(FeedForward, DropsBetweenTheLayersWhileTraining) {
   EXPECT_FALSE(same_bits(network(x), network.linear2.bias.expand({5, 9})));
 }
 
-TEST(FeedForward, TheFirstLayerAloneMayHaveNoBias) {
-  const FeedForward one({.d_model = 3, .dim_feedforward = 4, .gated = true, .input_bias = false});
+TEST(FeedForward, EachLayerMayHaveNoBias) {
+  const FeedForward one({.d_model = 3, .dim_feedforward = 4, .linear1_bias = false, .gated = true});
   EXPECT_FALSE(one.linear1.bias.defined());
   EXPECT_TRUE(one.linear2.bias.defined());
-  const FeedForward other({.d_model = 3, .dim_feedforward = 4, .bias = false, .input_bias = true});
+  const FeedForward other({.d_model = 3, .dim_feedforward = 4, .linear2_bias = false});
   EXPECT_TRUE(other.linear1.bias.defined());
   EXPECT_FALSE(other.linear2.bias.defined());
 }

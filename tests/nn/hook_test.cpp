@@ -83,13 +83,15 @@ std::map<std::string, models::EncoderLayerOptions> kinds() {
   all["modern"] = bert;
   all["modern"].norm_first = true;
   all["modern"].bias = false;
-  all["modern"].attention = {.window = 2, .rotary = RotaryOptions{.base = 100}};
-  all["modern"].feed_forward = {.gated = true};
+  all["modern"].gated = true;
+  all["modern"].window = 2;
+  all["modern"].rotary = RotaryOptions{.base = 100};
   all["alibi"] = bert;
-  all["alibi"].attention.alibi = true;
+  all["alibi"].alibi = true;
   all["t5"] = bert;
-  all["t5"].norm = {.kind = NormKind::kRmsNorm, .placement = models::NormPlacement::kPre};
-  all["t5"].attention.relative_position = DistanceBuckets{};
+  all["t5"].norm_first = true;
+  all["t5"].norm = NormKind::kRmsNorm;
+  all["t5"].relative_position = DistanceBuckets{};
   return all;
 }
 

@@ -53,7 +53,8 @@ TEST(RmsNorm, ABlockOfTodayHasAGradientForEveryParameter) {
     Block block{.feed_forward = FeedForward({.d_model = 4,
                                              .dim_feedforward = 5,
                                              .activation = Activation::kSilu,
-                                             .bias = bias,
+                                             .linear1_bias = bias,
+                                             .linear2_bias = bias,
                                              .gated = true})};
     convert(block, kFloat64);
     set_requires_grad(block);

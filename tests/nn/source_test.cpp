@@ -23,7 +23,7 @@ TEST(Source, ModulesAskForWhatTheyName) {
   EXPECT_EQ(expect_asks_for_what_it_names<FeedForward>(FeedForwardOptions{3, 5}).size(), 4U);
   EXPECT_EQ(expect_asks_for_what_it_names<FeedForward>(
                 FeedForwardOptions{
-                    .d_model = 3, .dim_feedforward = 5, .gated = true, .input_bias = false})
+                    .d_model = 3, .dim_feedforward = 5, .linear1_bias = false, .gated = true})
                 .size(),
             3U);
   EXPECT_EQ(

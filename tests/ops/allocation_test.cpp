@@ -88,9 +88,10 @@ TEST(Allocation, NorDoesOneOfTodaysLayers) {
                          .activation = nn::Activation::kGelu,
                          .norm_first = true,
                          .bias = false,
-                         .norm = {.kind = nn::NormKind::kRmsNorm},
-                         .attention = {.window = 8, .rotary = {{.base = 10000}}},
-                         .feed_forward = {.gated = true}});
+                         .norm = nn::NormKind::kRmsNorm,
+                         .gated = true,
+                         .window = 8,
+                         .rotary = {{.base = 10000}}});
 }
 
 TEST(Allocation, NorDoesAModelOfTokensOrItsFrozenCopy) {

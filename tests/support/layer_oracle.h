@@ -39,11 +39,11 @@ inline Tensor naive_bias(const models::EncoderLayerOptions& options, const Tenso
   return wide(build({options.nhead, tokens, tokens}, [&](const Dims& at) {
     const index_t distance = at[2] - at[1];
     double sum = 0;
-    if (options.attention.relative_position) {
-      const index_t bucket = options.attention.relative_position->of(distance);
+    if (options.relative_position) {
+      const index_t bucket = options.relative_position->of(distance);
       sum += table.item_at<double>({bucket, at[0]});
     }
-    if (options.attention.alibi) {
+    if (options.alibi) {
       const auto step = static_cast<double>(at[0] + 1) / static_cast<double>(options.nhead);
       sum -= std::exp2(-8 * step) * std::abs(static_cast<double>(distance));
     }
@@ -56,7 +56,6 @@ inline Tensor naive_bias(const models::EncoderLayerOptions& options, const Tenso
 inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::StateDict& state,
                           const std::string& prefix, const Tensor& x, MaskParts mask,
                           const std::vector<index_t>& positions = {}) {
-  using models::NormPlacement;
   const auto get = [&](const std::string& name) {
     const auto found = state.find(prefix + name);
     return found == state.end() ? Tensor() : found->second;
@@ -65,35 +64,31 @@ inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::
     const Tensor weight = get(name + ".weight");
     const double eps = options.layer_norm_eps;
     if (!weight.defined()) return y;
-    if (options.norm.kind == nn::NormKind::kLayerNorm) {
+    if (options.norm == nn::NormKind::kLayerNorm) {
       return naive_layer_norm(y, weight, get(name + ".bias"), eps);
     }
     return wide(map(naive_rms_normalize(array(y), {2}, eps), array(weight), std::multiplies<>()));
   };
-  mask.window = options.attention.window;
-  if (options.attention.relative_position || options.attention.alibi) {
+  mask.window = options.window;
+  if (options.relative_position || options.alibi) {
     mask.bias = naive_bias(options, get("relative_attention_bias.weight"), x.size(1));
   }
   const auto rotated = [&](const Tensor& heads) {
-    return options.attention.rotary ? naive_rotation(heads, *options.attention.rotary, positions)
-                                    : heads;
+    return options.rotary ? naive_rotation(heads, *options.rotary, positions) : heads;
   };
   const auto attend = [&](const Tensor& y) {
     return naive_multi_head(state, prefix + "self_attn.", options.nhead, y, y, y, mask,
-                            options.attention.scale, rotated)
+                            options.scale, rotated)
         .output;
   };
   const auto feed_forward = [&](const Tensor& y) {
     const Tensor weight = get("linear1.weight"), bias = get("linear1.bias");
     const auto activate = [&](double value) { return naive_activation(options.activation, value); };
-    const Tensor hidden = options.feed_forward.gated
-                              ? naive_gated_linear(y, weight, bias, options.activation)
-                              : wide(map(array(naive_linear(y, weight, bias)), activate));
+    const Tensor hidden = options.gated ? naive_gated_linear(y, weight, bias, options.activation)
+                                        : wide(map(array(naive_linear(y, weight, bias)), activate));
     return naive_linear(hidden, get("linear2.weight"), get("linear2.bias"));
   };
-  const NormPlacement placement = options.norm.placement.value_or(
-      options.norm_first ? NormPlacement::kPre : NormPlacement::kPost);
-  if (placement == NormPlacement::kPost) {
+  if (!options.norm_first) {
     const Tensor y = norm("norm1", naive_add(x, attend(x)));
     return norm("norm2", naive_add(y, feed_forward(y)));
   }

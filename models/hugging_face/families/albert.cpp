@@ -56,10 +56,9 @@ TokenEncoderOptions options(const Json& config) {
       .dropout = config::probability(config, "hidden_dropout_prob", 0),
       .activation = config::activation(config, "hidden_act", "gelu_new"),
       .layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-12),
-      .dropouts = {.attention_weights =
-                       config::probability(config, "attention_probs_dropout_prob", 0),
-                   .feed_forward = 0,
-                   .feed_forward_output = 0},
+      .attention_dropout = config::probability(config, "attention_probs_dropout_prob", 0),
+      .feed_forward_dropout = 0,
+      .dropout2 = 0,
   };
   const index_t steps = config::layer_count(config, "num_hidden_layers");
   const index_t groups = config.integer("num_hidden_groups", {1, steps}, 1);

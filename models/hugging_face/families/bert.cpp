@@ -45,9 +45,8 @@ EncoderLayerOptions bert_layer(const Json& config) {
       .dropout = config::probability(config, "hidden_dropout_prob", 0.1),
       .activation = config::activation(config, "hidden_act", "gelu"),
       .layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-12),
-      .dropouts = {.attention_weights =
-                       config::probability(config, "attention_probs_dropout_prob", 0.1),
-                   .feed_forward = 0},
+      .attention_dropout = config::probability(config, "attention_probs_dropout_prob", 0.1),
+      .feed_forward_dropout = 0,
   };
 }
 
@@ -63,7 +62,7 @@ TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptio
                                      std::string_view layers) {
   TokenEncoderOptions result = stack_of(config, layer, layers);
   result.positions = Positions::kNone;
-  result.max_tokens = layer.attention.rotary->max_tokens;
+  result.max_tokens = layer.rotary->max_tokens;
   return result;
 }
 

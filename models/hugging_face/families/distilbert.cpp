@@ -38,9 +38,9 @@ TokenEncoderOptions options(const Json& config) {
       .dropout = config::probability(config, "dropout", 0.1),
       .activation = config::activation(config, "activation", "gelu"),
       .layer_norm_eps = 1e-12,
-      .dropouts = {.attention_weights = config::probability(config, "attention_dropout", 0.1),
-                   .attention_output = 0,
-                   .feed_forward = 0},
+      .attention_dropout = config::probability(config, "attention_dropout", 0.1),
+      .feed_forward_dropout = 0,
+      .dropout1 = 0,
   };
   return learned_positions(config, layer, "n_layers");
 }

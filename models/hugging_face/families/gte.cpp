@@ -70,11 +70,11 @@ TokenEncoderOptions options(const Json& config) {
       .dropout = config::probability(config, "hidden_dropout_prob", 0.1),
       .activation = config::activation(config, "hidden_act", "gelu"),
       .layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-12),
-      .attention = {.rotary = rotary_of(config, d_model, nhead)},
-      .feed_forward = {.gated = true, .input_bias = false},
-      .dropouts = {.attention_weights =
-                       config::probability(config, "attention_probs_dropout_prob", 0),
-                   .feed_forward = 0},
+      .gated = true,
+      .rotary = rotary_of(config, d_model, nhead),
+      .linear1_bias = false,
+      .attention_dropout = config::probability(config, "attention_probs_dropout_prob", 0),
+      .feed_forward_dropout = 0,
   };
   TokenEncoderOptions result = rotary_positions(config, layer, "num_hidden_layers");
   result.token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 1);

@@ -97,6 +97,7 @@ EncoderLayerOptions layer_of(const Json& config) {
   const index_t nhead = config::heads(config, "num_attention_heads", d_model);
   const index_t tokens = config::positions(config, "max_position_embeddings", 8192);
   const double attention_dropout = config::probability(config, "attention_dropout", 0);
+  const bool has_mlp_bias = config.boolean("mlp_bias", false);
   return {
       .d_model = d_model,
       .nhead = nhead,
@@ -105,13 +106,15 @@ EncoderLayerOptions layer_of(const Json& config) {
       .activation = config::activation(config, "hidden_activation", "gelu"),
       .layer_norm_eps = config::epsilon(config, "norm_eps", 1e-5),
       .norm_first = true,
-      .norm = {.bias = config.boolean("norm_bias", false)},
-      .attention = {.bias = config.boolean("attention_bias", false),
-                    .rotary = config::rotary(config, 10000, tokens, d_model, nhead)},
-      .feed_forward = {.bias = config.boolean("mlp_bias", false), .gated = true},
-      .dropouts = {.attention_weights = attention_dropout,
-                   .attention_output = attention_dropout,
-                   .feed_forward = config::probability(config, "mlp_dropout", 0)},
+      .gated = true,
+      .rotary = config::rotary(config, 10000, tokens, d_model, nhead),
+      .attention_bias = config.boolean("attention_bias", false),
+      .linear1_bias = has_mlp_bias,
+      .linear2_bias = has_mlp_bias,
+      .norm_bias = config.boolean("norm_bias", false),
+      .attention_dropout = attention_dropout,
+      .feed_forward_dropout = config::probability(config, "mlp_dropout", 0),
+      .dropout1 = attention_dropout,
   };
 }
 
@@ -123,10 +126,10 @@ TokenEncoderOptions options(const Json& config) {
   const std::vector<bool> full = full_layers(config, std::ssize(layers));
   const Bases base = bases(config);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    layers[i].attention.rotary->base = full[i] ? base.full : base.sliding;
-    if (!full[i]) layers[i].attention.window = window;
+    layers[i].rotary->base = full[i] ? base.full : base.sliding;
+    if (!full[i]) layers[i].window = window;
   }
-  layers[0].norm.placement = NormPlacement::kPreFeedForward;  // its input is already normalised
+  layers[0].norm1 = false;  // its input is already normalised
   result.encoder.final_norm = true;
   result.dropout = config::probability(config, "embedding_dropout", 0);
   return result;

@@ -61,14 +61,14 @@ TokenEncoderOptions options(const Json& config) {
       .dropout = config::probability(config, "resid_pdrop", 0),
       .activation = nn::Activation::kSilu,
       .layer_norm_eps = config::epsilon(config, "layer_norm_epsilon", 1e-12),
-      .bias = false,
-      .norm = {.bias = true},
-      .attention = {.rotary =
-                        config::rotary(config, config::rotary_base(config, "rotary_emb_base", 1000),
-                                       tokens, d_model, nhead)},
-      .feed_forward = {.gated = true},
-      .dropouts = {.attention_weights = config::probability(config, "attn_pdrop", 0),
-                   .feed_forward = 0},
+      .gated = true,
+      .rotary = config::rotary(config, config::rotary_base(config, "rotary_emb_base", 1000), tokens,
+                               d_model, nhead),
+      .attention_bias = false,
+      .linear1_bias = false,
+      .linear2_bias = false,
+      .attention_dropout = config::probability(config, "attn_pdrop", 0),
+      .feed_forward_dropout = 0,
   };
   const index_t multiple = config.integer("pad_vocab_size_multiple", {1, 65'536}, 1);
   TokenEncoderOptions result = rotary_positions(config, layer, "n_layer");

@@ -39,7 +39,12 @@ void the_gated_network_is_the_librarys() {
                gated_feed_forward({{1}}, {{-2}, {-3}}, {{1}}), {{0}},
                {{{{6}}, "relu(u) is missing: a negative u gives 0"}});
   Rng rng(2);
-  nn::FeedForward network({.d_model = 4, .dim_feedforward = 6, .bias = false, .gated = true}, rng);
+  nn::FeedForward network({.d_model = 4,
+                           .dim_feedforward = 6,
+                           .linear1_bias = false,
+                           .linear2_bias = false,
+                           .gated = true},
+                          rng);
   nn::convert(network, kFloat64);
   const Tensor x = randn({3, 4}, kFloat64, rng);
   expect_close("gated_feed_forward",
