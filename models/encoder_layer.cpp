@@ -94,7 +94,7 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source&
 }
 
 Tensor EncoderLayer::operator()(const EncoderInputs& inputs) const {
-  if (gradient_checkpoint && active_recorder != nullptr && nn::active_hooks == 0) {
+  if (gradient_checkpoint && active_recorder != nullptr && !nn::has_active_hook()) {
     return compute_checkpointed(inputs);
   }
   return compute(inputs, {}).output;
@@ -153,8 +153,8 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   using nn::hooked;
   const Tensor& x = inputs.x;
   // The last product of a branch adds the residual itself, unless dropout or a hook comes between.
-  const bool separate1 = dropout1.active() || nn::active_hooks > 0;
-  const bool separate2 = dropout2.active() || nn::active_hooks > 0;
+  const bool separate1 = dropout1.active() || nn::has_active_hook();
+  const bool separate2 = dropout2.active() || nn::has_active_hook();
 
   const AttentionResult attended = attend(norm1 && norm_first ? hooked("norm1", (*norm1)(x)) : x,
                                           separate1 ? Tensor() : x, inputs, request);

@@ -13,14 +13,7 @@ namespace {
 
 constexpr const char* kHookOp = "Hook";
 
-// Trivially destructible, so that hooks with static storage may end after them.
-constinit thread_local Hook* newest_hook = nullptr;
-constinit thread_local index_t last_number = 0;
-constinit thread_local index_t paused_up_to = 0;  // hooks with these numbers are paused
-
-thread_local PackedRows current_rows;
-thread_local bool current_batch_first = true;
-thread_local std::span<const index_t> current_texts;
+using tessera::detail::thread_context;
 
 /// Whether `name` matches a pattern: * matches any characters except a dot, ** any characters.
 bool matches_pattern(std::string_view pattern, std::string_view name) {
@@ -61,27 +54,31 @@ bool is_same(const Tensor& a, const Tensor& b) {
 Hook::Hook(Pattern pattern, Function function)
     : pattern_(std::move(pattern)),
       function_(std::make_shared<const Function>(std::move(function))),
-      number_(++last_number),
-      newest_(&newest_hook),
-      older_(newest_hook) {
+      context_(&thread_context),
+      number_(++context_->last_hook),
+      older_(context_->newest_hook) {
   require(static_cast<bool>(*function_), kHookOp, "function must not be empty");
   if (older_ != nullptr) older_->newer_ = this;
-  newest_hook = this;
-  ++active_hooks;
+  context_->newest_hook = context_->active_hook = this;
 }
 
 Hook::~Hook() {
-  if (newest_ != &newest_hook) {
+  if (context_ != &thread_context) {
     std::fputs("Hook: must be destroyed in the thread that made it\n", stderr);
     std::terminate();
   }
   if (older_ != nullptr) older_->newer_ = newer_;
-  (newer_ != nullptr ? newer_->older_ : newest_hook) = older_;
-  if (number_ > paused_up_to) --active_hooks;
+  (newer_ != nullptr ? newer_->older_ : context_->newest_hook) = older_;
+  context_->active_hook = newest_active();
+}
+
+Hook* Hook::newest_active() {
+  Hook* newest = thread_context.newest_hook;
+  return newest != nullptr && newest->number_ > thread_context.paused_up_to ? newest : nullptr;
 }
 
 bool Hook::is_called_for(std::string_view name) const {
-  return number_ > paused_up_to && matches_pattern(pattern_.text, name);
+  return number_ > thread_context.paused_up_to && matches_pattern(pattern_.text, name);
 }
 
 Tensor Hook::call(const Step& step) {
@@ -98,22 +95,20 @@ Tensor Hook::call(const Step& step) {
   return is_same(y, step.value) ? Tensor() : y;
 }
 
-PausedHooks::PausedHooks() : outer_(std::exchange(paused_up_to, last_number)) {
-  active_hooks = 0;
+PausedHooks::PausedHooks()
+    : outer_(std::exchange(thread_context.paused_up_to, thread_context.last_hook)) {
+  thread_context.active_hook = nullptr;
 }
 
 PausedHooks::~PausedHooks() {
-  paused_up_to = outer_;
-  active_hooks = 0;
-  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
-    if (hook->number_ > paused_up_to) ++active_hooks;
-  }
+  thread_context.paused_up_to = outer_;
+  thread_context.active_hook = Hook::newest_active();
 }
 
 bool is_hooked(const char* name) {
-  if (active_hooks == 0) return false;
+  if (!has_active_hook()) return false;
   const std::string full = step_name(name);
-  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
+  for (const Hook* hook = thread_context.newest_hook; hook != nullptr; hook = hook->older_) {
     if (hook->is_called_for(full)) return true;
   }
   return false;
@@ -121,43 +116,28 @@ bool is_hooked(const char* name) {
 
 Tensor replacement(const char* name, const Tensor& y) {
   const std::string full = step_name(name);
-  Step step = {
-      .name = full, .value = y, .texts = current_texts, .batch_first = current_batch_first};
-  const PackedRows& packed = current_rows;
-  if (packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows()) step.packed = packed;
+  Step step = {.name = full, .value = y};
+  if (const HookedTexts* const texts = thread_context.texts) step.texts = texts->texts_;
+  if (const HookedRows* const rows = thread_context.rows) {
+    step.batch_first = rows->batch_first_;
+    const PackedRows& packed = rows->packed_;
+    const bool is_packed = packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows();
+    if (is_packed) step.packed = packed;
+  }
   std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy other hooks
-  for (const Hook* hook = newest_hook; hook != nullptr; hook = hook->older_) {
+  for (const Hook* hook = thread_context.newest_hook; hook != nullptr; hook = hook->older_) {
     if (hook->is_called_for(full)) numbers.push_back(hook->number_);
   }
   Tensor result;
   const PausedHooks paused;
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
-    Hook* hook = newest_hook;
+    Hook* hook = thread_context.newest_hook;
     while (hook != nullptr && hook->number_ != *number) hook = hook->older_;
     if (hook == nullptr) continue;
     const Tensor other = hook->call(step);
     if (other.defined()) result = step.value = other;
   }
   return result;
-}
-
-HookedRows::HookedRows(const PackedRows& packed, bool batch_first)
-    : outer_(current_rows), outer_batch_first_(current_batch_first) {
-  current_rows = packed;
-  current_batch_first = batch_first;
-}
-
-HookedRows::~HookedRows() {
-  current_rows = outer_;
-  current_batch_first = outer_batch_first_;
-}
-
-HookedTexts::HookedTexts(std::span<const index_t> texts) : outer_(current_texts) {
-  current_texts = texts;
-}
-
-HookedTexts::~HookedTexts() {
-  current_texts = outer_;
 }
 
 index_t Step::batch() const {

@@ -113,6 +113,7 @@ class Hook {
 
   Hook(Pattern pattern, Function function);
   bool is_called_for(std::string_view name) const;
+  static Hook* newest_active();
   Tensor call(const Step& step);
 
   template <class F>
@@ -133,8 +134,8 @@ class Hook {
   Pattern pattern_;
   std::shared_ptr<const Function> function_;  // outlives a hook that destroys itself
   index_t calls_ = 0;
-  index_t number_;  // among this thread's hooks, in the order of creation
-  Hook** newest_;   // the list of the thread that made the hook
+  tessera::detail::ThreadContext* context_;  // of the thread that made the hook
+  index_t number_;                           // among this thread's hooks, in the order of creation
   Hook* older_;
   Hook* newer_ = nullptr;
 };
@@ -151,8 +152,10 @@ std::vector<StepInfo> steps_of(const std::function<void()>& run);
 
 // ---- for modules ----
 
-/// The number of this thread's hooks that are not paused.
-inline constinit thread_local int active_hooks = 0;
+/// Whether this thread has a hook that is not paused.
+inline bool has_active_hook() {
+  return tessera::detail::thread_context.active_hook != nullptr;
+}
 
 /// Pauses the existing hooks while in scope.
 class PausedHooks {
@@ -178,7 +181,7 @@ Tensor replacement(const char* name, const Tensor& y);
 /// The step, or the tensor by which hooks replace it: `y = hooked("norm1", norm1(x))`.
 /// **Errors**: if hooks are active, as replacement.
 inline Tensor hooked(const char* name, Tensor y) {
-  if (active_hooks == 0) return y;
+  if (!has_active_hook()) return y;
   Tensor other = replacement(name, y);
   return other.defined() ? other : y;
 }
@@ -186,26 +189,36 @@ inline Tensor hooked(const char* name, Tensor y) {
 /// Sets the layout of rows of tokens for the steps in its scope.
 class HookedRows {
  public:
-  explicit HookedRows(const PackedRows& packed, bool batch_first = true);
-  ~HookedRows();
+  explicit HookedRows(PackedRows packed, bool batch_first = true)
+      : packed_(std::move(packed)),
+        batch_first_(batch_first),
+        outer_(std::exchange(tessera::detail::thread_context.rows, this)) {}
+  ~HookedRows() { tessera::detail::thread_context.rows = outer_; }
   HookedRows(const HookedRows&) = delete;
   HookedRows& operator=(const HookedRows&) = delete;
 
  private:
-  PackedRows outer_;
-  bool outer_batch_first_;
+  friend Tensor replacement(const char* name, const Tensor& y);
+
+  PackedRows packed_;
+  bool batch_first_;
+  const HookedRows* outer_;
 };
 
 /// Sets the indices of the batch's texts for the steps in its scope.
 class HookedTexts {
  public:
-  explicit HookedTexts(std::span<const index_t> texts);
-  ~HookedTexts();
+  explicit HookedTexts(std::span<const index_t> texts)
+      : texts_(texts), outer_(std::exchange(tessera::detail::thread_context.texts, this)) {}
+  ~HookedTexts() { tessera::detail::thread_context.texts = outer_; }
   HookedTexts(const HookedTexts&) = delete;
   HookedTexts& operator=(const HookedTexts&) = delete;
 
  private:
-  std::span<const index_t> outer_;
+  friend Tensor replacement(const char* name, const Tensor& y);
+
+  std::span<const index_t> texts_;
+  const HookedTexts* outer_;
 };
 
 }  // namespace tessera::nn

@@ -17,14 +17,11 @@ Profile* measuring = nullptr;
 std::uint32_t last_profile = 0;
 std::uint32_t last_log = 0;
 
-/// The log of this thread and the profile that it is part of.
-constinit thread_local detail::ProfileLog* thread_log = nullptr;
-constinit thread_local std::uint32_t thread_profile = 0;
-
 /// The log of this thread in the active profile; null if it has none yet.
 detail::ProfileLog* active_log() noexcept {
   const std::uint32_t active = detail::active_profile.load(std::memory_order_relaxed);
-  return active != 0 && thread_profile == active ? thread_log : nullptr;
+  const detail::ThreadContext& context = detail::thread_context;
+  return active != 0 && context.profile == active ? context.log : nullptr;
 }
 
 void add_wait(index_t nanoseconds) noexcept {
@@ -108,12 +105,13 @@ detail::ProfileLog* detail::ProfileLog::join(std::uint32_t profile) {
   const std::lock_guard lock(profile_mutex);
   if (measuring == nullptr || measuring->number_ != profile) return nullptr;
   measuring->logs_.push_back(std::make_unique<detail::ProfileLog>(++last_log));
-  thread_profile = profile;
-  return thread_log = measuring->logs_.back().get();
+  detail::thread_context.profile = profile;
+  return detail::thread_context.log = measuring->logs_.back().get();
 }
 
 void detail::Span::open(SpanKind kind, const char* name, index_t number, ProfiledStep recorded) {
-  ProfileLog* log = thread_profile == profile_ ? thread_log : ProfileLog::join(profile_);
+  const ThreadContext& context = thread_context;
+  ProfileLog* log = context.profile == profile_ ? context.log : ProfileLog::join(profile_);
   if (log == nullptr) {
     profile_ = 0;
     return;
@@ -122,7 +120,8 @@ void detail::Span::open(SpanKind kind, const char* name, index_t number, Profile
 }
 
 void detail::Span::close() const noexcept {
-  if (active_profile.load(std::memory_order_relaxed) == profile_) thread_log->close(profile_time());
+  if (active_profile.load(std::memory_order_relaxed) != profile_) return;
+  thread_context.log->close(profile_time());
 }
 
 Profile::Profile() {

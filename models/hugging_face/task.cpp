@@ -168,7 +168,7 @@ void TextReader::for_each_batch(
   };
   const ProfileScope scope("batches");
   // Hooks belong to this thread, which therefore computes all batches.
-  const index_t workers = nn::active_hooks > 0 ? 1 : thread_count();
+  const index_t workers = nn::has_active_hook() ? 1 : thread_count();
   kernels::parallel_tasks(std::ssize(batches), std::min<index_t>(std::ssize(batches), workers),
                           batch);
   if (!error) return;

@@ -301,15 +301,19 @@ TEST(Hook, HooksThatAHookMakesAreCalled) {
   const models::Encoder encoder = make(options(false));
   int inner = 0;
   int outer = 0;
-  const Hook hook("layers.0", [&](const Step&) {
+  std::optional<Hook> hook(std::in_place, "layers.0", [&](const Step&) {
     ++outer;
+    EXPECT_FALSE(has_active_hook());
     const Hook made("layers.*", [&](const Step&) { ++inner; });
+    EXPECT_TRUE(has_active_hook());
     encoder(kInput);
   });
   encoder(kInput);
   EXPECT_EQ(outer, 1);
   EXPECT_EQ(inner, 1);
-  EXPECT_EQ(active_hooks, 1);
+  EXPECT_TRUE(has_active_hook());
+  hook.reset();
+  EXPECT_FALSE(has_active_hook());
 }
 
 TEST(Hook, MayDestroyItself) {
@@ -322,7 +326,7 @@ TEST(Hook, MayDestroyItself) {
   });
   const Tensor halved = encoder(kInput);
   EXPECT_TRUE(same_bits(halved, encoder(kInput) * 0.5));
-  EXPECT_EQ(active_hooks, 0);
+  EXPECT_FALSE(has_active_hook());
 }
 
 TEST(Hook, ACheckpointedBackwardCallsNoHook) {
@@ -375,10 +379,13 @@ TEST(Hook, Errors) {
     const Hook hook("layers.0", [](const Step& step) { step.with_token(1, 5, ones({8})); });
     EXPECT_TRUE(throws("Step", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
   }
-  const Hook hook("layers.0", [](const Step&) { throw std::runtime_error("stop"); });
+  std::optional<Hook> hook(std::in_place, "layers.0",
+                           [](const Step&) { throw std::runtime_error("stop"); });
   EXPECT_THROW(encoder(kInput), std::runtime_error);
-  EXPECT_EQ(active_hooks, 1);
+  EXPECT_TRUE(has_active_hook());
   EXPECT_THROW(encoder(kInput), std::runtime_error);
+  hook.reset();
+  EXPECT_FALSE(has_active_hook());
 }
 
 TEST(Hook, PatternsStopAtDotsUnlessDoubled) {
