@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "models/detail/padding.h"
+#include "models/tokens.h"
 #include "nn/detail/check.h"
 #include "nn/hook.h"
 #include "tensor/error.h"

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "models/detail/padding.h"
 #include "nn/detail/check.h"
 #include "nn/hook.h"
 #include "tensor/create.h"
