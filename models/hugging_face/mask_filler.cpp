@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/detail/heads.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

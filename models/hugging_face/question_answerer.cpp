@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "models/hugging_face/detail/answers.h"
-#include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/detail/heads.h"
 #include "tensor/error.h"
 

@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "models/hugging_face/detail/encode.h"
-#include "models/hugging_face/detail/finite.h"
 #include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/sentence_settings.h"
 #include "models/hugging_face/folder.h"
@@ -136,7 +134,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
   std::vector<text::Encoding> encodings =
-      encode_all(reader, std::span<const std::string>(given), options.task);
+      reader.encode_all(std::span<const std::string>(given), options.task);
   if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
@@ -155,7 +153,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   if (options.truncate_dim > 0) y = y.slice(1, 0, options.truncate_dim).contiguous();
   if (options.normalize) y = Normalize{}(y);
   if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
-    with_finite_outputs(reader.folder, [&] { require_finite_rows(y, options.task.name); });
+    reader.with_finite_outputs([&] { require_finite_rows(y, options.task.name); });
   }
   return y;
 }

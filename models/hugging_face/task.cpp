@@ -6,10 +6,12 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "models/hugging_face/detail/finite.h"
+#include "models/hugging_face/detail/module_files.h"
+#include "models/hugging_face/detail/weight_files.h"
 #include "models/text/tokenizers.h"
 #include "nn/hook.h"
 #include "tensor/autograd/tape.h"
@@ -172,7 +174,7 @@ void TextReader::for_each_batch(
   kernels::parallel_tasks(std::ssize(batches), std::min<index_t>(std::ssize(batches), workers),
                           batch);
   if (!error) return;
-  with_finite_outputs(folder, [&] { std::rethrow_exception(error); });
+  with_finite_outputs([&] { std::rethrow_exception(error); });
 }
 
 void TextReader::each_row(
@@ -192,6 +194,32 @@ void TextReader::each_row(
       use(chosen[i], row);
     }
   });
+}
+
+namespace {
+
+/// Reads the files, not the model, because the error must name a tensor of a file: a parameter such
+/// as in_proj_weight can be made of several tensors with other names.
+void require_finite_weights(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    return;  // the folder was moved since the model was loaded
+  std::set<std::filesystem::path> seen;
+  for (const ModuleRow& row : read_module_rows(folder)) {
+    if (has_weight_files(row.folder) && seen.insert(row.folder).second) {
+      WeightFiles(row.folder).require_finite_weights();
+    }
+  }
+}
+
+}  // namespace
+
+void TextReader::with_finite_outputs(const std::function<void()>& body) const {
+  try {
+    body();
+  } catch (const NotFinite&) {
+    if (!folder.empty()) require_finite_weights(folder);
+    throw;
+  }
 }
 
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,

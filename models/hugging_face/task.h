@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
@@ -60,6 +61,15 @@ struct TextReader {
   /// above the model's.
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
+  /// The encodings of texts, or of pairs of texts. **Errors**: as encode_options and
+  /// Tokenizer::encode_all.
+  template <class Text>
+  std::vector<text::Encoding> encode_all(std::span<const Text> texts,
+                                         const TaskOptions& options) const {
+    const text::EncodeOptions encode = encode_options(options);  // checks the tokenizer
+    return tokenizer->encode_all(texts, encode);
+  }
+
   /// One encoding as a batch of one text. **Shapes**: (1, T). **Errors**: more types than ids.
   Tokens tokens(const text::Encoding& encoding) const;
 
@@ -72,9 +82,7 @@ struct TextReader {
   /// tape records. The bits of the model's output for an encoding do not depend on its batch.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token, or with more types than ids; the
-  /// exception of the first batch for which `body` throws. If this exception is NotFinite and a
-  /// weight in the folder is not finite, a std::runtime_error that names the weight is thrown
-  /// instead.
+  /// exception of the first batch for which `body` throws, as by with_finite_outputs.
   void for_each_batch(
       std::span<const text::Encoding> encodings, const TaskOptions& options,
       const std::function<void(const Tokens& tokens, std::span<const index_t> chosen)>& body) const;
@@ -85,6 +93,10 @@ struct TextReader {
   void each_row(std::span<const text::Encoding> encodings, const TaskOptions& options,
                 const std::function<Tensor(const Tokens& tokens)>& model,
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
+
+  /// Calls `body`. If it throws NotFinite because a weight in the folder is not finite, throws a
+  /// std::runtime_error that names the weight's file, tensor and element instead.
+  void with_finite_outputs(const std::function<void()>& body) const;
 };
 
 /// The tokenizer in a folder, for a model whose table of embeddings has `rows` rows. `table` names

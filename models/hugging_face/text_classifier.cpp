@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "models/hugging_face/detail/encode.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/labels.h"
 #include "tensor/error.h"
@@ -42,13 +41,13 @@ std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, En
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(std::span<const std::string> texts,
                                                                 const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return sorted_classes(*this, encode_all(reader, texts, options), options);
+  return sorted_classes(*this, reader.encode_all(texts, options), options);
 }
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(
     std::span<const text::TextPair> pairs, const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return sorted_classes(*this, encode_all(reader, pairs, options), options);
+  return sorted_classes(*this, reader.encode_all(pairs, options), options);
 }
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
@@ -66,7 +65,7 @@ Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) c
 Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
                               const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return scored(scoring, logits(encode_all(reader, pairs, options), options));
+  return scored(scoring, logits(reader.encode_all(pairs, options), options));
 }
 
 Tensor TextClassifier::scores(const std::string& query, std::span<const std::string> texts,

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "models/hugging_face/detail/encode.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/detail/tags.h"
@@ -37,7 +36,7 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::strin
                                                       AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
   require_label_per_class("TokenTagger", model, labels);
-  const std::vector<text::Encoding> encodings = encode_all(reader, texts, options);
+  const std::vector<text::Encoding> encodings = reader.encode_all(texts, options);
   std::vector<std::vector<Tag>> results(texts.size());
   reader.each_row(
       encodings, options, [&](const Tokens& tokens) { return softmax(model(tokens)); },

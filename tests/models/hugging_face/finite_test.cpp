@@ -1,6 +1,4 @@
 // Weights and outputs that are NaN or infinite: every task must report them.
-#include "models/hugging_face/detail/finite.h"
-
 #include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
