@@ -29,7 +29,7 @@
 #include "examples/course/example.h"
 #include "examples/course/grid.h"
 #include "examples/course/svg.h"
-#include "models/hugging_face/sentence_modules.h"
+#include "models/hugging_face/sentence_encoder.h"
 #include "models/pooling.h"
 #include "models/text/tokenizers.h"
 #include "nn/embedding.h"

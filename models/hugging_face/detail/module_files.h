@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/sentence_modules.h"
+#include "models/hugging_face/sentence_encoder.h"
 #include "nn/embedding.h"
 
 namespace tessera::models {
