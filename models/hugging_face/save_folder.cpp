@@ -11,9 +11,8 @@
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/json_edit.h"
 #include "models/hugging_face/detail/labels.h"
-#include "models/hugging_face/detail/module_files.h"
 #include "models/hugging_face/detail/new_folder.h"
-#include "models/hugging_face/detail/sentence_settings.h"
+#include "models/hugging_face/detail/sentence_files.h"
 #include "nn/state_dict.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -201,7 +200,9 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  write_sentence_files(folder.path(), place, {model.settings, model.reader.max_length}, from);
+  SentenceSettings settings = model.settings;
+  settings.max_length = model.reader.max_length;
+  write_settings(folder.path(), place, settings, from);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

@@ -6,8 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "models/hugging_face/detail/module_files.h"
-#include "models/hugging_face/detail/sentence_settings.h"
+#include "models/hugging_face/detail/sentence_files.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
@@ -251,25 +250,25 @@ namespace {
 
 /// Values that may throw are computed before the braces: GCC 12 frees members twice if a later one
 /// throws.
-SentenceEncoder static_encoder(const ModuleRow& row, SentenceFiles files) {
+SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
   TextReader reader = {.tokenizer = load_tokenizer_for(
                            row.folder, words.weight.size(0),
                            str_cat("the static embeddings in ",
                                    escaped((row.folder / "model.safetensors").string()))),
-                       .max_length = files.max_length,
+                       .max_length = settings.max_length,
                        .feeds_types = false,
                        .adds_special = false};
-  return {std::move(reader), std::move(words), {}, {}, std::move(files.settings), width};
+  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
 
-SentenceEncoder transformer(const ModuleRow& row, SentenceFiles files) {
+SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings) {
   const ModelFolder folder(row.folder);
   TokenEncoder words = load_encoder(folder);
-  TextReader reader = load_reader(folder, files.max_length);
+  TextReader reader = load_reader(folder, settings.max_length);
   const index_t width = folder.options.encoder.width();
-  return {std::move(reader), std::move(words), {}, {}, std::move(files.settings), width};
+  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
 
 }  // namespace
@@ -285,9 +284,9 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
-  SentenceFiles files = read_sentence_files(folder, first.folder);
-  SentenceEncoder model = is_transformer ? transformer(first, std::move(files))
-                                         : static_encoder(first, std::move(files));
+  SentenceSettings settings = read_settings(folder, first.folder);
+  SentenceEncoder model = is_transformer ? transformer(first, std::move(settings))
+                                         : static_encoder(first, std::move(settings));
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/hugging_face/detail/module_files.h"
+#include "models/hugging_face/detail/sentence_files.h"
 #include "models/hugging_face/detail/weight_files.h"
 #include "models/text/tokenizers.h"
 #include "nn/hook.h"

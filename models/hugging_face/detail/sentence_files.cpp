@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/module_files.h"
+#include "models/hugging_face/detail/sentence_files.h"
 
 #include <algorithm>
 #include <array>
@@ -255,6 +255,81 @@ nn::Embedding read_static_embedding(const Path& folder) {
           nn::Source([&](const std::string&, const Shape& wanted, const nn::Init&) {
             return files.read(name, wanted);
           })};
+}
+
+namespace {
+
+constexpr index_t kLongestText = index_t{1} << 30;
+
+void read_lengths(const Path& folder, SentenceSettings& settings) {
+  for (const char* family :
+       {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const auto json =
+        find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
+    if (!json) continue;
+    settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
+    settings.lower_case = json->boolean("do_lower_case", false);
+    return;
+  }
+}
+
+/// In the order of the enum.
+constexpr std::array<std::string_view, 4> kSimilarities = {"cosine", "dot", "euclidean",
+                                                           "manhattan"};
+
+Similarity similarity_named(const Json& name) {
+  for (std::size_t i = 0; i < kSimilarities.size(); ++i) {
+    if (name.text() == kSimilarities[i]) return static_cast<Similarity>(i);
+  }
+  name.fail("must be cosine, dot, euclidean or manhattan, got ", name.described());
+}
+
+void read_prompts(const Json& json, SentenceSettings& settings) {
+  if (const auto prompts = json.find("prompts")) {
+    for (const Json& prompt : prompts->as_object().items()) {
+      settings.prompts.emplace(prompt.key(), prompt.text());
+    }
+  }
+  const auto name = json.find("default_prompt_name");
+  if (!name) return;
+  settings.default_prompt = name->text();
+  if (!settings.prompts.contains(*settings.default_prompt)) {
+    name->fail("must be the name of a prompt, got ", name->described());
+  }
+}
+
+}  // namespace
+
+SentenceSettings read_settings(const Path& folder, const Path& encoder_folder) {
+  SentenceSettings settings;
+  read_lengths(encoder_folder, settings);
+  if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
+    read_prompts(*json, settings);
+    if (const auto name = json->find("similarity_fn_name")) {
+      settings.similarity = similarity_named(*name);
+    }
+  }
+  return settings;
+}
+
+void write_settings(const Path& to, const Path& encoder_to, const SentenceSettings& settings,
+                    const Path& from) {
+  JsonMembers prompts;
+  for (const auto& [name, text] : settings.prompts) {
+    prompts.emplace_back(name, JsonText(text, "save_folder"));
+  }
+  const JsonMembers changes = {
+      {"prompts", JsonObject(kObjectInLine).add(prompts)},
+      {"default_prompt_name", settings.default_prompt},
+      {"similarity_fn_name", kSimilarities[static_cast<std::size_t>(settings.similarity)]},
+  };
+  const std::string file = "config_sentence_transformers.json";
+  const auto old = find_json(from / file);
+  write_text(to / file, old ? edited(*old, changes) : file_of(changes));
+  write_text(encoder_to / "sentence_bert_config.json",
+             file_of({{"max_seq_length",
+                       settings.max_length > 0 ? std::optional(settings.max_length) : std::nullopt},
+                      {"do_lower_case", settings.lower_case}}));
 }
 
 }  // namespace tessera::models

@@ -1,4 +1,5 @@
-// Files of a sentence-transformers folder: the list of its modules, and the files of each module.
+// The files of a sentence-transformers folder: the list of its modules, the files of each module,
+// and the settings.
 #pragma once
 
 #include <filesystem>
@@ -41,5 +42,15 @@ const char* kind_of(const SentenceModule& module);
 
 /// A table of vectors that are the model's own input, in the format of model2vec: (V, D).
 nn::Embedding read_static_embedding(const std::filesystem::path& folder);
+
+/// Reads config_sentence_transformers.json of `folder`, and sentence_bert_config.json, under any of
+/// its names, of the encoder's folder. Both are optional.
+SentenceSettings read_settings(const std::filesystem::path& folder,
+                               const std::filesystem::path& encoder_folder);
+
+/// Writes both files. config_sentence_transformers.json keeps the other keys that it has in the
+/// folder `from`.
+void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
+                    const SentenceSettings& settings, const std::filesystem::path& from);
 
 }  // namespace tessera::models
