@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/names.h"
 #include "models/hugging_face/detail/weight_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

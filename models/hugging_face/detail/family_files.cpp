@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "models/hugging_face/detail/names.h"
+#include "models/hugging_face/detail/family.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"

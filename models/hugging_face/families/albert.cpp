@@ -4,7 +4,7 @@
 // Our layers are the inner layers of all groups, each once; EncoderOptions::order gives the
 // sequence.
 #include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/families.h"
+#include "models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/families.h"
+#include "models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/families.h"
+#include "models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -1,6 +1,5 @@
-#include "models/hugging_face/detail/names.h"
-
 #include "models/hugging_face/detail/family.h"
+
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
