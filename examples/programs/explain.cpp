@@ -18,7 +18,7 @@
 #include "examples/programs/command.h"
 #include "examples/programs/console.h"
 #include "examples/programs/progress.h"
-#include "models/hugging_face/detail/labels.h"
+#include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/inspect/inspect.h"

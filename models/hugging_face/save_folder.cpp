@@ -10,7 +10,6 @@
 #include "models/hugging_face/detail/family_files.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/json_edit.h"
-#include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/detail/new_folder.h"
 #include "models/hugging_face/detail/sentence_files.h"
 #include "nn/state_dict.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/detail/labels.h"
 #include "tensor/error.h"
 
 namespace tessera::models {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/detail/labels.h"
 #include "models/hugging_face/detail/tags.h"
 #include "tensor/error.h"
 #include "tensor/ops/softmax.h"

@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/labels.h"
+#include "models/hugging_face/detail/heads.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

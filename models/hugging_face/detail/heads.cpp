@@ -1,17 +1,144 @@
 #include "models/hugging_face/detail/heads.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/labels.h"
-#include "tensor/error.h"
+#include "tensor/detail/parse_number.h"
 #include "tensor/io/file.h"
+#include "tensor/ops/softmax.h"
+#include "tensor/ops/unary.h"
 
 namespace tessera::models {
+
+namespace {
+
+constexpr index_t kMostLabels = 100'000;
+constexpr index_t kDefaultLabels = 2;
+
+/// The number in a key of id2label, "0" or "12"; nullopt if it is not a number.
+std::optional<index_t> label_number(std::string_view key) {
+  index_t number = -1;
+  const bool whole = parse_number(key, number);
+  const bool plain = !key.empty() && key.front() != '-' && (key.size() == 1 || key.front() != '0');
+  return whole && plain ? std::optional(number) : std::nullopt;
+}
+
+std::vector<std::string> numbered_labels(index_t count) {
+  std::vector<std::string> labels;
+  for (index_t i = 0; i < count; ++i) labels.push_back(str_cat("LABEL_", i));
+  return labels;
+}
+
+std::vector<std::string> labels_of(const Json& table) {
+  const index_t count = table.size();
+  if (count == 0) table.fail("must have at least one label, got none");
+  if (count > kMostLabels) table.fail("must have at most ", kMostLabels, " labels, got ", count);
+  std::vector<std::optional<std::string>> found(static_cast<std::size_t>(count));
+  for (const Json& label : table.items()) {
+    const std::optional<index_t> number = label_number(label.key());
+    if (!number) label.fail("key must be a class number (0, 1, ...), got ", printable(label.key()));
+    if (*number >= count) {
+      label.fail("class number must be from 0 to ", count - 1, ", got ", *number);
+    }
+    found[static_cast<std::size_t>(*number)] = label.text();
+  }
+  std::vector<std::string> labels;
+  for (const auto& label : found)
+    labels.push_back(label.value());  // each key occurs once, so no label is missing
+  return labels;
+}
+
+/// Throws if `label2id` does not map each label to its number. Labels may share a name.
+void check_inverse(const Json& inverse, const std::vector<std::string>& labels) {
+  std::map<std::string_view, index_t> numbers;
+  for (const Json& value : inverse.items()) {
+    const index_t number = value.integer();
+    if (number < 0 || number >= std::ssize(labels)) {
+      value.fail("must be a class number of id2label, from 0 to ", labels.size() - 1, ", got ",
+                 number);
+    }
+    const std::string& label = labels[static_cast<std::size_t>(number)];
+    if (label != value.key()) {
+      value.fail("must be the label's number in id2label, got ", number, ", which is ",
+                 printable(label));
+    }
+    numbers.emplace(value.key(), number);
+  }
+  for (const std::string& label : labels) {
+    if (!numbers.contains(label))
+      inverse.fail("must have the labels of id2label, got none for ", printable(label));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> read_labels(const Json& config) {
+  const auto table = config.find("id2label");
+  if (!table) {
+    return numbered_labels(config.integer("num_labels", JsonRange{1, kMostLabels}, kDefaultLabels));
+  }
+  std::vector<std::string> labels = labels_of(table->as_object());
+  if (const auto count = config.find("num_labels")) {
+    if (count->integer() != std::ssize(labels)) {
+      count->fail("must be ", labels.size(), ", the number of labels in id2label, got ",
+                  count->integer());
+    }
+  }
+  if (const auto inverse = config.find("label2id")) check_inverse(inverse->as_object(), labels);
+  return labels;
+}
+
+void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows) {
+  if (rows == std::ssize(labels)) return;
+  const auto table = config.find("id2label");
+  (table ? *table : config)
+      .fail("must have ", rows, " labels, the rows of classifier.weight, got ", labels.size(),
+            table ? "" : " (the default, as id2label is absent)");
+}
+
+Scoring text_scoring(const Json& config, index_t classes) {
+  const std::string type = config.text("problem_type", "");
+  if (type == "regression") return Scoring::kNone;
+  if (type == "multi_label_classification") return Scoring::kSigmoid;
+  if (type != "single_label_classification" && !type.empty()) {
+    config.at("problem_type")
+        .fail("must be regression, single_label_classification or multi_label_classification, got ",
+              printable(type));
+  }
+  return classes == 1 ? Scoring::kSigmoid : Scoring::kSoftmax;
+}
+
+Scoring pair_scoring(const Json& config, index_t classes) {
+  std::optional<Json> function;
+  if (const auto settings = config.find("sentence_transformers")) {
+    function = settings->find("activation_fn");
+  }
+  if (!function) function = config.find("sbert_ce_default_activation_function");
+  if (!function) return classes == 1 ? Scoring::kSigmoid : Scoring::kNone;
+  const std::string_view path = function->text();
+  const std::string_view name = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+  if (name == "Identity") return Scoring::kNone;
+  if (name == "Sigmoid") return Scoring::kSigmoid;
+  if (name == "Softmax") return Scoring::kSoftmax;
+  function->fail("must be Identity, Sigmoid or Softmax, got ", printable(name));
+}
+
+Tensor scored(Scoring scoring, const Tensor& logits) {
+  switch (scoring) {
+    case Scoring::kNone:
+      return logits;
+    case Scoring::kSigmoid:
+      return sigmoid(logits);
+    case Scoring::kSoftmax:
+      return softmax(logits);
+  }
+  fail("scored", "scoring must be kNone, kSigmoid or kSoftmax");
+}
 
 namespace {
 

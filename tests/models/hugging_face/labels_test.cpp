@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/labels.h"
+#include "models/hugging_face/detail/heads.h"
 
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
