@@ -145,14 +145,14 @@ EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows&
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, const nn::Source& from)
     : embeddings(options, from["embeddings"]), encoder(options.encoder, from["encoder"]) {}
 
-TokenEncoder::PackedOutput TokenEncoder::packed(const Tokens& tokens) const {
+std::pair<Tensor, PackedRows> TokenEncoder::packed(const Tokens& tokens) const {
   const PackedRows packed = checked_packing(tokens);
   return {encoder(inputs_of(embeddings(tokens, packed), tokens, packed)), packed};
 }
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
-  const PackedOutput y = packed(tokens);
-  return y.packed.unpack(y.x);
+  const auto [x, rows] = packed(tokens);
+  return rows.unpack(x);
 }
 
 EncoderResult TokenEncoder::with_weights(const Tokens& tokens,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "models/encoder.h"
 #include "models/tokens.h"
@@ -67,12 +68,6 @@ struct TokenEncoderOptions {
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
 /// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
 struct TokenEncoder {
-  /// The vectors of real tokens, (1, N, D), or of all tokens, (B, T, D), if nothing is packed.
-  struct PackedOutput {
-    Tensor x;
-    PackedRows packed;
-  };
-
   /// The parts that turn tokens into vectors.
   struct Embeddings {
     nn::Embedding word;
@@ -108,8 +103,9 @@ struct TokenEncoder {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The output before it is unpacked, for layers that compute token by token.
-  PackedOutput packed(const Tokens& tokens) const;
+  /// The output before it is unpacked, for layers that compute token by token: the vectors of real
+  /// tokens, (1, N, D), or of all tokens, (B, T, D), if nothing is packed.
+  std::pair<Tensor, PackedRows> packed(const Tokens& tokens) const;
 
   /// The output together with the requested attention weights, by default of every layer.
   /// **Errors**: also a layer, head or query that does not exist.
