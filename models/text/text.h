@@ -6,7 +6,6 @@
 #include "models/text/labelled_text.h"
 #include "models/text/masked_tokens.h"
 #include "models/text/text_file.h"
-#include "models/text/token_list.h"
 #include "models/text/tokenizer.h"
 #include "models/text/tokenizers.h"
 #include "models/text/utf8.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/text/detail/subword_vocabulary.h"
+#include "models/text/detail/subword_model.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/subword_vocabulary.h"
+#include "models/text/detail/subword_model.h"
 #include "models/text/detail/word_cache.h"
 #include "tensor/detail/keyed_hash.h"
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "models/text/detail/byte_pair.h"
-#include "models/text/detail/subword_vocabulary.h"
 #include "models/text/detail/unigram.h"
 #include "models/text/detail/word_piece.h"
 #include "tensor/error.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/token_list.h"
+#include "models/text/vocabulary.h"
 
 namespace tessera::text {
 

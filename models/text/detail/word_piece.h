@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "models/text/detail/subword_vocabulary.h"
+#include "models/text/detail/subword_model.h"
 
 namespace tessera::text {
 
