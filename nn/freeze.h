@@ -51,11 +51,9 @@ void thaw(const FoundWeights& found);
 /// Without freeze the elements and the panels of a weight are both in memory. Names and shapes do
 /// not change.
 ///
-/// With kExact the module computes the same bits as before. kBFloat16 rounds weights to 8
-/// significant bits, an error of at most 0.4 %, and sums are float32; panels take 1/2 of the bytes
-/// of kExact, and a product with few rows of input takes little more than 1/2 of the time. kInt8
-/// rounds the weight and the input of each product to 8 bits; panels take 1/4 of the bytes, and a
-/// product takes 1/3 to 1/2 of the time; small weights stay kExact: see WeightFormat.
+/// With kExact the module computes the same bits as before. kInt8 rounds the weight and the input
+/// of each product to 8 bits; panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the
+/// time; small weights stay kExact: see WeightFormat.
 ///
 /// Copies of the module share the panels. Panels are for the instruction set in use: after
 /// set_isa(), products throw until freeze is called again. A matrix whose elements are also read,
@@ -77,8 +75,8 @@ void freeze(M& module, const FreezeOptions& options = {}) {
   if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
 }
 
-/// Restores the elements of a frozen module's weights; after kBFloat16 and kInt8, the elements are
-/// the rounded ones.
+/// Restores the elements of a frozen module's weights; after kInt8, the elements are the rounded
+/// ones.
 template <class M>
 void thaw(M& module) {
   if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));

@@ -38,8 +38,8 @@ struct ModelOptions {
 
 inline void add_weight_format_option(Command& command, std::string& weight_format) {
   command.add("--weight-format", weight_format,
-              "format of the weights in memory: full, half or a quarter of the size",
-              {"float32", "bfloat16", "int8"});
+              "format of the weights in memory: full or a quarter of the size",
+              {"float32", "int8"});
 }
 
 inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
@@ -62,9 +62,8 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   const ProfileScope scope("load model");
   require_same_files(folder);
   auto model = load(folder);
-  models::freeze(model, {.format = weight_format == "bfloat16" ? WeightFormat::kBFloat16
-                                   : weight_format == "int8"   ? WeightFormat::kInt8
-                                                               : WeightFormat::kExact});
+  models::freeze(model,
+                 {.format = weight_format == "int8" ? WeightFormat::kInt8 : WeightFormat::kExact});
   return model;
 }
 

@@ -133,7 +133,7 @@ inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
   }
   const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
   const Panels<T> k = {scratch.keys, args.width * kPanel<T>, kPanel<T>, nullptr, 0};
-  multiply_block(block.count, args.width, BlockRows<T>(q), k,
+  multiply_block(block.count, args.width, BlockRows<T>{q}, k,
                  TileTarget<T>{scratch.few, kKeyTile, whole_panels<T>(keys), false});
   for (index_t j = 0; j < keys; ++j) {
     T* const scores = scratch.scores + j * kQueryBlock;
@@ -190,7 +190,7 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
                           : Panels<T>{block.v(key), kPanel<T>, values.row, packed, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
   multiply_block(
-      block.count, keys, BlockRows<T>(p), v,
+      block.count, keys, BlockRows<T>{p}, v,
       TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, key > block.keys.begin});
 }
 

@@ -16,7 +16,6 @@
 // Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
-#include "tensor/kernels/bfloat16.h"
 #include "tensor/kernels/epilogue.h"
 #include "tensor/kernels/gated.h"
 #include "tensor/kernels/gemm_plan.h"
@@ -96,25 +95,13 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
   return panels;
 }
 
-/// B's panels in bfloat16, from row p and column j on.
-inline BFloat16Panels take_bfloat16(const GemmArgs<float>& args, index_t p, index_t j) {
-  return {args.b.bfloat16_panels + j / kPanelVectors * args.k + p * kLanes<float>,
-          args.k * kLanes<float>};
-}
-
-/// A's rows [i, i + m) and columns [p, p + k) for Panels: in place, or as strips if there is a
-/// buffer.
+/// A's rows [i, i + m) and columns [p, p + k): in place, or as strips if there is a buffer.
 template <class T>
-inline BlockRows<T> take_a(const GemmArgs<T>& args, const Panels<T>&, index_t i, index_t m,
-                           index_t p, index_t k, T* buffer) {
-  const MatrixRef<T> a = args.a.at(i, p);
-  return buffer == nullptr ? BlockRows<T>(a) : BlockRows<T>(pack_strips(a, m, k, buffer));
-}
-
-/// The same for BFloat16Panels; the plan always has a buffer for them.
-inline Strips<float> take_a(const GemmArgs<float>& args, const BFloat16Panels&, index_t i,
-                            index_t m, index_t p, index_t k, float* buffer) {
-  return pack_strips(args.a.at(i, p), m, k, buffer);
+inline BlockRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
+                           T* buffer) {
+  BlockRows<T> rows = {.matrix = args.a.at(i, p), .strips = buffer};
+  if (buffer != nullptr) pack_strips(rows.matrix, m, k, buffer);
+  return rows;
 }
 
 /// C's rows [i, i + m), from the gated panels in columns [j, j + n).
@@ -170,19 +157,11 @@ inline void multiply_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, in
     const index_t k = at_most(args.k - p, plan.block_k);
     for (index_t j = column; j < column_end; j += plan.chunk) {
       const index_t n = at_most(column_end - j, plan.chunk);
-      const auto multiply = [&](const auto& b) {
-        for (index_t i = row; i < row_end; i += plan.block_rows) {
-          const index_t m = at_most(row_end - i, plan.block_rows);
-          multiply_chunk(args, take_a(args, b, i, m, p, k, strips), b, i, m, j, n, p, k);
-        }
-      };
-      if constexpr (sizeof(T) == sizeof(float)) {
-        if (args.b.kind == SecondFactor<T>::Kind::kBFloat16) {
-          multiply(take_bfloat16(args, p, j));
-          continue;
-        }
+      const Panels<T> b = take_b(args, plan, p, k, j, n, panels);
+      for (index_t i = row; i < row_end; i += plan.block_rows) {
+        const index_t m = at_most(row_end - i, plan.block_rows);
+        multiply_chunk(args, take_a(args, i, m, p, k, strips), b, i, m, j, n, p, k);
       }
-      multiply(take_b(args, plan, p, k, j, n, panels));
     }
     p += k;
   } while (p < args.k);

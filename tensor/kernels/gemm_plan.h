@@ -211,8 +211,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   GemmPlan plan;
   plan.b_in_place = reads_b_in_place(args);
   plan.small_b = plan.b_in_place && has_small_b(args);
-  using Kind = typename SecondFactor<T>::Kind;
-  const bool packs_b = args.b.kind == Kind::kMatrix && !plan.b_in_place;
+  const bool packs_b = args.b.kind == SecondFactor<T>::Kind::kMatrix && !plan.b_in_place;
   plan.split = split_work(args, packs_b);
   // A tile prefetches a share of kFetchedRows rows at a time.
   static_assert(kBlockK % kFetchedRows == 0 && kBlockKInPlace % kFetchedRows == 0);
@@ -222,9 +221,7 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
       packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
   plan.block_rows = rows_of_block(plan.split.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
-  const bool packs_strips =
-      args.b.kind == Kind::kBFloat16 || packs_a(args, plan.split.rows, plan.chunk);
-  plan.room_a = packs_strips ? strips : 0;
+  plan.room_a = packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
   const bool copies_last = plan.b_in_place && args.n % kPanel<T> != 0;
   const index_t packed = packs_b ? plan.chunk : copies_last ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);

@@ -129,31 +129,14 @@ inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
   }
 }
 
-/// A tile's rows of A, packed by pack_strip.
-template <class T>
-struct Strip {
-  const T* data;
-};
-
-/// The strips of all tiles, one after the other.
-template <class T>
-struct Strips {
-  const T* data;
-
-  /// Rows [i, i + rows), those of one tile, of k columns.
-  Strip<T> tile(index_t i, index_t, index_t k) const { return {data + i * k}; }
-};
-
-/// The left side of a product: a matrix in place, or strips.
+/// The left side of a product: a matrix in place or, if not null, the strips of all its tiles, one
+/// after the other.
 template <class T>
 struct BlockRows {
-  MatrixRef<T> matrix = {};
+  MatrixRef<T> matrix;
   const T* strips = nullptr;
 
-  explicit BlockRows(MatrixRef<T> in_place) : matrix(in_place) {}
-  explicit BlockRows(Strips<T> packed) : strips(packed.data) {}
-
-  /// As in Strips.
+  /// Rows [i, i + rows), those of one tile, of k columns.
   MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
     return strips != nullptr ? MatrixRef<T>{strips + i * k, 1, rows} : matrix.at(i, 0);
   }
@@ -161,7 +144,7 @@ struct BlockRows {
 
 /// A (m, k), its columns or its rows contiguous, as strips.
 template <class T>
-inline Strips<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
+inline void pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
   index_t rows = 0;
   if (a.col == 1) {
     for (index_t i = 0; i < m; i += rows) {
@@ -187,7 +170,6 @@ inline Strips<T> pack_strips(MatrixRef<T> a, index_t m, index_t k, T* strips) {
       }
     }
   }
-  return {strips};
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

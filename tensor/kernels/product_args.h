@@ -30,20 +30,15 @@ inline constexpr int kPanelVectors = 2;
 /// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
 template <class T>
 struct SecondFactor {
-  enum class Kind { kMatrix, kPanels, kBFloat16 };
+  enum class Kind { kMatrix, kPanels };
   Kind kind;
   union {
     MatrixRef<T> matrix;
     const T* panels;
-    // Panels of bfloat16 (bfloat16.h), for T = float; the rows or the columns of A must be
-    // contiguous.
-    const std::uint32_t* bfloat16_panels;
   };
 
   SecondFactor(const MatrixRef<T>& b) : kind(Kind::kMatrix), matrix(b) {}
   explicit SecondFactor(const T* b) : kind(Kind::kPanels), panels(b) {}
-  explicit SecondFactor(const std::uint32_t* b) requires(sizeof(T) == sizeof(float))
-      : kind(Kind::kBFloat16), bfloat16_panels(b) {}
 };
 
 /// Rotary embedding: rotates adjacent heads of a row by the angles of the row's position. The

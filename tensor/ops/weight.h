@@ -3,7 +3,7 @@
 //
 //   Weight weight = xavier_uniform({out, in});
 //   Tensor y = linear(x, weight, bias);                  // makes the panels, once
-//   weight = weight.frozen(WeightFormat::kBFloat16);     // now it has only panels
+//   weight = weight.frozen(WeightFormat::kInt8);         // now it has only panels
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,14 @@ namespace tessera {
 /// The format in which products read the elements of a weight.
 ///
 /// * kExact: the elements are not rounded.
-/// * kBFloat16: the elements are rounded to bfloat16, the upper 16 bits of a float32. Products and
-///   sums are float32.
 /// * kInt8: each row is rounded to 8-bit integers times a scale. A product rounds each row of the
 ///   other factor to 8 bits too; the sums of products of these integers are exact.
 ///
 /// Only float32 weights are rounded. A weight with fewer than 64 rows or more than 65,536 columns
 /// stays kExact instead of kInt8.
-/// **Source**: Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training", 2019; Jacob et
-/// al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
-/// Inference", 2018, equation 1, for kInt8.
-enum class WeightFormat { kExact, kBFloat16, kInt8 };
+/// **Source**: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+/// Integer-Arithmetic-Only Inference", 2018, equation 1, for kInt8.
+enum class WeightFormat { kExact, kInt8 };
 inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 
 namespace detail {

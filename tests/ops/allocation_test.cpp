@@ -103,7 +103,7 @@ TEST(Allocation, NorDoesAModelOfTokensOrItsFrozenCopy) {
        .embedding_norm = true});
   nn::eval(encoder);
   models::TokenEncoder frozen = encoder;
-  nn::freeze(frozen, {WeightFormat::kBFloat16});
+  nn::freeze(frozen, {WeightFormat::kInt8});
   const Tensor ids = zeros({3, 20}, kInt64);
   for (const models::Tokens& tokens :
        {models::Tokens{ids}, models::Tokens{ids, from_vector<index_t>({20, 3, 7})}}) {

@@ -1,7 +1,6 @@
 #include "tensor/ops/weight.h"
 
 #include <atomic>
-#include <bit>
 #include <thread>
 
 #include "nn/linear.h"
@@ -9,7 +8,6 @@
 #include "nn/rotary.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/rearrange.h"
@@ -162,8 +160,8 @@ TEST(Weight, RowsPassTheirGradient) {
 
 TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   const Tensor x = random_tensor({3, 8}, kFloat32, 1);
-  Weight table = Weight::table(random_tensor({4, 8}, kFloat32, 2));
-  table = table.in_format(WeightFormat::kBFloat16);
+  Weight table = Weight::table(random_tensor({64, 8}, kFloat32, 2));
+  table = table.in_format(WeightFormat::kInt8);
   EXPECT_FALSE(table.is_frozen());
   EXPECT_TRUE(table.is_frozen_or_rounded());
   table = random_tensor({4, 8}, kFloat32, 3);
@@ -260,83 +258,43 @@ TEST(Weight, AResidualMustHaveTheOutputsShape) {
                std::invalid_argument);
 }
 
-TEST(Weight, RoundsToTheNearestBfloat16OrTheEvenOne) {
-  const auto round = [](std::uint32_t bits) {
-    return std::uint32_t{detail::to_bfloat16(std::bit_cast<float>(bits))};
-  };
-  for (std::uint32_t half = 0; half < 0x10000; ++half) {
-    const std::uint32_t bits = half << 16;
-    if (std::isnan(std::bit_cast<float>(bits | 1U))) {
-      const bool is_infinite = (half & 0x7fffU) == 0x7f80U;
-      ASSERT_EQ(round(bits), is_infinite ? half : half | 0x40U) << half;
-      ASSERT_EQ(round(bits | 1U), half | 0x40U) << half << ", a NaN that only the lower half tells";
-      ASSERT_EQ(round(bits | 0xffffU), half | 0x40U) << half;
-      continue;
-    }
-    ASSERT_EQ(round(bits), half) << half;
-    ASSERT_EQ(round(bits | 1U), half) << half;
-    ASSERT_EQ(round(bits | 0x7fffU), half) << half;
-    ASSERT_EQ(round(bits | 0x8000U), half + (half & 1U)) << half;  // for the largest: infinity
-    ASSERT_EQ(round(bits | 0x8001U), half + 1) << half;
-    ASSERT_EQ(round(bits | 0xffffU), half + 1) << half;
-  }
+Weight frozen(const Weight& weight) {
+  return weight.frozen(WeightFormat::kExact);
 }
 
-/// A frozen weight, and the values of its panels.
-struct Frozen {
-  Weight weight;
-  Tensor values;
-
-  Frozen(const Weight& original, WeightFormat format)
-      : weight(original.frozen(format)), values(original->clone()) {
-    for (float* x = values.mutable_data<float>();
-         format == WeightFormat::kBFloat16 && x < values.mutable_data<float>() + values.count();
-         ++x) {
-      *x = detail::from_bfloat16(detail::to_bfloat16(*x));
-    }
-  }
-};
-
-constexpr WeightFormat kFormats[] = {WeightFormat::kExact, WeightFormat::kBFloat16};
-
-TEST_P(WeightTest, FrozenPanelsGiveTheBitsOfTheirValues) {
-  for (WeightFormat format : kFormats) {
-    for (const auto& [in, out] : std::vector<std::pair<index_t, index_t>>{
-             {1, 1}, {7, 33}, {36, 108}, {400, 18}, {385, 66}, {2100, 140}}) {
-      const Tensor weight = random_tensor({out, in}, kFloat32, 2);
-      const Frozen frozen(weight, format);
-      const Frozen gated(Weight::gated(weight.slice(0, 0, out / 2 * 2).clone()), format);
-      const Tensor bias = random_tensor({out}, kFloat32, 4);
-      for (index_t rows : {1, 2, 3, 5, 8, 13, 16, 17, 40, 200}) {
-        SCOPED_TRACE(tessera::str_cat(rows, " rows, ", in, " -> ", out, ", format ",
-                                      static_cast<int>(format)));
-        const Tensor x = random_tensor({rows, in}, kFloat32, 3);
-        const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
-        const LinearEpilogue epilogue = {.activation = Activation::kGelu, .residual = residual};
-        EXPECT_TRUE(same_bits(linear(x, frozen.weight), linear(x, frozen.values)));
-        EXPECT_TRUE(same_bits(linear(x, frozen.weight, bias, epilogue),
-                              linear(x, frozen.values, bias, epilogue)));
-        if (out > 1) {
-          EXPECT_TRUE(same_bits(gated_linear(x, gated.weight, {}, Activation::kSilu),
-                                gated_linear(x, gated.values, {}, Activation::kSilu)));
-        }
+TEST_P(WeightTest, FrozenPanelsGiveTheBitsOfTheElements) {
+  for (const auto& [in, out] : std::vector<std::pair<index_t, index_t>>{
+           {1, 1}, {7, 33}, {36, 108}, {400, 18}, {385, 66}, {2100, 140}}) {
+    const Tensor weight = random_tensor({out, in}, kFloat32, 2);
+    const Tensor halves = weight.slice(0, 0, out / 2 * 2);
+    const Tensor bias = random_tensor({out}, kFloat32, 4);
+    for (index_t rows : {1, 2, 3, 5, 8, 13, 16, 17, 40, 200}) {
+      SCOPED_TRACE(tessera::str_cat(rows, " rows, ", in, " -> ", out));
+      const Tensor x = random_tensor({rows, in}, kFloat32, 3);
+      const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
+      const LinearEpilogue epilogue = {.activation = Activation::kGelu, .residual = residual};
+      EXPECT_TRUE(same_bits(linear(x, frozen(weight)), linear(x, weight)));
+      EXPECT_TRUE(
+          same_bits(linear(x, frozen(weight), bias, epilogue), linear(x, weight, bias, epilogue)));
+      if (out > 1) {
+        EXPECT_TRUE(same_bits(gated_linear(x, frozen(Weight::gated(halves)), {}, Activation::kSilu),
+                              gated_linear(x, halves, {}, Activation::kSilu)));
       }
     }
   }
 }
 
 TEST_P(WeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
-  for (WeightFormat format : kFormats) {
-    const Frozen frozen(random_tensor({700, 600}, kFloat32, 2), format);
-    for (index_t rows : {7, 60}) {  // enough work for eight threads
-      const Tensor x = random_tensor({rows, 600}, kFloat32, 3);
-      const Tensor want = linear(x, frozen.values);
-      for (const Layout& layout : layouts_of(x)) {
-        for (int threads : {1, 3, 8}) {
-          set_thread_count(threads);
-          EXPECT_TRUE(same_bits(linear(layout.tensor, frozen.weight), want))
-              << layout.name << ", " << threads << " threads";
-        }
+  const Tensor elements = random_tensor({700, 600}, kFloat32, 2);
+  const Weight weight = frozen(elements);
+  for (index_t rows : {7, 60}) {  // enough work for eight threads
+    const Tensor x = random_tensor({rows, 600}, kFloat32, 3);
+    const Tensor want = linear(x, elements);
+    for (const Layout& layout : layouts_of(x)) {
+      for (int threads : {1, 3, 8}) {
+        set_thread_count(threads);
+        EXPECT_TRUE(same_bits(linear(layout.tensor, weight), want))
+            << layout.name << ", " << threads << " threads";
       }
     }
   }
@@ -345,29 +303,28 @@ TEST_P(WeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
 
 TEST_P(WeightTest, FrozenPanelsServeRowsOfTheWeightAndTheOtherOrder) {
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
-  for (WeightFormat format : kFormats) {
-    const Tensor elements = random_tensor({192, 50}, kFloat32, 2);
-    for (const Weight& weight :
-         {Weight(elements), Weight::gated(elements), Weight::table(elements)}) {
-      const Frozen frozen(weight, format);
-      for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
-               {0, 192}, {64, 128}, {128, 192}, {64, 101}, {5, 40}, {191, 192}, {7, 7}}) {
-        EXPECT_TRUE(same_bits(linear(x, frozen.weight.rows(begin, end)),
-                              linear(x, frozen.values.slice(0, begin, end))))
-            << begin << " to " << end;
-      }
-      EXPECT_TRUE(same_bits(gated_linear(x, frozen.weight, {}, Activation::kGelu),
-                            gated_linear(x, frozen.values, {}, Activation::kGelu)));
+  const Tensor elements = random_tensor({192, 50}, kFloat32, 2);
+  for (const Weight& weight :
+       {Weight(elements), Weight::gated(elements), Weight::table(elements)}) {
+    const Weight panels = frozen(weight);
+    for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
+             {0, 192}, {64, 128}, {128, 192}, {64, 101}, {5, 40}, {191, 192}, {7, 7}}) {
+      EXPECT_TRUE(
+          same_bits(linear(x, panels.rows(begin, end)), linear(x, elements.slice(0, begin, end))))
+          << begin << " to " << end;
     }
+    EXPECT_TRUE(same_bits(gated_linear(x, panels, {}, Activation::kGelu),
+                          gated_linear(x, elements, {}, Activation::kGelu)));
   }
 }
 
 TEST(Weight, AFrozenOneServesSeveralThreads) {
-  const Frozen frozen(random_tensor({192, 50}, kFloat32, 2), WeightFormat::kBFloat16);
+  const Tensor elements = random_tensor({192, 50}, kFloat32, 2);
+  const Weight weight = frozen(elements);
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
-  const Tensor want = gated_linear(x, frozen.values, {}, Activation::kGelu);
+  const Tensor want = gated_linear(x, elements, {}, Activation::kGelu);
   expect_from_threads_at_once(want, [&] {  // all threads find panels for the other product
-    return gated_linear(x, frozen.weight, {}, Activation::kGelu);
+    return gated_linear(x, weight, {}, Activation::kGelu);
   });
 }
 
@@ -626,10 +583,7 @@ TEST_P(Int8WeightTest, ThawedElementsAreCodesTimesScales) {
     EXPECT_TRUE(same_bits(*frozen.thawed(), want));
     EXPECT_TRUE(same_bits(linear(x, in_int8(frozen)), linear(x, frozen)));
     EXPECT_TRUE(same_bits(linear(x, frozen.frozen(WeightFormat::kExact)), linear(x, want)));
-    const Weight from_bfloat16 = in_int8(weight.frozen(WeightFormat::kBFloat16));
-    const Frozen halves(elements, WeightFormat::kBFloat16);
-    EXPECT_TRUE(same_bits(*from_bfloat16.thawed(),
-                          NaiveInt8::of_weight(halves.values).values(elements.shape())));
+    EXPECT_TRUE(same_bits(*in_int8(weight.frozen(WeightFormat::kExact)).thawed(), want));
   }
 }
 
@@ -677,7 +631,7 @@ TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
       weight.select(0, 66).select(0, column).fill(bad);
       EXPECT_TRUE(throws("freeze", {"w must be finite for int8"},
                          [&] { Weight(weight).check_freezable("w", WeightFormat::kInt8); }));
-      EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kBFloat16));
+      EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kExact));
       EXPECT_TRUE(throws("weight", {"elements (70, 50) must be finite for int8", "got inf or NaN"},
                          [&] { in_int8(weight); }));
     }

@@ -67,7 +67,7 @@ void multiply(const Tensor& x, const Factor& weight, const kernels::Epilogue<T>&
       return multiply_int8(x, *codes, epilogue, out);
     }
   }
-  multiply_by(weight.panels->operand(x), std::get<kernels::SecondFactor<T>>(factor));
+  multiply_by(x, std::get<kernels::SecondFactor<T>>(factor));
 }
 
 }  // namespace tessera::detail

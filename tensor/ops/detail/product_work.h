@@ -21,9 +21,8 @@ void count_product(const kernels::ProductArgs<T>& args, std::size_t b_bytes, ind
 /// The same for a floating-point product.
 template <class T>
 void count_product(const kernels::GemmArgs<T>& args, index_t products = 1) {
-  const bool is_bfloat16 = args.b.kind == kernels::SecondFactor<T>::Kind::kBFloat16;
   const kernels::ProductArgs<T>& product = args;
-  count_product(product, is_bfloat16 ? 2 : sizeof(T), products);
+  count_product(product, sizeof(T), products);
 }
 
 }  // namespace tessera::detail

@@ -1,7 +1,6 @@
 #include "tensor/ops/detail/weight_panels.h"
 
 #include "tensor/kernels/table.h"
-#include "tensor/ops/detail/bfloat16_panels.h"
 #include "tensor/ops/detail/int8_panels.h"
 
 namespace tessera::detail {
@@ -9,17 +8,16 @@ namespace tessera::detail {
 namespace {
 
 template <class T>
-PanelMemory pack(const Tensor& weight, PanelOrder order) {
+Storage pack(const Tensor& weight, PanelOrder order) {
   const auto& kernel = kernels::table().of<T>();
   const bool gated = order == PanelOrder::kGated;
   const index_t n = gated ? weight.size(0) / 2 : weight.size(0);
   const index_t k = weight.size(1);
   const index_t count = kernel.packed_size(k, gated ? kernel.gated_columns(n) : n);
-  const index_t bytes = count * static_cast<index_t>(sizeof(T));
-  PanelMemory made = {Storage::allocate(bytes), bytes};
+  Storage made = Storage::allocate(count * static_cast<index_t>(sizeof(T)));
   const auto pack_b = gated ? kernel.pack_gated_b : kernel.pack_b;
   pack_b(k, n, {weight.data<T>(), weight.strides()[1], weight.strides()[0]},
-         reinterpret_cast<T*>(made.memory.data()));
+         reinterpret_cast<T*>(made.data()));
   return made;
 }
 
@@ -29,7 +27,7 @@ class ExactPanels final : public WeightPanels {
  public:
   ExactPanels(const Tensor& weight, PanelOrder order)
       : WeightPanels(weight.shape(), order, WeightFormat::kExact),
-        memory_(pack<T>(weight, order).memory) {}
+        memory_(pack<T>(weight, order)) {}
 
   Tensor values(index_t begin, index_t end) const override {
     const T* const from = elements();
@@ -78,21 +76,9 @@ WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape
   return wanted == WeightFormat::kInt8 && !fits_int8 ? WeightFormat::kExact : wanted;
 }
 
-PanelMemory pack_elements(const Tensor& weight, PanelOrder order) {
-  return visit_floating(weight.dtype(),
-                        [&](auto kind) { return pack<decltype(kind)>(weight, order); });
-}
-
 std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
                                                 WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kExact:
-      break;
-    case WeightFormat::kBFloat16:
-      return make_bfloat16_panels(weight, order);
-    case WeightFormat::kInt8:
-      return make_int8_panels(weight, order);
-  }
+  if (format == WeightFormat::kInt8) return make_int8_panels(weight, order);
   return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const WeightPanels> {
     return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);
   });

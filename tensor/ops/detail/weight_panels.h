@@ -1,7 +1,7 @@
 // A weight's panels: made, passed to the kernels, and read back. Private to the ops.
 //
 // To add a format: a value of WeightFormat; a class derived from WeightPanels in its own file, such
-// as bfloat16_panels.cpp; its case in make_panels; a kernel that reads the panels. If only some
+// as int8_panels.cpp; its case in make_panels; a kernel that reads the panels. If only some
 // weights can have the format, add the rule to fitting_format. If a product by the panels and a
 // product by their values() differ in bits, as in int8, override part(). Modules, nn::freeze and the
 // ops of products need no change.
@@ -47,8 +47,6 @@ class WeightPanels {
                                                    PanelOrder /*order*/) const {
     return nullptr;
   }
-  /// `x`, or a copy in a layout that products by these panels can read.
-  virtual Tensor operand(const Tensor& x) const { return x; }
   /// The panels from row `first` of the weight on. A panel must begin at that row.
   virtual PanelFactor from_row(index_t first) const = 0;
 
@@ -102,13 +100,6 @@ std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder
 
 /// The rows of a weight in one panel.
 index_t panel_width(DType dtype);
-
-/// The elements of weight^T in panels, and their size in bytes.
-struct PanelMemory {
-  Storage memory;
-  index_t bytes = 0;
-};
-PanelMemory pack_elements(const Tensor& weight, PanelOrder order);
 
 /// The weight as one product reads it: panels from a row on, or elements.
 struct Factor {
