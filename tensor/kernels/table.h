@@ -280,6 +280,7 @@ struct AdamArgs {
 /// change a bit. Outputs are contiguous and, unless stated otherwise, do not overlap the inputs.
 template <class T>
 struct FloatKernels {
+  index_t lanes;  // the elements of a vector; a panel of B has kPanelVectors vectors of columns
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
@@ -382,9 +383,8 @@ struct Int8Kernels {
 };
 
 struct KernelTable {
-  int vector_bytes;
   FloatKernels<float> f32;
-  FloatKernels<double> f64;
+  const FloatKernels<double>& f64;
   Int8Kernels int8;
 
   template <class T>

@@ -29,12 +29,12 @@ TEST_F(DispatchTest, DefaultIsTheLastOrTheForcedOne) {
 }
 
 TEST_F(DispatchTest, SetIsaSwitchesTheTable) {
-  int width = 0;
+  index_t width = 0;
   for (const std::string& isa : available_isas()) {
     set_isa(isa);
     EXPECT_EQ(current_isa(), isa);
-    EXPECT_GE(kernels::table().vector_bytes, width) << "no set is narrower than the one before";
-    width = kernels::table().vector_bytes;
+    EXPECT_GE(kernels::table().f32.lanes, width) << "no set is narrower than the one before";
+    width = kernels::table().f32.lanes;
   }
 }
 

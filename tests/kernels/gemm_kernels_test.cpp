@@ -242,7 +242,7 @@ TEST_P(GemmTest, IsExactPastBlocksOfK) {
 /// Enough panels of B to pack A (kReadsWorthPacking); the last tiles are narrower.
 template <class T>
 void expect_exact_with_strips() {
-  const index_t n = 64 * 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(T)) + 5;
+  const index_t n = 64 * 2 * kernels::table().of<T>().lanes + 5;
   int number = 0;
   for (index_t m : {48, 61, 150}) {
     for (index_t k : {0, 1, 7, 16, 30}) {
@@ -261,7 +261,7 @@ TEST_P(GemmTest, IsExactWithStrips) {
 /// Rows of A a multiple of 4 KiB apart, which are packed for few panels of B.
 template <class T>
 void expect_exact_with_colliding_rows() {
-  const index_t n = 5 * 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(T)) + 3;
+  const index_t n = 5 * 2 * kernels::table().of<T>().lanes + 3;
   for (index_t m : {8, 9, 13, 25}) {
     for (index_t k : {512, 1024, 2048}) ASSERT_TRUE(is_exact<T>(m, n, k, 0));
   }

@@ -63,7 +63,7 @@ const kernels::Int8Kernels& int8_table() {
 }
 
 index_t int8_panel_width() {
-  return 2 * kernels::table().vector_bytes / static_cast<index_t>(sizeof(float));
+  return 2 * kernels::table().f32.lanes;
 }
 
 /// Rounds to float after each operation.

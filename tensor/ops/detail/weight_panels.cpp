@@ -66,7 +66,9 @@ WeightPanels::Place WeightPanels::place_of(index_t row, index_t lanes) const {
 }
 
 index_t panel_width(DType dtype) {
-  return kernels::kPanelVectors * kernels::table().vector_bytes / item_size(dtype);
+  return kernels::kPanelVectors * visit_floating(dtype, [](auto kind) {
+           return kernels::table().of<decltype(kind)>().lanes;
+         });
 }
 
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape) {

@@ -61,7 +61,7 @@ class WeightPanels {
 
   template <class T>
   index_t lanes() const {
-    return table_->vector_bytes / static_cast<index_t>(sizeof(T));
+    return table_->of<T>().lanes;
   }
   /// The columns of a panel.
   template <class T>
