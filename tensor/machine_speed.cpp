@@ -20,13 +20,17 @@ double product_flops() {
   const auto& kernel = kernels::table().of<float>();
   const Tensor a = Tensor::empty({n, n}).fill(1);
   const kernels::MatrixRef<float> matrix = {a.data<float>(), n, 1};
-  Tensor packed = Tensor::empty({kernel.packed_size(n, n)});
+  Tensor packed = Tensor::empty({n * kernels::panel_columns(n, false, kernel.lanes)});
   kernel.pack_b(n, n, matrix, packed.mutable_data<float>());
   Tensor c = Tensor::empty({n, n});
-  kernels::GemmArgs<float> args = {
-      {.m = n, .n = n, .k = n, .c = {c.mutable_data<float>(), n}, .workers = thread_count()},
-      matrix,
-      kernels::SecondFactor<float>(packed.data<float>())};
+  kernels::GemmArgs<float> args = {.m = n,
+                                   .n = n,
+                                   .k = n,
+                                   .c = c.mutable_data<float>(),
+                                   .c_row = n,
+                                   .a = matrix,
+                                   .packed_b = packed.data<float>(),
+                                   .workers = thread_count()};
   Tensor workspace = Tensor::empty({kernel.gemm_workspace(args)});
   args.workspace = workspace.mutable_data<float>();
   return 2.0 * n * n * n / detail::best_seconds(kSeconds, [&] { kernel.gemm(args); });

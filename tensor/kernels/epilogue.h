@@ -12,15 +12,15 @@ namespace tessera::kernels::TESSERA_ISA {
 
 /// Whether the epilogue reads the sums, z, again.
 template <class T>
-inline bool reads_sums(const Activated<T>& end) {
-  return end.function != Activation::kNone || end.residual.data != nullptr ||
-         end.argument != nullptr;
+inline bool reads_sums(const Epilogue<T>& end) {
+  return end.function != Activation::kNone || end.residual != nullptr || end.z != nullptr;
 }
 
 /// finish_tile for kRows rows by one panel, of which `columns` columns exist.
 template <int kRows, class T>
-[[gnu::always_inline]] inline void finish_rows(const Activated<T>& end, const Rows<T>& c, index_t i,
-                                               index_t j, index_t columns) {
+[[gnu::always_inline]] inline void finish_rows(const GemmArgs<T>& args, index_t i, index_t j,
+                                               index_t columns) {
+  const Epilogue<T>& end = args.epilogue;
   constexpr int kCount = kRows * kPanelVectors;
   const auto width = [&](int n) {
     return at_least(at_most(columns - n % kPanelVectors * kLanes<T>, kLanes<T>), 0);
@@ -30,54 +30,55 @@ template <int kRows, class T>
   };
   Vectors<T, kCount> y;
 #pragma GCC unroll 8
-  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(address(c.data, c.row, n), width(n));
-  if (end.argument != nullptr) {
+  for (int n = 0; n < kCount; ++n) y.at[n] = load_some(address(args.c, args.c_row, n), width(n));
+  if (end.z != nullptr) {
 #pragma GCC unroll 8
     for (int n = 0; n < kCount; ++n) {
-      store_some(address(end.argument, c.row, n), y.at[n], width(n));
+      store_some(address(end.z, args.c_row, n), y.at[n], width(n));
     }
   }
   y = activate(end.function, y);
-  if (end.residual.data != nullptr) {
+  if (end.residual != nullptr) {
 #pragma GCC unroll 8
     for (int n = 0; n < kCount; ++n) {
-      const T* const from = address(end.residual.data, end.residual.row, n);
+      const T* const from = address(end.residual, end.residual_row, n);
       y.at[n] = y.at[n] + load_some(from, width(n));
     }
   }
 #pragma GCC unroll 8
-  for (int n = 0; n < kCount; ++n) store_some(address(c.data, c.row, n), y.at[n], width(n));
+  for (int n = 0; n < kCount; ++n) store_some(address(args.c, args.c_row, n), y.at[n], width(n));
 }
 
 /// Activation and residual for a tile of C at (i, j).
 template <class T>
-inline void finish_tile(const Activated<T>& end, const Rows<T>& c, index_t i, index_t j,
-                        index_t rows, index_t columns) {
+inline void finish_tile(const GemmArgs<T>& args, index_t i, index_t j, index_t rows,
+                        index_t columns) {
   constexpr int kRows = kInLockstep / kPanelVectors;
   for (index_t first = 0; first < columns; first += kPanel<T>) {
     const index_t left = columns - first;
     index_t r = 0;
     for (; left >= kPanel<T> && r + kRows <= rows; r += kRows) {
-      finish_rows<kRows>(end, c, i + r, j + first, kPanel<T>);
+      finish_rows<kRows>(args, i + r, j + first, kPanel<T>);
     }
-    for (; r < rows; ++r) finish_rows<1>(end, c, i + r, j + first, at_most(left, kPanel<T>));
+    for (; r < rows; ++r) finish_rows<1>(args, i + r, j + first, at_most(left, kPanel<T>));
   }
 }
 
 /// Rotates, in rows [i, i + m) of C, the heads whose last column is in [j, j + columns), while they
 /// are still in the caches. No head is divided between threads (column_unit).
 template <class T>
-[[gnu::noinline]] void rotate_complete_heads(const HeadRotation<T>& rotation, const Rows<T>& c,
-                                             index_t i, index_t m, index_t j, index_t columns) {
+[[gnu::noinline]] void rotate_complete_heads(const GemmArgs<T>& args, index_t i, index_t m,
+                                             index_t j, index_t columns) {
+  const HeadRotation<T>& rotation = args.epilogue.rotation;
   const index_t width = rotation.width;
   const index_t first = j / width;
   const index_t end = at_most((j + columns) / width, rotation.heads);
   if (first >= end) return;
-  T* const heads = c.data + first * width;
-  const index_t sequence = rotation.tokens * c.row;
+  T* const heads = args.c + first * width;
+  const index_t sequence = rotation.tokens * args.c_row;
   RotaryArgs<T> part = {.rotation = rotation,
-                        .x = {heads, sequence, width, c.row},
-                        .y = {heads, sequence, width, c.row},
+                        .x = {heads, sequence, width, args.c_row},
+                        .y = {heads, sequence, width, args.c_row},
                         .first_row = i,
                         .rows = m};
   part.rotation.heads = end - first;

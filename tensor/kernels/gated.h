@@ -23,12 +23,6 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-/// The number of columns of B in gated panels for n columns of C.
-template <class T>
-index_t gated_columns(index_t n) noexcept {
-  return kPanelVectors * round_up(n, kLanes<T>);
-}
-
 /// Packs rows [0, k) of B's columns [j, j + n) and [gate + j, gate + j + n) into gated panels.
 template <class T>
 inline void pack_gated_panels(MatrixRef<T> b, index_t gate, index_t k, index_t j, index_t n,
@@ -99,7 +93,7 @@ template <int kCount, class T>
     }
   }
   const auto times = [](Vec<T> a, Vec<T> g) { return a * g; };
-  const auto y = each(times, activate(epilogue.gated.function, half[0]), half[1]);
+  const auto y = each(times, activate(epilogue.function, half[0]), half[1]);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i) {
     store_some(panels.c + (first + i) * panels.c_step, y.at[i], width(i));
@@ -118,21 +112,22 @@ inline void finish_panels(const Epilogue<T>& epilogue, index_t n, const GatedPan
 }
 
 /// Applies the epilogue to a tile of `rows` rows and `columns` columns of A B, for row i and column
-/// j of C, which has n columns.
+/// j of C.
 template <class T>
-[[gnu::noinline]] void finish_gated_tile(const Epilogue<T>& epilogue, const Rows<T>& c, index_t n,
-                                         const T* tile, index_t i, index_t j, index_t rows,
-                                         index_t columns) {
-  T* const to = c.data + i * c.row + j;
-  T* const all = epilogue.gated.halves;
+[[gnu::noinline]] void finish_gated_tile(const GemmArgs<T>& args, const T* tile, index_t i,
+                                         index_t j, index_t rows, index_t columns) {
+  const Epilogue<T>& epilogue = args.epilogue;
+  const index_t n = args.n;
+  T* const to = args.c + i * args.c_row + j;
+  T* const all = epilogue.z;
   T* const halves = all == nullptr ? nullptr : all + 2 * i * n + j;
   if (columns == kPanel<T>) {
-    return finish_panels(epilogue, n, {tile, to, c.row, halves, 2 * n, j, 0}, rows);
+    return finish_panels(epilogue, n, {tile, to, args.c_row, halves, 2 * n, j, 0}, rows);
   }
   for (index_t r = 0; r < rows; ++r) {  // few rows of several panels
     T* const kept = halves == nullptr ? nullptr : halves + 2 * r * n;
     const GatedPanels<T> panels = {
-        tile + r * columns, to + r * c.row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
+        tile + r * columns, to + r * args.c_row, kLanes<T>, kept, kLanes<T>, j, kLanes<T>};
     finish_panels(epilogue, n, panels, columns / kPanel<T>);
   }
 }

@@ -47,7 +47,7 @@ template <class T>
 index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
   if (args.m == 0 || args.n == 0) return 0;
   const GemmPlan plan = plan_gemm(args);
-  return plan.split.parts() * (plan.room_a + plan.room_b);
+  return plan.parts() * (plan.room_a + plan.room_b);
 }
 
 /// Chooses what is prefetched of B. In place: a row some steps ahead, unless B is small. Packed:
@@ -59,7 +59,7 @@ inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Pa
   constexpr index_t kFewestFetching = 8;
   constexpr index_t kElementsOfL1 = kL1Bytes / static_cast<index_t>(sizeof(T));
   if (plan.b_in_place) {
-    panels.ahead = plan.small_b ? 0 : kRowsAhead * args.b.matrix.row;
+    panels.ahead = plan.small_b ? 0 : kRowsAhead * args.b.row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {
     panels.fetches_next = args.m >= kFewestFetching * kTileRows;
   } else if (args.m >= 2 * kTileRows) {
@@ -74,21 +74,20 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
                         index_t j, index_t n, T* buffer) {
   const index_t full = n / kPanel<T> * kPanel<T>;
   Panels<T> panels = {buffer, kPanel<T> * k, kPanel<T>, buffer, kPanel<T>};
-  const MatrixRef<T>& matrix = args.b.matrix;
-  if (args.b.kind == SecondFactor<T>::Kind::kPanels) {
-    panels.data = args.b.panels + j * args.k + p * kPanel<T>;
+  if (args.packed_b != nullptr) {
+    panels.data = args.packed_b + j * args.k + p * kPanel<T>;
     panels.panel_step = kPanel<T> * args.k;
     panels.tail = panels.data + full * args.k;
   } else if (plan.b_in_place) {
-    panels = {matrix.at(p, j).data, kPanel<T>, matrix.row, buffer, kPanel<T>};
-    if (full < n) pack_panel(matrix.at(p, j + full), k, n - full, buffer);
-  } else if (args.epilogue.is_gated()) {
+    panels = {args.b.at(p, j).data, kPanel<T>, args.b.row, buffer, kPanel<T>};
+    if (full < n) pack_panel(args.b.at(p, j + full), k, n - full, buffer);
+  } else if (args.epilogue.gated) {
     const index_t first = j / kPanelVectors;
     const index_t count = at_most(n / kPanelVectors, args.n - first);
-    pack_gated_panels(matrix, args.n, k, first, count, buffer);
+    pack_gated_panels(args.b, args.n, k, first, count, buffer);
     panels.tail = buffer + full * k;
   } else {
-    pack_panels(matrix.at(p, j), k, n, buffer);
+    pack_panels(args.b.at(p, j), k, n, buffer);
     panels.tail = buffer + full * k;
   }
   choose_prefetching(args, plan, panels);
@@ -106,12 +105,11 @@ inline BlockRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_
 
 /// C's rows [i, i + m), from the gated panels in columns [j, j + n).
 template <class T, class A, class B>
-inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i,
+inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i,
                                  index_t m, index_t j, index_t n) {
   alignas(64) T tile[kTileElements<T>];
   const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
-    finish_gated_tile(args.epilogue, args.c, args.n, tile, i + row, (j + column) / kPanelVectors,
-                      rows, columns);
+    finish_gated_tile(args, tile, i + row, (j + column) / kPanelVectors, rows, columns);
   };
   multiply_block(m, args.k, a, b, TileScratch<T>{tile, n}, finish);
 }
@@ -119,25 +117,25 @@ inline void multiply_gated_chunk(const ProductArgs<T>& args, const A& a, const B
 /// Adds the products of A's columns and B's rows [p, p + k) to C's rows [i, i + m) and columns
 /// [j, j + n), which start at 0 if p = 0. The last block of k also runs the epilogue.
 template <class T, class A, class B>
-inline void multiply_chunk(const ProductArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
+inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, index_t i, index_t m,
                            index_t j, index_t n, index_t p, index_t k) {
   const Epilogue<T>& epilogue = args.epilogue;
-  if (epilogue.is_gated()) {  // the plan does not divide k
+  if (epilogue.gated) {  // the plan does not divide k
     return multiply_gated_chunk(args, a, b, i, m, j, n);
   }
-  TileTarget<T> out = {args.c.data + i * args.c.row + j, args.c.row, n, p > 0};
+  TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, p > 0};
   const bool is_last = p + k == args.k;
   if (is_last && epilogue.bias != nullptr) out.bias = epilogue.bias + j;
   out.large = args.m * args.n >= kElementsOfLargeC<T>;
-  if (is_last && epilogue.kind == Epilogue<T>::Kind::kRotated) {
+  if (is_last && epilogue.rotation.heads > 0) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       if (row + rows != m) return;  // only the last rows complete these columns
-      rotate_complete_heads(epilogue.rotated, args.c, i, m, j + column, columns);
+      rotate_complete_heads(args, i, m, j + column, columns);
     };
     multiply_block(m, k, a, b, out, finish);
-  } else if (is_last && reads_sums(epilogue.activated)) {
+  } else if (is_last && reads_sums(epilogue)) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
-      finish_tile(epilogue.activated, args.c, i + row, j + column, rows, columns);
+      finish_tile(args, i + row, j + column, rows, columns);
     };
     multiply_block(m, k, a, b, out, finish);
   } else {
@@ -176,7 +174,7 @@ void gemm(const GemmArgs<T>& args) noexcept {
     multiply_rectangle(args, plan, row, row_end, column, column_end,
                        args.workspace + worker * (plan.room_a + plan.room_b));
   };
-  for_each_rectangle(args, plan.split, multiply);
+  for_each_rectangle(args, plan, multiply);
 }
 
 }  // namespace tessera::kernels::TESSERA_ISA

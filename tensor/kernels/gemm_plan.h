@@ -53,30 +53,24 @@ inline constexpr index_t kFewestRows = 4;
 
 /// The number of elements of a (k, n) matrix in panels.
 template <class T>
-index_t packed_size(index_t k, index_t n) noexcept {
+inline index_t packed_size(index_t k, index_t n) {
   return round_up(n, kPanel<T>) * k;
 }
 
 /// The columns of A B: C's columns, or those of gated panels, which are divided and packed.
 template <class T>
-inline index_t product_columns(const ProductArgs<T>& args) {
-  return args.epilogue.is_gated() ? gated_columns<T>(args.n) : args.n;
+inline index_t product_columns(const GemmArgs<T>& args) {
+  return args.epilogue.gated ? panel_columns(args.n, true, kLanes<T>) : args.n;
 }
 
-/// The division of C into rectangles, one for each thread. Columns are those of A B, here and in
-/// GemmPlan: a gated product has two for each column of C (product_columns).
-struct Split {
+/// Which operands are copied, and how the work is divided into threads and steps. Columns are those
+/// of A B: a gated product has two for each column of C (product_columns).
+struct GemmPlan {
+  // C is divided into rectangles, one for each thread:
   index_t row_parts, column_parts;
   index_t rows, columns;  // of a rectangle; the last ones are smaller
-
-  index_t parts() const { return row_parts * column_parts; }
-};
-
-/// Which operands are copied, and how the work is divided into threads and steps.
-struct GemmPlan {
-  bool b_in_place;  // B is neither packed ahead nor now
-  bool small_b;     // in place, and fits into L1
-  Split split;
+  bool b_in_place;        // B is neither packed ahead nor now
+  bool small_b;           // in place, and fits into L1
   // The part of its rectangle that a thread processes at a time:
   index_t block_k;     // steps of k
   index_t chunk;       // columns of B
@@ -84,6 +78,8 @@ struct GemmPlan {
   // The elements of a thread's buffers: a block of A in strips, unless A stays in place, and a
   // chunk of B, or the last, narrow panel of a B in place.
   index_t room_a, room_b;
+
+  index_t parts() const { return row_parts * column_parts; }
 };
 
 /// Whether B, a matrix, has no narrow last panel to copy, and its rows and the gaps between them
@@ -91,7 +87,7 @@ struct GemmPlan {
 template <class T>
 inline bool has_small_b(const GemmArgs<T>& args) {
   constexpr index_t kHalfOfL1 = kL1Bytes / 2 / static_cast<index_t>(sizeof(T));
-  const index_t row = args.b.matrix.row;
+  const index_t row = args.b.row;
   return args.n % kPanel<T> == 0 && row >= args.n && args.k * row <= kHalfOfL1;
 }
 
@@ -108,8 +104,8 @@ inline bool rows_collide(index_t row) {
 /// has read. A gated product needs its own panels.
 template <class T>
 inline bool reads_b_in_place(const GemmArgs<T>& args) {
-  if (args.b.kind != SecondFactor<T>::Kind::kMatrix || args.epilogue.is_gated()) return false;
-  const MatrixRef<T>& b = args.b.matrix;
+  if (args.packed_b != nullptr || args.epilogue.gated) return false;
+  const MatrixRef<T>& b = args.b;
   if (b.col != 1) return false;
   if (rows_collide<T>(b.row)) return args.m <= kTileRows;
   return args.m <= kTilesInPlace * kTileRows || has_small_b(args);
@@ -119,15 +115,16 @@ inline bool reads_b_in_place(const GemmArgs<T>& args) {
 /// a head, whose pairs the thread rotates as soon as they are complete. The least common multiple
 /// of both; a panel is a power of two.
 template <class T>
-inline index_t column_unit(const ProductArgs<T>& args) {
-  if (args.epilogue.kind != Epilogue<T>::Kind::kRotated) return kPanel<T>;
-  const index_t width = args.epilogue.rotated.width;
+inline index_t column_unit(const GemmArgs<T>& args) {
+  if (args.epilogue.rotation.heads == 0) return kPanel<T>;
+  const index_t width = args.epilogue.rotation.width;
   return width * (kPanel<T> / at_most(kPanel<T>, width & -width));
 }
 
-/// The split whose largest rectangle has the lowest cost per step of k, in multiply-adds.
+/// A plan with only the division into rectangles: the one whose largest rectangle has the lowest
+/// cost per step of k, in multiply-adds.
 template <class T>
-inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
+inline GemmPlan split_work(const GemmArgs<T>& args, bool packs_b) {
   // Reading an element of A or B costs as much as 16 multiply-adds, packing one of B as much as 48:
   // measured on AVX2.
   constexpr index_t kReading = 16;
@@ -137,7 +134,7 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
   const index_t panels = ceil_div(n, kPanel<T>);
   const index_t worthwhile = at_least(args.m, kFewestRows) * n * args.k / kGemmGrain;
   const index_t threads = worthwhile <= 1 ? 1 : at_most(args.workers, worthwhile);
-  Split best = {};
+  GemmPlan best = {};
   index_t least = 0;
   for (index_t row_parts = 1; row_parts <= at_most(threads, tiles); ++row_parts) {
     const index_t rows = ceil_div(args.m, row_parts);
@@ -147,7 +144,10 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
         rows * columns + kReading * rows + (packs_b ? kPacking : kReading) * columns;
     if (row_parts == 1 || cost < least) {
       least = cost;
-      best = {ceil_div(args.m, rows), ceil_div(n, columns), rows, columns};
+      best.row_parts = ceil_div(args.m, rows);
+      best.column_parts = ceil_div(n, columns);
+      best.rows = rows;
+      best.columns = columns;
     }
   }
   return best;
@@ -156,12 +156,12 @@ inline Split split_work(const ProductArgs<T>& args, bool packs_b) {
 /// Calls f(row, row_end, column, column_end, worker) for each rectangle of C, each on its own
 /// thread.
 template <class T, class F>
-inline void for_each_rectangle(const ProductArgs<T>& args, const Split& split, const F& f) {
+inline void for_each_rectangle(const GemmArgs<T>& args, const GemmPlan& plan, const F& f) {
   const index_t columns = product_columns(args);
-  parallel_tasks(split.parts(), split.parts(), [&](index_t part, index_t worker) {
-    const index_t row = part / split.column_parts * split.rows;
-    const index_t column = part % split.column_parts * split.columns;
-    f(row, at_most(row + split.rows, args.m), column, at_most(column + split.columns, columns),
+  parallel_tasks(plan.parts(), plan.parts(), [&](index_t part, index_t worker) {
+    const index_t row = part / plan.column_parts * plan.rows;
+    const index_t column = part % plan.column_parts * plan.columns;
+    f(row, at_most(row + plan.rows, args.m), column, at_most(column + plan.columns, columns),
       worker);
   });
 }
@@ -175,12 +175,12 @@ inline index_t equal_part(index_t total, index_t most, index_t unit) {
 
 /// The columns of B that are packed at a time for a rectangle.
 template <class T>
-inline index_t packed_columns(const Split& split, index_t block_k, index_t unit) {
-  const index_t bytes = split.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
+inline index_t packed_columns(const GemmPlan& plan, index_t block_k, index_t unit) {
+  const index_t bytes = plan.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
   // Rounded up to at least one unit; k may be 0.
   const index_t columns = ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>;
-  return equal_part(split.columns, round_up(columns, unit), unit);
+  return equal_part(plan.columns, round_up(columns, unit), unit);
 }
 
 /// The rows of C that are processed at a time, in a rectangle of `rows` rows.
@@ -208,20 +208,19 @@ inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
 template <class T>
 inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   constexpr index_t kLine = 64 / sizeof(T);
-  GemmPlan plan;
-  plan.b_in_place = reads_b_in_place(args);
-  plan.small_b = plan.b_in_place && has_small_b(args);
-  const bool packs_b = args.b.kind == SecondFactor<T>::Kind::kMatrix && !plan.b_in_place;
-  plan.split = split_work(args, packs_b);
+  const bool in_place = reads_b_in_place(args);
+  const bool packs_b = args.packed_b == nullptr && !in_place;
+  GemmPlan plan = split_work(args, packs_b);
+  plan.b_in_place = in_place;
+  plan.small_b = in_place && has_small_b(args);
   // A tile prefetches a share of kFetchedRows rows at a time.
   static_assert(kBlockK % kFetchedRows == 0 && kBlockKInPlace % kFetchedRows == 0);
   plan.block_k = equal_part(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK, kFetchedRows);
-  if (args.epilogue.is_gated()) plan.block_k = args.k;  // sums must be complete before the gate
-  plan.chunk =
-      packs_b ? packed_columns<T>(plan.split, plan.block_k, column_unit(args)) : plan.split.columns;
-  plan.block_rows = rows_of_block(plan.split.rows);
+  if (args.epilogue.gated) plan.block_k = args.k;  // sums must be complete before the gate
+  plan.chunk = packs_b ? packed_columns<T>(plan, plan.block_k, column_unit(args)) : plan.columns;
+  plan.block_rows = rows_of_block(plan.rows);
   const index_t strips = round_up(plan.block_rows * plan.block_k + kLanes<T>, kLine);
-  plan.room_a = packs_a(args, plan.split.rows, plan.chunk) ? strips : 0;
+  plan.room_a = packs_a(args, plan.rows, plan.chunk) ? strips : 0;
   const bool copies_last = plan.b_in_place && args.n % kPanel<T> != 0;
   const index_t packed = packs_b ? plan.chunk : copies_last ? kPanel<T> : 0;
   plan.room_b = packed_size<T>(plan.block_k, packed);

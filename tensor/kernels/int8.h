@@ -210,11 +210,6 @@ inline void quantize_rows(index_t m, index_t k, const MatrixRef<float>& a,
   });
 }
 
-/// The number of columns in all panels of B, if C has n columns.
-inline index_t int8_columns(index_t n, bool gated) noexcept {
-  return gated ? kPanelVectors * round_up(n, kLanes<float>) : round_up(n, kPanel<float>);
-}
-
 /// Packs the elements x as column j of the panels; returns whether they are finite.
 inline bool pack_int8_column(index_t k, const float* x, index_t stride, index_t j,
                              std::int8_t* codes, float& scale, std::int32_t& sum) {
@@ -240,21 +235,22 @@ inline bool pack_int8_column(index_t k, const float* x, index_t stride, index_t 
 inline bool pack_int8(index_t k, index_t n, bool gated, const MatrixRef<float>& b,
                       std::int8_t* codes, float* scales, std::int32_t* sums) noexcept {
   bool finite = true;
-  parallel_for(
-      int8_columns(n, gated) / kPanel<float>, kPanel<float> * k, [&](index_t begin, index_t end) {
-        for (index_t j = begin * kPanel<float>; j < end * kPanel<float>; ++j) {
-          const index_t half = gated ? j % kPanel<float> / kLanes<float> : 0;
-          const index_t column = gated ? j / kPanel<float> * kLanes<float> + j % kLanes<float> : j;
-          // A padding column has only zeros.
-          const float none = 0;
-          const bool exists = column < n;
-          const MatrixRef<float> x =
-              exists ? b.at(0, half * n + column) : MatrixRef<float>{&none, 0, 0};
-          if (!pack_int8_column(k, x.data, x.row, j, codes, scales[j], sums[j])) {
-            __atomic_store_n(&finite, false, __ATOMIC_RELAXED);
-          }
-        }
-      });
+  parallel_for(panel_columns(n, gated, kLanes<float>) / kPanel<float>, kPanel<float> * k,
+               [&](index_t begin, index_t end) {
+                 for (index_t j = begin * kPanel<float>; j < end * kPanel<float>; ++j) {
+                   const index_t half = gated ? j % kPanel<float> / kLanes<float> : 0;
+                   const index_t column =
+                       gated ? j / kPanel<float> * kLanes<float> + j % kLanes<float> : j;
+                   // A padding column has only zeros.
+                   const float none = 0;
+                   const bool exists = column < n;
+                   const MatrixRef<float> x =
+                       exists ? b.at(0, half * n + column) : MatrixRef<float>{&none, 0, 0};
+                   if (!pack_int8_column(k, x.data, x.row, j, codes, scales[j], sums[j])) {
+                     __atomic_store_n(&finite, false, __ATOMIC_RELAXED);
+                   }
+                 }
+               });
   return finite;
 }
 

@@ -149,13 +149,13 @@ inline index_t int8_block_rows(index_t rows, index_t row_size) {
 
 template <bool kDots>
 inline void multiply_codes(const Int8Args& args) {
-  const index_t groups = ceil_div(args.k, kInt8Group);
-  const index_t row_size = int8_row_size(args.k, kDots);
+  GemmArgs<float> product = args.product;
+  const index_t groups = ceil_div(product.k, kInt8Group);
+  const index_t row_size = int8_row_size(product.k, kDots);
   // gemm.h counts a group as one step of k: with dot products both take the same time.
-  ProductArgs<float> product = args;
   product.k = groups;
-  const Split split = split_work(product, false);
-  const index_t block = int8_block_rows(split.rows, row_size);
+  const GemmPlan plan = split_work(product, false);
+  const index_t block = int8_block_rows(plan.rows, row_size);
   const Int8BlockRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
   const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
                         groups * kPanel<float>, args.b.scales, args.b.sums};
@@ -166,11 +166,11 @@ inline void multiply_codes(const Int8Args& args) {
       multiply_chunk(product, a.tile(i, m, groups), source_of(b, j, n), i, m, j, n, 0, groups);
     }
   };
-  for_each_rectangle(product, split, multiply);
+  for_each_rectangle(product, plan, multiply);
 }
 
 inline void gemm_int8(const Int8Args& args) noexcept {
-  if (args.m == 0 || args.n == 0) return;
+  if (args.product.m == 0 || args.product.n == 0) return;
   if constexpr (kMayHaveDots) {
     if (args.a.dots) return multiply_codes<true>(args);
   }

@@ -1,5 +1,4 @@
-// The arguments of a product: its operands and its epilogue. Each kind of operand or epilogue has
-// its own fields, so that two kinds cannot be combined by mistake.
+// The arguments of a product: its operands, and the epilogue that follows it.
 #pragma once
 
 #include "tensor/kernels/types.h"
@@ -17,29 +16,16 @@ struct MatrixRef {
   }
 };
 
-/// A matrix whose rows are contiguous and `row` elements apart.
-template <class T>
-struct Rows {
-  T* data = nullptr;
-  index_t row = 0;
-};
-
 /// The number of vectors in a row of a panel of B.
 inline constexpr int kPanelVectors = 2;
 
-/// B of a product: a matrix, or panels made by pack_b (by pack_gated_b for a gated product).
-template <class T>
-struct SecondFactor {
-  enum class Kind { kMatrix, kPanels };
-  Kind kind;
-  union {
-    MatrixRef<T> matrix;
-    const T* panels;
-  };
-
-  SecondFactor(const MatrixRef<T>& b) : kind(Kind::kMatrix), matrix(b) {}
-  explicit SecondFactor(const T* b) : kind(Kind::kPanels), panels(b) {}
-};
+/// The columns in all panels of B, for C of n columns and vectors of `lanes` elements: n, rounded
+/// up to whole panels. A panel of a gated product has a vector of each half.
+[[gnu::always_inline]] inline index_t panel_columns(index_t n, bool gated, index_t lanes) {
+  const index_t unit = gated ? lanes : kPanelVectors * lanes;
+  const index_t whole = (n + unit - 1) / unit * unit;
+  return gated ? kPanelVectors * whole : whole;
+}
 
 /// Rotary embedding: rotates adjacent heads of a row by the angles of the row's position. The
 /// formula is in tensor/kernels/rotary.h.
@@ -48,70 +34,49 @@ struct SecondFactor {
 /// then their sines. The first `rotated` columns of a head are rotated; `rotated` is even.
 template <class T>
 struct HeadRotation {
-  index_t heads, width, rotated;
-  const T* table;
+  index_t heads = 0, width = 0, rotated = 0;
+  const T* table = nullptr;
   const index_t* positions = nullptr;  // one per row; null: row i has position i % tokens
   index_t tokens = 1;
   bool interleaved = false;  // pairs are columns 2k and 2k + 1, else k and k + rotated / 2
 };
 
-/// C = function(z) (+ residual), where z is A B (+ bias).
-template <class T>
-struct Activated {
-  Activation function = Activation::kNone;
-  Rows<const T> residual = {};
-  T* argument = nullptr;  // optional: receives z, laid out as C
-};
-
-/// C = function(z1) o z2, where z = [z1 | z2] is twice as wide as C; o is the elementwise product.
-template <class T>
-struct Gated {
-  Activation function = Activation::kNone;
-  T* halves = nullptr;  // optional: receives z, (m, 2n), contiguous
-};
-
-/// The steps from the product A B to C: z = A B (+ bias), then one of three kinds: an activation
-/// and a residual, a gate, or the rotation of the columns [0, heads * width).
+/// The steps from the product A B to C. With z = A B (+ bias),
+///
+///     C = function(z) (+ residual)
+///     C = function(z1) o z2             if `gated`: z = [z1 | z2] is twice as wide as C
+///     C = z, rotated                    if `rotation` has heads: the columns [0, heads * width)
+///
+/// where o is the elementwise product. Only the first kind has a residual, and the last has no
+/// function.
 template <class T>
 struct Epilogue {
-  enum class Kind { kActivated, kGated, kRotated };
-  const T* bias;  // null: none
-  Kind kind;
-  union {
-    Activated<T> activated;
-    Gated<T> gated;
-    HeadRotation<T> rotated;
-  };
-
-  explicit Epilogue(const T* addend = nullptr, const Activated<T>& end = {})
-      : bias(addend), kind(Kind::kActivated), activated(end) {}
-  Epilogue(const T* addend, const Gated<T>& end) : bias(addend), kind(Kind::kGated), gated(end) {}
-  Epilogue(const T* addend, const HeadRotation<T>& end)
-      : bias(addend), kind(Kind::kRotated), rotated(end) {}
-
-  [[gnu::always_inline]] bool is_gated() const { return kind == Kind::kGated; }
+  const T* bias = nullptr;  // null: none
+  Activation function = Activation::kNone;
+  const T* residual = nullptr;  // null: none; its rows are residual_row apart
+  index_t residual_row = 0;
+  bool gated = false;
+  HeadRotation<T> rotation = {};
+  T* z = nullptr;  // optional: receives z, laid out as C or, if gated, (m, 2n), contiguous
 };
 
-/// A product without its operands: C = epilogue(A B).
+/// A product of floating-point numbers: C = epilogue(A B).
 ///
 /// **Shapes**: A (m, k), B (k, n), C and residual (m, n), bias (n); gated B (k, 2n), bias (2n).
-template <class T>
-struct ProductArgs {
-  index_t m, n, k;
-  Rows<T> c;
-  Epilogue<T> epilogue = Epilogue<T>();
-  index_t workers = 1;  // the largest number of threads
-};
-
-/// A product of floating-point numbers.
 ///
 /// Each element of A B is one chain of fused multiply-adds in the order of k, and the epilogue
 /// begins when the chain is complete. So no stride, size, thread count or vector width changes a
 /// bit, and a fused epilogue gives the bits of separate ops.
 template <class T>
-struct GemmArgs : ProductArgs<T> {
-  MatrixRef<T> a;
-  SecondFactor<T> b;
+struct GemmArgs {
+  index_t m, n, k;
+  T* c;  // rows contiguous, c_row apart
+  index_t c_row;
+  MatrixRef<T> a = {};
+  MatrixRef<T> b = {};
+  const T* packed_b = nullptr;  // B by pack_b (gated: pack_gated_b); if not null, `b` is not read
+  Epilogue<T> epilogue = {};
+  index_t workers = 1;     // the largest number of threads
   T* workspace = nullptr;  // gemm_workspace(args) elements
 };
 
@@ -124,8 +89,8 @@ inline constexpr index_t kInt8Group = 4;
 /// B (k, n) of a product of int8: integers from -127 to 127, the codes, in panels (int8.h), and a
 /// scale for each column: b(p, j) is about code(p, j) scale(j).
 ///
-/// **Shapes**: codes, round_up(k, 4) bytes per column; scales, sums, one per column. There are n
-/// columns, or 2 n for a gated product, rounded up to whole panels (Int8Kernels::columns).
+/// **Shapes**: codes, round_up(k, 4) bytes per column; scales, sums, one per column. There are
+/// panel_columns(n, gated, lanes) columns.
 struct Int8Panels {
   const std::int8_t* codes;
   const float* scales;
@@ -164,7 +129,8 @@ struct Int8Rows {
 /// of the integer sum is then larger than the largest float.
 ///
 /// k <= kInt8Depth.
-struct Int8Args : ProductArgs<float> {
+struct Int8Args {
+  GemmArgs<float> product;  // its a, b, packed_b and workspace are not read
   Int8Rows a;
   Int8Panels b;
 };

@@ -284,12 +284,10 @@ struct FloatKernels {
   void (*gemm)(const GemmArgs<T>&) noexcept;
   /// The number of elements that gemm needs as workspace.
   index_t (*gemm_workspace)(const GemmArgs<T>&) noexcept;
-  /// B (k, n) in the layout that gemm reads: packed_size(k, n) elements.
+  /// B (k, n) in panels: k panel_columns(n, false, lanes) elements.
   void (*pack_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
-  index_t (*packed_size)(index_t k, index_t n) noexcept;
-  /// The same for B (k, 2n) of a gated product: packed_size(k, gated_columns(n)) elements.
+  /// The same for B (k, 2n) of a gated product: k panel_columns(n, true, lanes) elements.
   void (*pack_gated_b)(index_t k, index_t n, const MatrixRef<T>& b, T* packed) noexcept;
-  index_t (*gated_columns)(index_t n) noexcept;
   /// dz (2n) for one row y = activation(u) g, from z = [u | g] (2n) and dy (n); all contiguous.
   void (*gated_gradient)(Activation, index_t n, const T* z, const T* dy, T* dz) noexcept;
   void (*attention)(const AttentionArgs<T>&) noexcept;
@@ -372,9 +370,6 @@ struct Int8Kernels {
   /// `to.dots`.
   void (*quantize_rows)(index_t m, index_t k, const MatrixRef<float>& a,
                         const Int8Rows& to) noexcept;
-  /// The number of columns in the panels of B, for C of n columns; each has k bytes of codes,
-  /// rounded up to whole groups.
-  index_t (*columns)(index_t n, bool gated) noexcept;
   /// Computes the scale, the codes and their sum for each column of B (k, n), or (k, 2n) if it is
   /// gated; returns whether all elements are finite.
   bool (*pack)(index_t k, index_t n, bool gated, const MatrixRef<float>& b, std::int8_t* codes,

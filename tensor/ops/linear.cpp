@@ -6,6 +6,7 @@
 #include "tensor/ops/detail/map.h"
 #include "tensor/ops/detail/product.h"
 #include "tensor/ops/detail/rotation.h"
+#include "tensor/ops/detail/weight_panels.h"
 #include "tensor/ops/matmul.h"
 
 namespace tessera {
@@ -13,7 +14,6 @@ namespace tessera {
 namespace {
 
 using detail::as_matrix;
-using detail::PanelOrder;
 
 constexpr const char* kLinearOp = "linear";
 constexpr const char* kRotaryOp = "rotary_linear";
@@ -74,16 +74,51 @@ void check_passes_gradient(const char* op, const Recording& recording, const Wei
           " must not be frozen or rounded if a gradient is required; call thaw() first");
 }
 
+/// The product of int8 in place of `product`. Rounds each row of x (m, k) to 8 bits; a row with inf
+/// or NaN gives a row of NaN.
+void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
+                   kernels::GemmArgs<float> product) {
+  const auto& kernel = kernels::table().int8;
+  const bool dots = kernels::dot_products();
+  const index_t words = product.m * kernel.row_size(product.k, dots);
+  const Storage memory = Storage::allocate((words + 2 * product.m) * index_t{4});
+  auto* const codes = reinterpret_cast<std::uint32_t*>(memory.data());
+  auto* const scales = reinterpret_cast<float*>(codes + words);
+  auto* const zeros = reinterpret_cast<std::int32_t*>(scales + product.m);
+  const kernels::Int8Rows rows = {dots, codes, scales, zeros};
+  kernel.quantize_rows(product.m, product.k, detail::matrix_ref<float>(x), rows);
+  product.workers = thread_count();
+  detail::count_product(product, 1, sizeof(std::int8_t));
+  kernel.gemm({product, rows, weight});
+}
+
 /// out = x weight^T, then `bias` and the rest of the epilogue.
-template <class T, class End>
-void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias, const End& end,
-                 Tensor& out) {
+template <class T>
+void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias,
+                 kernels::Epilogue<T> epilogue, Tensor& out) {
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  const kernels::Epilogue<T> epilogue(detail::data_or_null<T>(addend), end);
-  const detail::Factor factor =
-      weight.factor(epilogue.is_gated() ? PanelOrder::kGated : PanelOrder::kPlain);
-  Tensor result = as_matrix(out);
-  detail::multiply(as_matrix(x), factor, epilogue, result);
+  epilogue.bias = detail::data_or_null<T>(addend);
+  const Tensor rows = as_matrix(x);
+  kernels::GemmArgs<T> args = {.m = rows.size(0),
+                               .n = out.size(-1),
+                               .k = rows.size(1),
+                               .c = out.mutable_data<T>(),
+                               .c_row = out.size(-1),
+                               .a = detail::matrix_ref<T>(rows),
+                               .epilogue = epilogue};
+  const std::shared_ptr<const detail::WeightPanels> panels = weight.panels(epilogue.gated);
+  if (panels == nullptr) {
+    args.b = detail::matrix_ref<T>(weight.elements.t());
+    return detail::multiply_once(args);
+  }
+  const index_t first = panels->shape()[0] == weight.shape[0] ? 0 : weight.first_row;
+  if constexpr (std::is_same_v<T, float>) {
+    if (panels->format() == WeightFormat::kInt8) {
+      return multiply_int8(rows, panels->int8(first), args);
+    }
+  }
+  args.packed_b = panels->exact<T>(first);
+  detail::multiply_once(args);
 }
 
 template <class T>
@@ -155,9 +190,12 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
     if (rows.defined() && rows.size(1) > 1 && rows.strides()[1] != 1) rows = rows.contiguous();
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      kernels::Activated<T> end = {.function = activation, .argument = data_of<T>(argument)};
-      if (rows.defined()) end.residual = {rows.data<T>(), rows.strides()[0]};
-      run_product<T>(x, weight, bias, end, out);
+      kernels::Epilogue<T> epilogue = {.function = activation, .z = data_of<T>(argument)};
+      if (rows.defined()) {
+        epilogue.residual = rows.data<T>();
+        epilogue.residual_row = rows.strides()[0];
+      }
+      run_product<T>(x, weight, bias, epilogue, out);
     });
   }
   return op.finish(out, [&] {
@@ -183,7 +221,7 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      run_product<T>(x, weight, bias, rotation.for_kernel<T>(), out);
+      run_product<T>(x, weight, bias, {.rotation = rotation.for_kernel<T>()}, out);
     });
   }
   return op.finish(out, [&] {
@@ -206,8 +244,8 @@ Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bia
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      const kernels::Gated<T> end = {.function = activation, .halves = data_of<T>(halves)};
-      run_product<T>(x, weight, bias, end, out);
+      run_product<T>(x, weight, bias,
+                     {.function = activation, .gated = true, .z = data_of<T>(halves)}, out);
     });
   }
   return op.finish(out, [&] {

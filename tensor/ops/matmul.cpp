@@ -12,7 +12,6 @@ namespace tessera {
 namespace {
 
 using detail::as_matrix;
-using detail::gemm_args;
 using detail::matrix_ref;
 using detail::multiply_once;
 
@@ -24,7 +23,13 @@ Dims leading(const Dims& dims) {
 /// One product for each index of the leading axes, which `a`, `b` and `out` share.
 template <class T>
 void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
-  kernels::GemmArgs<T> args = gemm_args<T>(a, matrix_ref<T>(b), out);
+  kernels::GemmArgs<T> args = {.m = out.size(-2),
+                               .n = out.size(-1),
+                               .k = a.size(-1),
+                               .c = out.mutable_data<T>(),
+                               .c_row = out.size(-1),
+                               .a = matrix_ref<T>(a),
+                               .b = matrix_ref<T>(b)};
   if (out.rank() == 2) return multiply_once(args);
   const auto& kernel = kernels::table().of<T>();
   const Shape batch = leading(out.shape());
@@ -45,9 +50,9 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
   kernels::parallel_tasks(batches, workers, [&](index_t number, index_t worker) {
     const auto offsets = element_offsets(plan, number);
     kernels::GemmArgs<T> one = args;
-    one.c.data += offsets[0];
+    one.c += offsets[0];
     one.a.data += offsets[1];
-    one.b.matrix.data += offsets[2];
+    one.b.data += offsets[2];
     one.workspace = memory + worker * room;
     kernel.gemm(one);
   });

@@ -3,25 +3,17 @@
 #include <pthread.h>
 
 #include <array>
-#include <cstdint>
 #include <mutex>
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/ops/detail/int8_panels.h"
 #include "tensor/ops/detail/weight_panels.h"
 
 namespace tessera {
 
-using detail::PanelOrder;
 using detail::WeightPanels;
 
 namespace {
-
-bool are_same_elements(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.offset() == b.offset() && a.shape() == b.shape() &&
-         a.strides() == b.strides();
-}
 
 std::array<std::mutex, 16> packing_mutexes;
 
@@ -43,21 +35,6 @@ std::mutex& packing_mutex(const void* weight) {
 
 }  // namespace
 
-/// WeightPanels, and the elements that they were made from.
-struct detail::MadePanels {
-  Tensor elements;
-  std::uint64_t version;
-  std::shared_ptr<const WeightPanels> panels;
-
-  MadePanels(const Tensor& source, std::shared_ptr<const WeightPanels> packed)
-      : elements(source.detach()), version(source.storage().version()), panels(std::move(packed)) {}
-
-  bool is_of(const Tensor& source) const {
-    return are_same_elements(elements, source) && version == source.storage().version() &&
-           panels->is_current();
-  }
-};
-
 Weight Weight::gated(Tensor elements) {
   Weight weight = std::move(elements);
   weight.use_ = Use::kGated;
@@ -70,55 +47,60 @@ Weight Weight::table(Tensor elements) {
   return weight;
 }
 
+Weight::Weight(const Weight& other) : use_(other.use_) {
+  take_form(other);
+}
+
 Weight& Weight::operator=(const Weight& other) {
   if (use_ == Use::kLinear) use_ = other.use_;
-  const PanelOrder wanted = use_ == Use::kGated ? PanelOrder::kGated : PanelOrder::kPlain;
-  const bool fits = !other.is_frozen() || (!is_table() && other.order() == wanted);
+  const bool fits = !other.is_frozen() || (!is_table() && other.is_gated() == is_gated());
   take_form(fits ? other : other.thawed());
   return *this;
 }
 
 Weight& Weight::operator=(Tensor elements) {
-  form_ = Dense{std::move(elements)};
+  take_form(Weight(std::move(elements)));
   return *this;
+}
+
+void Weight::take_form(const Weight& other) {
+  if (this == &other) return;
+  wanted_ = other.wanted_;
+  elements_ = other.elements_;
+  only_panels_ = other.only_panels_;
+  cache_.store(nullptr);
 }
 
 // ---- properties ----
 
 const Shape& Weight::shape() const {
-  return is_frozen() ? only_panels()->shape() : dense().elements.shape();
+  return is_frozen() ? only_panels_->shape() : elements_.shape();
 }
 
 index_t Weight::size(index_t axis) const {
-  return is_frozen() ? shape()[normalize_axis("size", axis, rank())] : dense().elements.size(axis);
+  return is_frozen() ? shape()[normalize_axis("size", axis, rank())] : elements_.size(axis);
 }
 
 index_t Weight::count() const {
-  return is_frozen() ? element_count("count", shape()) : dense().elements.count();
+  return is_frozen() ? element_count("count", shape()) : elements_.count();
 }
 
 DType Weight::dtype() const {
-  return is_frozen() ? kFloat32 : dense().elements.dtype();
+  return is_frozen() ? kFloat32 : elements_.dtype();
 }
 
 const Tensor& Weight::operator*() const {
   require(!is_frozen(), "weight", "elements must be readable, got a frozen weight of shape ",
           shape(), "; call thaw() first");
-  return dense().elements;
+  return elements_;
 }
 
 Tensor& Weight::operator*() {
   return const_cast<Tensor&>(*std::as_const(*this));
 }
 
-PanelOrder Weight::order() const {
-  if (is_frozen()) return only_panels()->order();
-  return use_ == Use::kGated ? PanelOrder::kGated : PanelOrder::kPlain;
-}
-
 WeightFormat Weight::format() const {
-  if (is_frozen()) return only_panels()->format();
-  return detail::fitting_format(dense().wanted, dtype(), shape());
+  return is_frozen() ? only_panels_->format() : detail::fitting_format(wanted_, dtype(), shape());
 }
 
 bool Weight::is_frozen_or_rounded() const {
@@ -126,39 +108,41 @@ bool Weight::is_frozen_or_rounded() const {
 }
 
 bool Weight::is_same(const Weight& other) const {
-  if (order() != other.order() || is_frozen() != other.is_frozen()) return false;
-  return is_frozen() ? only_panels() == other.only_panels()
-                     : are_same_elements(dense().elements, other.dense().elements);
+  if (is_gated() != other.is_gated() || is_frozen() != other.is_frozen()) return false;
+  return is_frozen() ? only_panels_ == other.only_panels_
+                     : detail::are_same_elements(elements_, other.elements_);
 }
 
 // ---- forms ----
 
 Weight Weight::in_format(WeightFormat format) const {
   Weight result = *this;
-  result.form_ = Dense{.elements = **this, .wanted = format};
+  result.elements_ = **this;
+  result.wanted_ = format;
   return result;
 }
 
 Weight Weight::frozen(WeightFormat format) const {
   check_matrix("weight");
   format = detail::fitting_format(format, dtype(), shape());
-  if (is_frozen() && this->format() == format && only_panels()->is_current()) return *this;
-  Weight result = *this;
   if (is_frozen()) {
-    result.form_ = detail::make_panels(*thawed(), order(), format);
-  } else if (format == this->format()) {
-    result.form_ = panels();  // the panels of the last product, if they are current
-  } else {
-    dense().made.store(nullptr);  // so that the new panels can reuse the memory
-    result.form_ = detail::make_panels(dense().elements, order(), format);
+    const bool fits = this->format() == format && only_panels_->is_current();
+    return fits ? *this : thawed().frozen(format);
   }
+  if (format != this->format()) cache_.store(nullptr);  // so that new panels can reuse the memory
+  const auto packed = format == this->format() ? panels() : in_format(format).panels();
+  const auto made = std::make_shared<WeightPanels>(*packed);
+  made->forget_source();
+  Weight result;
+  result.use_ = use_;
+  result.only_panels_ = made;
   return result;
 }
 
 void Weight::check_matrix(const std::string& name) const {
   require(defined() && rank() == 2 && dtype() == kFloat32, "freeze", name,
           " must be a float32 matrix, got ", dtype(), ' ', shape());
-  require(order() == PanelOrder::kPlain || size(0) % 2 == 0, "freeze", name,
+  require(!is_gated() || size(0) % 2 == 0, "freeze", name,
           " must have an even number of rows for gated_linear, got shape ", shape());
 }
 
@@ -173,8 +157,8 @@ void Weight::check_freezable(const std::string& name, WeightFormat format) const
 
 Weight Weight::thawed() const {
   if (!is_frozen()) return in_format(WeightFormat::kExact);
-  Weight result = *this;
-  result.form_ = Dense{only_panels()->values(0, size(0))};
+  Weight result = only_panels_->elements();
+  result.use_ = use_;
   return result;
 }
 
@@ -182,34 +166,30 @@ Weight Weight::thawed() const {
 
 std::shared_ptr<const WeightPanels> Weight::panels() const {
   if (is_frozen()) {
-    require(only_panels()->is_current(), "weight",
+    require(only_panels_->is_current(), "weight",
             "a frozen weight's instruction set must be the one in use, which is now ",
             current_isa(), "; call freeze() again after set_isa()");
-    return only_panels();
+    return only_panels_;
   }
-  const Dense& form = dense();
   const WeightFormat format = this->format();
   const auto current = [&]() -> std::shared_ptr<const WeightPanels> {
-    const std::shared_ptr<const detail::MadePanels> last = form.made.load();
-    const bool fits = last && last->is_of(form.elements) && last->panels->format() == format;
-    return fits ? last->panels : nullptr;
+    std::shared_ptr<const WeightPanels> last = cache_.load();
+    return last && last->are_of(elements_) && last->format() == format ? last : nullptr;
   };
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
   // One thread packs while others wait; otherwise each would make its own copy.
   const std::lock_guard lock(packing_mutex(this));
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
-  form.made.store(nullptr);  // frees the old panels first
-  const auto now = std::make_shared<const detail::MadePanels>(
-      form.elements, detail::make_panels(form.elements, order(), format));
-  form.made.store(now);
-  return now->panels;
+  cache_.store(nullptr);  // frees the old panels first
+  cache_.store(std::make_shared<const WeightPanels>(elements_, is_gated(), format));
+  return cache_.load();
 }
 
 WeightView Weight::rows(index_t begin, index_t end) const {
   require(0 <= begin && begin <= end && rank() == 2 && end <= size(0), "rows",
           "rows must be a range within weight ", shape(), ", got ", begin, " to ", end);
   WeightView view = *this;
-  if (!is_frozen()) view.elements = dense().elements.slice(0, begin, end);
+  if (!is_frozen()) view.elements = elements_.slice(0, begin, end);
   view.shape[0] = end - begin;
   view.first_row = begin;
   return view;
@@ -221,25 +201,20 @@ WeightView::WeightView(const Tensor& tensor)
 WeightView::WeightView(const Weight& whole)
     : shape(whole.shape()),
       dtype(whole.dtype()),
-      elements(whole.is_frozen() ? Tensor() : whole.dense().elements),
+      elements(whole.elements_),
       weight(whole.defined() ? &whole : nullptr) {}
 
 index_t WeightView::size(index_t axis) const {
   return shape[normalize_axis("size", axis, shape.size())];
 }
 
-detail::Factor WeightView::factor(PanelOrder order) const {
-  if (weight == nullptr) return {.elements = elements};
-  const bool is_whole = shape[0] == weight->shape()[0];
-  const bool begins_a_panel = first_row % detail::panel_width(dtype) == 0;
-  if (weight->order() == order && (order == PanelOrder::kPlain ? begins_a_panel : is_whole)) {
-    return {.panels = weight->panels(), .first_row = first_row};
-  }
-  if (!is_frozen_or_rounded()) return {.elements = elements};
-  const auto panels = weight->panels();
-  const index_t end = first_row + shape[0];
-  if (auto part = panels->part(first_row, end, order)) return {.panels = std::move(part)};
-  return {.elements = panels->values(first_row, end)};
+std::shared_ptr<const WeightPanels> WeightView::panels(bool gated) const {
+  if (weight == nullptr) return nullptr;
+  const bool fits =
+      gated ? shape[0] == weight->shape()[0] : first_row % detail::panel_width(dtype) == 0;
+  if (weight->is_gated() == gated && fits) return weight->panels();
+  if (!is_frozen_or_rounded()) return nullptr;
+  return weight->panels()->part(first_row, first_row + shape[0], gated);
 }
 
 }  // namespace tessera

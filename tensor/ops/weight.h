@@ -6,11 +6,9 @@
 //   weight = weight.frozen(WeightFormat::kInt8);         // now it has only panels
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "tensor/atomic_shared.h"
 #include "tensor/tensor.h"
@@ -31,32 +29,8 @@ enum class WeightFormat { kExact, kInt8 };
 inline constexpr WeightFormat kLastWeightFormat = WeightFormat::kInt8;
 
 namespace detail {
-
 class WeightPanels;
-struct Factor;
-enum class PanelOrder;
-struct MadePanels;
-
-/// Elements that products pack into panels.
-struct PackedOnDemand {
-  /// The panels of the last product. A copy of the cache starts empty. If the copy shared the
-  /// panels, they would stay in memory after the elements have changed and the original has new
-  /// panels.
-  struct Cache : AtomicShared<const MadePanels> {
-    Cache() = default;
-    Cache(const Cache&) {}
-    Cache& operator=(const Cache&) {
-      store(nullptr);
-      return *this;
-    }
-  };
-
-  Tensor elements = {};
-  WeightFormat wanted = WeightFormat::kExact;  // requested for panels; see fitting_format()
-  mutable Cache made = {};
-};
-
-}  // namespace detail
+}
 
 struct WeightView;
 
@@ -76,14 +50,16 @@ class Weight {
   /// No weight: `defined()` is false.
   Weight() = default;
   /// For linear().
-  Weight(Tensor elements) : form_(Dense{std::move(elements)}) {}
+  Weight(Tensor elements) : elements_(std::move(elements)) {}
   /// For gated_linear().
   static Weight gated(Tensor elements = {});
   /// For linear() and for code that reads rows, such as an embedding: nn::freeze keeps the
   /// elements.
   static Weight table(Tensor elements = {});
 
-  Weight(const Weight&) = default;
+  /// A copy has the panels of a frozen weight, but not those of the original's last product: it
+  /// would keep their memory after the original has packed new elements.
+  Weight(const Weight& other);
   /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
   /// its use, and takes only the elements or the panels of `other`. If the panels do not fit this
   /// use, this weight takes elements computed from the panels.
@@ -93,7 +69,7 @@ class Weight {
   ~Weight() = default;
 
   /// Whether there is a weight, frozen or not.
-  bool defined() const { return is_frozen() || dense().elements.defined(); }
+  bool defined() const { return is_frozen() || elements_.defined(); }
   /// (out, in).
   const Shape& shape() const;
   /// The size along `axis`, which may be negative. **Errors**: no weight; an axis out of range.
@@ -125,9 +101,9 @@ class Weight {
   /// Whether code that reads rows, such as an embedding, uses the weight too.
   bool is_table() const { return use_ == Use::kTable; }
   /// Takes the elements or panels of `other`, which must be for the same kind of product.
-  void take_form(const Weight& other) { form_ = other.form_; }
+  void take_form(const Weight& other);
   /// Whether the weight has only panels.
-  bool is_frozen() const { return std::holds_alternative<Frozen>(form_); }
+  bool is_frozen() const { return only_panels_ != nullptr; }
   /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
   /// elements.
   bool is_frozen_or_rounded() const;
@@ -157,18 +133,16 @@ class Weight {
   /// The users of the weight: linear(), gated_linear(), or linear() and code that reads rows.
   enum class Use { kLinear, kGated, kTable };
 
-  using Dense = detail::PackedOnDemand;
-  using Frozen = std::shared_ptr<const detail::WeightPanels>;
-
   void check_matrix(const std::string& name) const;
-  const Dense& dense() const { return std::get<Dense>(form_); }
-  const Frozen& only_panels() const { return std::get<Frozen>(form_); }
-  detail::PanelOrder order() const;
+  bool is_gated() const { return use_ == Use::kGated; }
   WeightFormat format() const;
   std::shared_ptr<const detail::WeightPanels> panels() const;
 
   Use use_ = Use::kLinear;
-  std::variant<Dense, Frozen> form_;
+  WeightFormat wanted_ = WeightFormat::kExact;  // requested for panels; see fitting_format()
+  Tensor elements_;                             // undefined if the weight is frozen
+  std::shared_ptr<const detail::WeightPanels> only_panels_;  // null unless it is frozen
+  mutable AtomicShared<const detail::WeightPanels> cache_;   // the panels of the last product
 };
 
 /// The second factor of a product, by which linear() multiplies: a tensor, which is packed for each
@@ -189,9 +163,11 @@ struct WeightView {
   bool is_frozen_or_rounded() const { return weight != nullptr && weight->is_frozen_or_rounded(); }
   index_t size(index_t axis) const;
 
-  /// The panels or elements for a product that takes panels in this order. **Errors**: panels for a
-  /// different instruction set than the one in use; inf or NaN that kInt8 would round.
-  detail::Factor factor(detail::PanelOrder order) const;
+  /// The panels for a product: of all rows of `weight` or, if they do not fit the rows or the kind
+  /// of product, of the rows of the view. Null if the product reads `elements`.
+  /// **Errors**: panels for a different instruction set than the one in use; inf or NaN that kInt8
+  /// would round.
+  std::shared_ptr<const detail::WeightPanels> panels(bool gated) const;
 };
 
 }  // namespace tessera

@@ -39,18 +39,19 @@ struct GatedProduct {
     return {b.data(), by_rows ? 2 * n : 1, by_rows ? 1 : k};
   }
   const T* addend_or_none() const { return bias ? addend.data() : nullptr; }
-  kernels::Gated<T> gate() {
-    return {.function = activation, .halves = keeps_halves ? halves.data() : nullptr};
-  }
   kernels::GemmArgs<T> args() {
-    return {{.m = m,
-             .n = n,
-             .k = k,
-             .c = {c.data(), n + c_gap},
-             .epilogue = {addend_or_none(), gate()},
-             .workers = thread_count()},
-            {a.data(), k, 1},
-            b_matrix()};
+    return {.m = m,
+            .n = n,
+            .k = k,
+            .c = c.data(),
+            .c_row = n + c_gap,
+            .a = {a.data(), k, 1},
+            .b = b_matrix(),
+            .epilogue = {.bias = addend_or_none(),
+                         .function = activation,
+                         .gated = true,
+                         .z = keeps_halves ? halves.data() : nullptr},
+            .workers = thread_count()};
   }
 
   static void run(kernels::GemmArgs<T> args) {
@@ -71,11 +72,11 @@ struct GatedProduct {
     for (index_t i = 0; i < m * (n + c_gap); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
     for (index_t i = 0; i < m * 2 * n; ++i) halves[i] = std::numeric_limits<T>::quiet_NaN();
     kernels::GemmArgs<T> all = args();
-    Guarded<T> panels(packed ? table<T>().packed_size(k, table<T>().gated_columns(n)) : 0, 0);
+    Guarded<T> panels(packed ? k * kernels::panel_columns(n, true, table<T>().lanes) : 0, 0);
     if (packed) {
       table<T>().pack_gated_b(k, n, b_matrix(), panels.data());
       ASSERT_TRUE(panels.intact()) << "panels";
-      all.b = kernels::SecondFactor<T>(panels.data());
+      all.packed_b = panels.data();
     }
     run(all);
     ASSERT_TRUE(c.intact() && halves.intact());
@@ -89,8 +90,9 @@ struct GatedProduct {
     kernels::GemmArgs<T> plain = args();
     std::vector<T> result(static_cast<std::size_t>(m * 2 * n));
     plain.n = 2 * n;
-    plain.c = {result.data(), 2 * n};
-    plain.epilogue = kernels::Epilogue<T>(addend_or_none());
+    plain.c = result.data();
+    plain.c_row = 2 * n;
+    plain.epilogue = {.bias = addend_or_none()};
     run(plain);
     return result;
   }

@@ -89,14 +89,15 @@ struct Product {
 
   ::testing::AssertionResult run() {
     for (index_t i = 0; i < m * c_row(); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
-    kernels::GemmArgs<T> args = {{.m = m,
-                                  .n = n,
-                                  .k = k,
-                                  .c = {c.data(), c_row()},
-                                  .epilogue = kernels::Epilogue<T>(bias ? addend.data() : nullptr),
-                                  .workers = thread_count()},
-                                 {a.data(), a.row, a.col},
-                                 kernels::MatrixRef<T>{b.data(), b.row, b.col}};
+    kernels::GemmArgs<T> args = {.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .c = c.data(),
+                                 .c_row = c_row(),
+                                 .a = {a.data(), a.row, a.col},
+                                 .b = {b.data(), b.row, b.col},
+                                 .epilogue = {.bias = bias ? addend.data() : nullptr},
+                                 .workers = thread_count()};
     const auto& table = kernels::table().of<T>();
     Guarded<T> workspace(table.gemm_workspace(args));
     for (index_t i = 0; i < table.gemm_workspace(args); ++i) {
@@ -422,13 +423,14 @@ void expect_row_alone_is_row_of_many() {
   for (index_t rows : {1, 2, 8, 25}) {
     for (index_t i = 0; i + rows <= product.m; i += rows) {
       Guarded<T> c(rows * product.n);
-      kernels::GemmArgs<T> args = {{.m = rows,
-                                    .n = product.n,
-                                    .k = product.k,
-                                    .c = {c.data(), product.n},
-                                    .epilogue = kernels::Epilogue<T>(product.addend.data())},
-                                   {product.a.data() + i * product.k, product.k, 1},
-                                   kernels::MatrixRef<T>{product.b.data(), product.n, 1}};
+      kernels::GemmArgs<T> args = {.m = rows,
+                                   .n = product.n,
+                                   .k = product.k,
+                                   .c = c.data(),
+                                   .c_row = product.n,
+                                   .a = {product.a.data() + i * product.k, product.k, 1},
+                                   .b = {product.b.data(), product.n, 1},
+                                   .epilogue = {.bias = product.addend.data()}};
       const auto& table = kernels::table().of<T>();
       Guarded<T> workspace(table.gemm_workspace(args));
       args.workspace = workspace.data();

@@ -106,7 +106,7 @@ struct RowCodes {
 struct ColumnCodes {
   index_t k, n;
   bool gated;
-  index_t count = int8_table().columns(n, gated);
+  index_t count = kernels::panel_columns(n, gated, kernels::table().f32.lanes);
   Guarded<std::int8_t> codes{count * ((k + kInt8Group - 1) / kInt8Group * kInt8Group)};
   Guarded<float> scales{count};
   Guarded<std::int32_t> sums{count};
@@ -166,14 +166,15 @@ struct Int8Product {
   }
 
   kernels::Int8Args args(RowCodes& rows, const ColumnCodes& columns) {
-    return {{.m = m,
-             .n = n,
-             .k = k,
-             .c = {c.data(), n + c_gap},
-             .epilogue = kernels::Epilogue<float>(bias ? addend.data() : nullptr),
-             .workers = thread_count()},
-            rows.all(),
-            columns.all()};
+    return {.product = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .c = c.data(),
+                        .c_row = n + c_gap,
+                        .epilogue = {.bias = bias ? addend.data() : nullptr},
+                        .workers = thread_count()},
+            .a = rows.all(),
+            .b = columns.all()};
   }
 
   std::vector<float> values() {
@@ -416,8 +417,9 @@ TEST_P(Int8KernelsTest, ARowAloneHasTheBitsItHasAmongOthers) {
       RowCodes rows(count, product.k, product.a_matrix().at(i, 0));
       std::vector<float> c(static_cast<std::size_t>(count * product.n));
       kernels::Int8Args args = product.args(rows, columns);
-      args.m = count;
-      args.c = {c.data(), product.n};
+      args.product.m = count;
+      args.product.c = c.data();
+      args.product.c_row = product.n;
       int8_table().gemm(args);
       const auto part = want.begin() + i * product.n;
       ASSERT_TRUE(same_bits(c, std::vector<float>(part, part + count * product.n))) << i;
@@ -447,9 +449,11 @@ TEST_P(Int8KernelsTest, ActivationAndResidualHaveTheBitsOfTheSeparateKernels) {
       RowCodes rows(m, product.k, product.a_matrix());
       const ColumnCodes columns(product.k, product.n, product.b_matrix());
       kernels::Int8Args args = product.args(rows, columns);
-      const kernels::Rows<const float> added = {residual.data(), product.n};
-      args.epilogue = kernels::Epilogue<float>(
-          product.addend.data(), kernels::Activated<float>{activation, added, argument.data()});
+      args.product.epilogue = {.bias = product.addend.data(),
+                               .function = activation,
+                               .residual = residual.data(),
+                               .residual_row = product.n,
+                               .z = argument.data()};
       product.run(args);
       EXPECT_TRUE(same_bits(product.c.values(), want)) << static_cast<int>(activation);
       EXPECT_TRUE(same_bits(argument.values(), z));
@@ -469,7 +473,8 @@ TEST_P(Int8KernelsTest, AGateHasTheBitsOfTheSeparateKernels) {
       Guarded<float> halves(m * 2 * n);
       Int8Product gated{.m = m, .n = n, .k = k, .c_gap = 1};
       kernels::Int8Args args = gated.args(rows, columns);
-      args.epilogue = {plain.addend.data(), kernels::Gated<float>{activation, halves.data()}};
+      args.product.epilogue = {
+          .bias = plain.addend.data(), .function = activation, .gated = true, .z = halves.data()};
       gated.run(args);
       EXPECT_TRUE(same_bits(halves.values(), z));
       EXPECT_TRUE(halves.intact());
@@ -504,7 +509,7 @@ TEST_P(Int8KernelsTest, ARotationHasTheBitsOfTheSeparateKernel) {
     RowCodes rows(m, product.k, product.a_matrix());
     const ColumnCodes columns(product.k, product.n, product.b_matrix());
     kernels::Int8Args args = product.args(rows, columns);
-    args.epilogue = {product.addend.data(), rotation};
+    args.product.epilogue = {.bias = product.addend.data(), .rotation = rotation};
     product.run(args);
     EXPECT_TRUE(same_bits(product.c.values(), want.values())) << m;
   }

@@ -168,20 +168,22 @@ std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rot
   const auto& table = kernels::table().of<T>();
   const std::vector<T>&a = p.a, &b = p.b, &bias = p.bias;
   Guarded<T> c(p.m * p.n);
-  kernels::GemmArgs<T> args = {{.m = p.m,
-                                .n = p.n,
-                                .k = p.k,
-                                .c = {c.data(), p.n},
-                                .epilogue = kernels::Epilogue<T>(bias.data()),
-                                .workers = workers},
-                               {a.data(), p.k, 1},
-                               kernels::MatrixRef<T>{b.data(), 1, p.k}};
-  std::vector<T> panels(static_cast<std::size_t>(table.packed_size(p.k, p.n)));
+  kernels::GemmArgs<T> args = {.m = p.m,
+                               .n = p.n,
+                               .k = p.k,
+                               .c = c.data(),
+                               .c_row = p.n,
+                               .a = {a.data(), p.k, 1},
+                               .b = {b.data(), 1, p.k},
+                               .epilogue = {.bias = bias.data()},
+                               .workers = workers};
+  std::vector<T> panels(
+      static_cast<std::size_t>(p.k * kernels::panel_columns(p.n, false, table.lanes)));
   if (packed) {
     table.pack_b(p.k, p.n, {b.data(), 1, p.k}, panels.data());
-    args.b = kernels::SecondFactor<T>(panels.data());
+    args.packed_b = panels.data();
   }
-  if (fused) args.epilogue = {bias.data(), rotation};
+  if (fused) args.epilogue.rotation = rotation;
   std::vector<T> workspace(static_cast<std::size_t>(table.gemm_workspace(args)));
   args.workspace = workspace.data();
   table.gemm(args);

@@ -219,7 +219,7 @@ TEST(Weight, SeveralThreadsThatAskAtOnceShareOnePacking) {
     for (auto& panels : got) {
       threads.emplace_back([&] {
         for (--waiting; waiting > 0;) std::this_thread::yield();
-        panels = WeightView(weight).factor(detail::PanelOrder::kPlain).panels;
+        panels = WeightView(weight).panels(false);
       });
     }
     for (std::thread& thread : threads) thread.join();

@@ -1,14 +1,9 @@
 // The common part of ops that call gemm. Private to the ops.
 #pragma once
 
-#include <type_traits>
-#include <variant>
-
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
-#include "tensor/ops/detail/int8_panels.h"
-#include "tensor/ops/detail/product_work.h"
-#include "tensor/ops/detail/weight_panels.h"
+#include "tensor/profile_span.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -26,15 +21,17 @@ kernels::MatrixRef<T> matrix_ref(const Tensor& x) {
   return {x.data<T>(), x.strides()[x.rank() - 2], x.strides().back()};
 }
 
-/// The arguments of the product a b.
+/// Counts the work of `products` products for profiles; an element of B takes `b_bytes`.
 template <class T>
-kernels::GemmArgs<T> gemm_args(const Tensor& a, const kernels::SecondFactor<T>& b, Tensor& out) {
-  return {{.m = out.size(-2),
-           .n = out.size(-1),
-           .k = a.size(-1),
-           .c = {out.mutable_data<T>(), out.size(-1)}},
-          matrix_ref<T>(a),
-          b};
+void count_product(const kernels::GemmArgs<T>& args, index_t products = 1,
+                   std::size_t b_bytes = sizeof(T)) {
+  if (!is_profiling()) return;
+  const auto m = static_cast<double>(args.m * products);
+  const auto n = static_cast<double>(args.n);
+  const auto k = static_cast<double>(args.k);
+  const double columns = args.epilogue.gated ? 2 * n : n;
+  const double b = k * columns * static_cast<double>(products) * static_cast<double>(b_bytes);
+  count_work(2 * m * columns * k, b + m * (k + n) * double{sizeof(T)});
 }
 
 /// One product, shared by all threads.
@@ -49,25 +46,6 @@ void multiply_once(kernels::GemmArgs<T> args) {
   }
   count_product(args);
   kernel.gemm(args);
-}
-
-/// out = epilogue(x weight^T), for matrices.
-template <class T>
-void multiply(const Tensor& x, const Factor& weight, const kernels::Epilogue<T>& epilogue,
-              Tensor& out) {
-  const auto multiply_by = [&](const Tensor& a, const kernels::SecondFactor<T>& b) {
-    kernels::GemmArgs<T> args = gemm_args<T>(a, b, out);
-    args.epilogue = epilogue;
-    multiply_once(args);
-  };
-  if (!weight.panels) return multiply_by(x, matrix_ref<T>(weight.elements.t()));
-  const PanelFactor factor = weight.panels->from_row(weight.first_row);
-  if constexpr (std::is_same_v<T, float>) {
-    if (const auto* const codes = std::get_if<kernels::Int8Panels>(&factor)) {
-      return multiply_int8(x, *codes, epilogue, out);
-    }
-  }
-  multiply_by(x, std::get<kernels::SecondFactor<T>>(factor));
 }
 
 }  // namespace tessera::detail

@@ -1,89 +1,172 @@
 #include "tensor/ops/detail/weight_panels.h"
 
-#include "tensor/kernels/table.h"
-#include "tensor/ops/detail/int8_panels.h"
+#include <atomic>
+#include <cstring>
+
+#include "tensor/error.h"
+#include "tensor/kernels/parallel.h"
 
 namespace tessera::detail {
 
 namespace {
 
-template <class T>
-Storage pack(const Tensor& weight, PanelOrder order) {
-  const auto& kernel = kernels::table().of<T>();
-  const bool gated = order == PanelOrder::kGated;
-  const index_t n = gated ? weight.size(0) / 2 : weight.size(0);
-  const index_t k = weight.size(1);
-  const index_t count = kernel.packed_size(k, gated ? kernel.gated_columns(n) : n);
-  Storage made = Storage::allocate(count * static_cast<index_t>(sizeof(T)));
-  const auto pack_b = gated ? kernel.pack_gated_b : kernel.pack_b;
-  pack_b(k, n, {weight.data<T>(), weight.strides()[1], weight.strides()[0]},
-         reinterpret_cast<T*>(made.data()));
-  return made;
+index_t lanes_of(DType dtype) {
+  return visit_floating(dtype,
+                        [](auto kind) { return kernels::table().of<decltype(kind)>().lanes; });
 }
 
-/// The elements themselves.
+/// weight^T as kernels read it.
 template <class T>
-class ExactPanels final : public WeightPanels {
- public:
-  ExactPanels(const Tensor& weight, PanelOrder order)
-      : WeightPanels(weight.shape(), order, WeightFormat::kExact),
-        memory_(pack<T>(weight, order)) {}
-
-  Tensor values(index_t begin, index_t end) const override {
-    const T* const from = elements();
-    return read<T>(begin, end, [&, lanes = this->lanes<T>()](const Place& place, index_t p) {
-      return from[(kernels::kPanelVectors * (place.panel * shape()[1] + p) + place.vector) * lanes +
-                  place.lane];
-    });
-  }
-
-  PanelFactor from_row(index_t first) const override {
-    return kernels::SecondFactor<T>(elements() + first * shape()[1]);
-  }
-
- private:
-  const T* elements() const { return reinterpret_cast<const T*>(memory_.data()); }
-
-  Storage memory_;
-};
+kernels::MatrixRef<T> transposed(const Tensor& weight) {
+  return {weight.data<T>(), weight.strides()[1], weight.strides()[0]};
+}
 
 }  // namespace
 
-WeightPanels::WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format)
-    : shape_(shape), order_(order), format_(format), table_(&kernels::table()) {}
-
-bool WeightPanels::is_current() const {
-  return table_ == &kernels::table();
+WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format)
+    : shape_(std::move(shape)),
+      dtype_(dtype),
+      gated_(gated),
+      format_(format),
+      table_(&kernels::table()),
+      lanes_(lanes_of(dtype)) {
+  constexpr index_t kGroup = kernels::kInt8Group;
+  const bool is_int8 = format == WeightFormat::kInt8;
+  words_ = is_int8 ? (shape_[1] + kGroup - 1) / kGroup : shape_[1];
+  columns_ = kernels::panel_columns(outputs(), gated, lanes_);
+  memory_ = Storage::allocate(columns_ * (words_ + (is_int8 ? 2 : 0)) * word_size());
 }
 
-WeightPanels::Place WeightPanels::place_of(index_t row, index_t lanes) const {
-  if (order_ == PanelOrder::kPlain) {
-    const index_t width = kernels::kPanelVectors * lanes;
-    return {row / width, row % width / lanes, row % lanes};
-  }
-  const index_t half = shape_[0] / 2;
-  return {row % half / lanes, row / half, row % half % lanes};
+WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format)
+    : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
+  source_ = weight.detach();
+  version_ = weight.storage().version();
+  format == WeightFormat::kInt8 ? pack_int8(weight) : pack_exact(weight);
 }
 
-index_t panel_width(DType dtype) {
-  return kernels::kPanelVectors * visit_floating(dtype, [](auto kind) {
-           return kernels::table().of<decltype(kind)>().lanes;
-         });
+bool WeightPanels::are_of(const Tensor& weight) const {
+  return are_same_elements(source_, weight) && version_ == weight.storage().version() &&
+         is_current();
+}
+
+void WeightPanels::pack_exact(const Tensor& weight) {
+  visit_floating(dtype_, [&](auto kind) {
+    using T = decltype(kind);
+    const auto pack = gated_ ? table_->of<T>().pack_gated_b : table_->of<T>().pack_b;
+    pack(shape_[1], outputs(), transposed<T>(weight), reinterpret_cast<T*>(memory_.data()));
+  });
+}
+
+void WeightPanels::pack_int8(const Tensor& weight) {
+  const index_t scales = columns_ * words_;
+  const bool finite =
+      table_->int8.pack(shape_[1], outputs(), gated_, transposed<float>(weight),
+                        reinterpret_cast<std::int8_t*>(at(0)), reinterpret_cast<float*>(at(scales)),
+                        reinterpret_cast<std::int32_t*>(at(scales + columns_)));
+  require(finite, "weight", "elements ", shape_, " must be finite for int8, got inf or NaN");
+}
+
+/// The column that holds a row of the weight; columns are counted over all panels.
+index_t WeightPanels::column_of(index_t row) const {
+  if (!gated_) return row;
+  const index_t i = row % outputs();
+  const index_t vector = i / lanes_ * kernels::kPanelVectors + row / outputs();
+  return vector * lanes_ + i % lanes_;
+}
+
+/// The position of a column's first word; the next ones are a panel's width apart.
+index_t WeightPanels::first_word(index_t column) const {
+  const index_t width = kernels::kPanelVectors * lanes_;
+  return column / width * words_ * width + column % width;
+}
+
+Tensor WeightPanels::elements() const {
+  const index_t width = kernels::kPanelVectors * lanes_;
+  const index_t k = shape_[1];
+  Tensor result = Tensor::empty(shape_, dtype_);
+  visit_floating(dtype_, [&](auto kind) {
+    using T = decltype(kind);
+    T* const to = result.mutable_data<T>();
+    kernels::parallel_for(shape_[0], 2 * k, [&](index_t begin, index_t end) {
+      for (index_t i = begin; i < end; ++i) {
+        const index_t column = column_of(i);
+        if (format_ == WeightFormat::kExact) {
+          const T* const from = exact<T>(0) + first_word(column);
+          for (index_t p = 0; p < k; ++p) to[i * k + p] = from[p * width];
+        } else {
+          const kernels::Int8Panels from = int8(0);
+          for (index_t p = 0; p < k; ++p) {
+            const index_t code = kernels::int8_place(k, width, p, column);
+            to[i * k + p] = static_cast<T>(from.codes[code]) * static_cast<T>(from.scales[column]);
+          }
+        }
+      }
+    });
+  });
+  return result;
+}
+
+std::shared_ptr<const WeightPanels> WeightPanels::part(index_t begin, index_t end,
+                                                       bool gated) const {
+  const index_t step = kernels::kPanelVectors * lanes_ * word_size();
+  const std::shared_ptr<WeightPanels> made(
+      new WeightPanels({end - begin, shape_[1]}, dtype_, gated, format_));
+  const index_t all_words = made->columns_ * made->words_;
+  const index_t after = format_ == WeightFormat::kInt8 ? 2 : 0;  // a scale and a sum
+  std::memset(made->at(0), 0,
+              static_cast<std::size_t>((all_words + after * made->columns_) * word_size()));
+  const auto size = static_cast<std::size_t>(word_size());
+  kernels::parallel_for(end - begin, words_, [&](index_t first, index_t last) {
+    for (index_t i = first; i < last; ++i) {
+      const index_t to = made->column_of(i);
+      const index_t from = column_of(begin + i);
+      for (index_t p = 0; p < words_; ++p) {
+        std::memcpy(made->at(made->first_word(to)) + p * step, at(first_word(from)) + p * step,
+                    size);
+      }
+      for (index_t n = 0; n < after; ++n) {
+        std::memcpy(made->at(all_words + n * made->columns_ + to),
+                    at(columns_ * (words_ + n) + from), size);
+      }
+    }
+  });
+  return made;
+}
+
+kernels::Int8Panels WeightPanels::int8(index_t first) const {
+  const index_t scales = columns_ * words_;
+  return {.codes = reinterpret_cast<const std::int8_t*>(at(first * words_)),
+          .scales = reinterpret_cast<const float*>(at(scales + first)),
+          .sums = reinterpret_cast<const std::int32_t*>(at(scales + columns_ + first))};
 }
 
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape) {
-  if (dtype != kFloat32) return WeightFormat::kExact;
-  const bool fits_int8 =
-      shape.size() == 2 && shape[0] >= kFewestInt8Rows && shape[1] <= kernels::kInt8Depth;
-  return wanted == WeightFormat::kInt8 && !fits_int8 ? WeightFormat::kExact : wanted;
+  const bool fits_int8 = dtype == kFloat32 && shape.size() == 2 && shape[0] >= kFewestInt8Rows &&
+                         shape[1] <= kernels::kInt8Depth;
+  return fits_int8 ? wanted : WeightFormat::kExact;
 }
 
-std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
-                                                WeightFormat format) {
-  if (format == WeightFormat::kInt8) return make_int8_panels(weight, order);
-  return visit_floating(weight.dtype(), [&](auto kind) -> std::shared_ptr<const WeightPanels> {
-    return std::make_shared<const ExactPanels<decltype(kind)>>(weight, order);
+index_t panel_width(DType dtype) {
+  return kernels::kPanelVectors * lanes_of(dtype);
+}
+
+bool are_same_elements(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() == b.offset() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
+bool is_finite(const Tensor& matrix) {
+  const float* const x = matrix.data<float>();
+  const index_t k = matrix.size(1);
+  const index_t row = matrix.strides()[0];
+  const index_t column = matrix.strides()[1];
+  std::atomic<bool> all = true;
+  kernels::parallel_for(matrix.size(0), k, [&](index_t begin, index_t end) {
+    for (index_t i = begin; i < end && all; ++i) {
+      if (!kernels::table().int8.is_finite(k, x + i * row, column)) all = false;
+    }
   });
+  return all;
 }
 
 }  // namespace tessera::detail

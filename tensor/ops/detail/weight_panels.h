@@ -1,111 +1,91 @@
-// A weight's panels: made, passed to the kernels, and read back. Private to the ops.
+// A weight in the layout that products read. Private to the ops.
 //
-// To add a format: a value of WeightFormat; a class derived from WeightPanels in its own file, such
-// as int8_panels.cpp; its case in make_panels; a kernel that reads the panels. If only some
-// weights can have the format, add the rule to fitting_format. If a product by the panels and a
-// product by their values() differ in bits, as in int8, override part(). Modules, nn::freeze and the
-// ops of products need no change.
+// To add a format: a value of WeightFormat, its words in WeightPanels, and a kernel for linear.cpp.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <variant>
 
-#include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
 #include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
 
-/// The order of a weight's rows in panels: kPlain is their own order; kGated puts row i of the
-/// first half next to row i of the second half.
-enum class PanelOrder { kPlain, kGated };
+/// A weight with fewer rows is not rounded to int8: its products take little time.
+inline constexpr index_t kFewestInt8Rows = 64;
 
-/// Panels as the kernels of one element type read them.
-using PanelFactor =
-    std::variant<kernels::SecondFactor<float>, kernels::SecondFactor<double>, kernels::Int8Panels>;
-
-/// weight^T in panels, as the kernels of one instruction set read it. Panels never change.
+/// weight^T, packed for one instruction set: a row of the weight is a column of the panels
+/// (tensor/kernels/packing.h). Panels never change.
+///
+/// Both formats have one layout of words. With kExact, word p of a column is element p of the row;
+/// with kInt8, a word holds the codes of 4 adjacent elements (tensor/kernels/int8.h), and the words
+/// are followed by a scale and a sum for each column.
 class WeightPanels {
  public:
-  virtual ~WeightPanels() = default;
-  WeightPanels(const WeightPanels&) = delete;
-  WeightPanels& operator=(const WeightPanels&) = delete;
+  /// Packs a matrix. **Errors**: kInt8 for an element that is inf or NaN.
+  WeightPanels(const Tensor& weight, bool gated, WeightFormat format);
+
+  /// Whether these are the panels of `weight` as it is now, for the instruction set in use.
+  bool are_of(const Tensor& weight) const;
+  /// Drops the reference to the packed matrix.
+  void forget_source() { source_ = {}; }
 
   /// The shape of the weight, (out, in).
   const Shape& shape() const { return shape_; }
-  PanelOrder order() const { return order_; }
+  /// Whether row i of the first half is next to row i of the second half, as gated products read.
+  bool is_gated() const { return gated_; }
   WeightFormat format() const { return format_; }
   /// Whether the panels are for the instruction set in use.
-  bool is_current() const;
+  bool is_current() const { return table_ == &kernels::table(); }
 
-  /// Rows [begin, end) of the weight: exact, or as the format rounded them.
-  virtual Tensor values(index_t begin, index_t end) const = 0;
-  /// Rows [begin, end) as new panels in `order`; null if a product by values(begin, end) has the
-  /// same bits as a product by such panels.
-  virtual std::shared_ptr<const WeightPanels> part(index_t /*begin*/, index_t /*end*/,
-                                                   PanelOrder /*order*/) const {
-    return nullptr;
-  }
-  /// The panels from row `first` of the weight on. A panel must begin at that row.
-  virtual PanelFactor from_row(index_t first) const = 0;
+  /// The elements (out, in): exact, or as the format rounded them.
+  Tensor elements() const;
+  /// Rows [begin, end) of the weight as new panels. Codes are copied: a row that is rounded again
+  /// could get a different scale.
+  std::shared_ptr<const WeightPanels> part(index_t begin, index_t end, bool gated) const;
 
- protected:
-  WeightPanels(const Shape& shape, PanelOrder order, WeightFormat format);
-
-  /// The position of a weight's row: the panel, which of its two vectors, the lane.
-  struct Place {
-    index_t panel, vector, lane;
-  };
-  Place place_of(index_t row, index_t lanes) const;
-
+  /// The panels from row `first` on, where a panel must begin: of kExact.
   template <class T>
-  index_t lanes() const {
-    return table_->of<T>().lanes;
+  const T* exact(index_t first) const {
+    return reinterpret_cast<const T*>(memory_.data()) + first * words_;
   }
-  /// The columns of a panel.
-  template <class T>
-  index_t width() const {
-    return kernels::kPanelVectors * lanes<T>();
-  }
-
-  /// Rows [begin, end), with `element(place, p)` in column p.
-  template <class T, class F>
-  Tensor read(index_t begin, index_t end, const F& element) const {
-    const index_t k = shape_[1];
-    Tensor rows = Tensor::empty({end - begin, k}, dtype_of<T>);
-    T* const to = rows.mutable_data<T>();
-    kernels::parallel_for(end - begin, 2 * k, [&](index_t first, index_t last) {
-      for (index_t i = first; i < last; ++i) {
-        const Place place = place_of(begin + i, lanes<T>());
-        for (index_t p = 0; p < k; ++p) to[i * k + p] = element(place, p);
-      }
-    });
-    return rows;
-  }
+  /// The same of kInt8.
+  kernels::Int8Panels int8(index_t first) const;
 
  private:
+  WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format);
+  void pack_exact(const Tensor& weight);
+  void pack_int8(const Tensor& weight);
+  index_t outputs() const { return gated_ ? shape_[0] / 2 : shape_[0]; }
+  index_t word_size() const { return item_size(dtype_); }
+  index_t column_of(index_t row) const;
+  index_t first_word(index_t column) const;
+  std::byte* at(index_t word) const { return memory_.data() + word * word_size(); }
+
   Shape shape_;
-  PanelOrder order_;
+  DType dtype_;
+  bool gated_;
   WeightFormat format_;
   const kernels::KernelTable* table_;
+  index_t lanes_;    // a panel has kPanelVectors times as many columns
+  index_t words_;    // of a column
+  index_t columns_;  // of all panels
+  Storage memory_;
+  Tensor source_;  // the packed matrix, and its storage's version when it was packed
+  std::uint64_t version_ = 0;
 };
 
 /// `wanted`, or kExact if the weight cannot have that format.
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape);
 
-/// The panels of a matrix for the instruction set in use.
-std::shared_ptr<const WeightPanels> make_panels(const Tensor& weight, PanelOrder order,
-                                                WeightFormat format);
-
-/// The rows of a weight in one panel.
+/// The rows of a weight in one panel, for the instruction set in use.
 index_t panel_width(DType dtype);
 
-/// The weight as one product reads it: panels from a row on, or elements.
-struct Factor {
-  std::shared_ptr<const WeightPanels> panels = {};
-  index_t first_row = 0;
-  Tensor elements = {};  // (out, in), if there are no panels
-};
+/// Whether a and b are the same view of the same memory.
+bool are_same_elements(const Tensor& a, const Tensor& b);
+
+/// Whether no element of a float32 matrix is inf or NaN.
+bool is_finite(const Tensor& matrix);
 
 }  // namespace tessera::detail
