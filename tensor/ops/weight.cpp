@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <array>
+#include <atomic>
+#include <cstdlib>
 #include <mutex>
 
 #include "tensor/error.h"
@@ -33,7 +35,31 @@ std::mutex& packing_mutex(const void* weight) {
   return packing_mutexes[address / alignof(Weight) % packing_mutexes.size()];
 }
 
+std::atomic<bool>& checks() {
+#if defined(NDEBUG)
+  constexpr bool kInDebug = false;
+#else
+  constexpr bool kInDebug = true;
+#endif
+  static std::atomic<bool> on = [] {
+    const char* const value = std::getenv("TESSERA_CHECK_WEIGHTS");
+    const std::string text = value != nullptr ? value : "";
+    require(text.empty() || text == "0" || text == "1", "TESSERA_CHECK_WEIGHTS",
+            "value must be 0 or 1, got '", text, "'");
+    return text.empty() ? kInDebug : text == "1";
+  }();
+  return on;
+}
+
 }  // namespace
+
+bool checks_weights() {
+  return checks().load(std::memory_order_relaxed);
+}
+
+void set_checks_weights(bool on) {
+  checks().store(on);
+}
 
 Weight Weight::gated(Tensor elements) {
   Weight weight = std::move(elements);
@@ -176,7 +202,10 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
     std::shared_ptr<const WeightPanels> last = cache_.load();
     return last && last->are_of(elements_) && last->format() == format ? last : nullptr;
   };
-  if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
+  if (std::shared_ptr<const WeightPanels> panels = current()) {
+    if (checks_weights()) panels->check_source();
+    return panels;
+  }
   // One thread packs while others wait; otherwise each would make its own copy.
   const std::lock_guard lock(packing_mutex(this));
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;

@@ -39,6 +39,9 @@ struct WeightView;
 /// in its first product, and new ones in the first product after the elements have changed. A
 /// frozen weight has only panels.
 ///
+/// A pointer from mutable_data() may only be written to until the next product. If checks_weights()
+/// is true, a product throws if the elements have changed without a new version of their storage.
+///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
 /// tensor` reach this Tensor. A frozen weight has a shape but no elements, and no gradient flows
 /// through a frozen weight. Copies of a weight share its elements or, if it is frozen, its panels.
@@ -144,6 +147,17 @@ class Weight {
   std::shared_ptr<const detail::WeightPanels> only_panels_;  // null unless it is frozen
   mutable AtomicShared<const detail::WeightPanels> cache_;   // the panels of the last product
 };
+
+/// Whether products compare a checksum of a weight's elements with that of the elements that were
+/// packed, to find writes through pointers that were kept too long. A comparison takes longer than
+/// a product of few rows. It is on if the environment variable TESSERA_CHECK_WEIGHTS is 1, off if
+/// it is 0, and otherwise on in debug builds (without NDEBUG).
+/// **Errors** (thrown by the first use): a TESSERA_CHECK_WEIGHTS that is not 0, 1 or empty.
+bool checks_weights();
+
+/// Switches the checks of later products on or off; for tests.
+/// **Errors**: as checks_weights.
+void set_checks_weights(bool on);
 
 /// The second factor of a product, by which linear() multiplies: a tensor, which is packed for each
 /// call, or a weight, or rows of a weight. A call linear(x, weight) creates the view and uses it

@@ -95,6 +95,42 @@ TEST(Weight, AChangedWeightIsNeverMetWithAStalePack) {
   }
 }
 
+/// Switches the checks on or off; puts back what was before.
+struct UseChecks {
+  bool before = checks_weights();
+
+  explicit UseChecks(bool on) { set_checks_weights(on); }
+  ~UseChecks() { set_checks_weights(before); }
+};
+
+TEST(Weight, AKeptPointerThatWritesAfterAProductIsFound) {
+  const Tensor x = random_tensor({5, 6}, kFloat32, 1);
+  for (DType dtype : {kFloat32, kFloat64}) {
+    nn::Linear layer(6, 4);
+    nn::convert(layer, dtype);
+    const auto write = [&, kept = layer.weight->t()] {
+      visit_floating(dtype, [&](auto kind) {
+        const_cast<decltype(kind)*>(kept.data<decltype(kind)>())[23] += 100;
+      });
+    };
+    const UseChecks off(false);
+    layer(x.to(dtype));
+    write();
+    EXPECT_FALSE(is_current(layer, x.to(dtype))) << "without checks the panels stay";
+    const UseChecks on(true);
+    EXPECT_NO_THROW(layer(x.to(dtype))) << "packed before the checks began";
+    layer.weight->storage().bump_version();
+    EXPECT_TRUE(is_current(layer, x.to(dtype)));
+    write();
+    EXPECT_TRUE(throws("weight",
+                       {"elements (4, 6) must be unchanged since they were packed",
+                        "call mutable_data() again before writing"},
+                       [&] { layer(x.to(dtype)); }));
+    *layer.weight = layer.weight->clone();
+    EXPECT_TRUE(is_current(layer, x.to(dtype)));
+  }
+}
+
 TEST(Weight, AnotherInstructionSetPacksAnew) {
   const std::string before = current_isa();
   const nn::Linear layer(37, 50);

@@ -1,6 +1,7 @@
 #include "tensor/ops/detail/weight_panels.h"
 
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 #include "tensor/error.h"
@@ -19,6 +20,22 @@ index_t lanes_of(DType dtype) {
 template <class T>
 kernels::MatrixRef<T> transposed(const Tensor& weight) {
   return {weight.data<T>(), weight.strides()[1], weight.strides()[0]};
+}
+
+/// A hash of the elements' bits (FNV-1a, one step per element).
+std::uint64_t checksum_of(const Tensor& matrix) {
+  std::uint64_t sum = 0xcbf29ce484222325U;
+  visit_floating(matrix.dtype(), [&](auto kind) {
+    using T = decltype(kind);
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    const kernels::MatrixRef<T> x = transposed<T>(matrix);
+    for (index_t i = 0; i < matrix.size(0); ++i) {
+      for (index_t p = 0; p < matrix.size(1); ++p) {
+        sum = (sum ^ std::bit_cast<Bits>(*x.at(p, i).data)) * 0x100000001b3U;
+      }
+    }
+  });
+  return sum;
 }
 
 }  // namespace
@@ -41,12 +58,19 @@ WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format
     : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
   source_ = weight.detach();
   version_ = weight.storage().version();
+  if (checks_weights()) checksum_ = checksum_of(weight);
   format == WeightFormat::kInt8 ? pack_int8(weight) : pack_exact(weight);
 }
 
 bool WeightPanels::are_of(const Tensor& weight) const {
   return are_same_elements(source_, weight) && version_ == weight.storage().version() &&
          is_current();
+}
+
+void WeightPanels::check_source() const {
+  require(!checksum_ || checksum_of(source_) == *checksum_, "weight", "elements ", shape_,
+          " must be unchanged since they were packed, got writes through a pointer that was kept; "
+          "call mutable_data() again before writing");
 }
 
 void WeightPanels::pack_exact(const Tensor& weight) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "tensor/kernels/table.h"
 #include "tensor/ops/weight.h"
@@ -28,6 +29,8 @@ class WeightPanels {
 
   /// Whether these are the panels of `weight` as it is now, for the instruction set in use.
   bool are_of(const Tensor& weight) const;
+  /// Throws if the packed matrix has changed without a new version of its storage.
+  void check_source() const;
   /// Drops the reference to the packed matrix.
   void forget_source() { source_ = {}; }
 
@@ -74,6 +77,7 @@ class WeightPanels {
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
+  std::optional<std::uint64_t> checksum_;  // of the packed matrix, if checks_weights()
 };
 
 /// `wanted`, or kExact if the weight cannot have that format.
