@@ -74,7 +74,7 @@ Case linear_case(const Layer& s) {
 Case int8_case(const Layer& s) {
   const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
   const nn::Linear layer = s.make();
-  const Weight weight = layer.weight.frozen(WeightFormat::kInt8);
+  const Weight weight = layer.weight.prepacked(WeightFormat::kInt8);
   const double largest = max(abs(*layer.weight)).item<float>();
   const double tolerance = largest * std::sqrt(static_cast<double>(s.k)) / 64;
   const auto error = [=](const Tensor& y) {

@@ -111,7 +111,7 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   read.insert(read.begin(), {inputs.x, inputs.positions});
   nn::for_each_parameter(
       *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
-      nn::detail::kSkipFrozen);
+      nn::detail::kSkipPrepacked);
   // A copy of the layer's handles, so that the original may change or be destroyed.
   return tessera::gradient_checkpoint(
       [layer = *this, mask = inputs.mask, packed = inputs.packed,

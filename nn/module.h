@@ -74,7 +74,7 @@ void eval(M& module) {
 /// call this function before training, and then set_requires_grad(model.part, false) for each part
 /// that must not learn. A call with false, then with true, makes new variables, so make the
 /// optimiser afterwards.
-/// **Errors**: if `wanted`, a weight packed by freeze(); a parameter that is not floating, or that
+/// **Errors**: if `wanted`, a prepacked weight; a parameter that is not floating, or that
 /// is the result of a recorded op.
 /// **Source**: torch.nn.Module.requires_grad_.
 template <class M>
@@ -84,7 +84,7 @@ void set_requires_grad(M& module, bool wanted = true) {
     if (wanted) {
       for_each_parameter(module, set);
     } else {
-      for_each_parameter(module, set, detail::kSkipFrozen);
+      for_each_parameter(module, set, detail::kSkipPrepacked);
     }
   }
 }
@@ -95,7 +95,7 @@ template <class M>
 void zero_grad(M& module) {
   if constexpr (detail::may_change<M>()) {
     for_each_parameter(
-        module, [](const std::string&, Tensor& p) { p.zero_grad(); }, detail::kSkipFrozen);
+        module, [](const std::string&, Tensor& p) { p.zero_grad(); }, detail::kSkipPrepacked);
   }
 }
 
@@ -125,7 +125,7 @@ void mark_replaced(const Tensor& variable);
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
 /// made. If these are converted later, its next step is an error. Copies share their variables: to
 /// convert one copy and train the other, convert clone(module).
-/// **Errors**: a dtype that is not floating; a weight packed by freeze().
+/// **Errors**: a dtype that is not floating; a prepacked weight.
 /// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
@@ -143,7 +143,7 @@ void convert(M& module, DType dtype) {
 }
 
 /// A copy of the module with its own parameters. The copy has no gradients yet. A parameter that is
-/// a variable, tied, or packed by freeze() in the module has the same property in the copy (packed
+/// a variable, tied, or packed by prepack() in the module has the same property in the copy (packed
 /// weights share their panels). The copy has the module's mode, training or not.
 /// **Source**: Python's copy.deepcopy of a torch.nn.Module.
 template <class M>
@@ -153,7 +153,7 @@ M clone(const M& module) {
   const auto replace = [&](const std::string&, Tensor& parameter) {
     cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
   };
-  for_each_parameter(copy, replace, detail::kSkipFrozen);  // frozen weights never change
+  for_each_parameter(copy, replace, detail::kSkipPrepacked);  // prepacked weights never change
   return copy;
 }
 

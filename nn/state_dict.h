@@ -48,7 +48,7 @@ LoadReport run_load(M& module, const LoadPlan& plan) {
 }  // namespace detail
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
-/// keep the present values. **Errors**: a weight packed by freeze().
+/// keep the present values. **Errors**: a prepacked weight.
 /// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {
@@ -63,7 +63,7 @@ StateDict state_dict(const M& module) {
 ///
 /// With a prefix only names that begin with the prefix are used. The report lists the other names
 /// as unexpected_keys, but they are no error.
-/// **Errors**: a weight packed by freeze(); a different shape; if `strict`, missing names, and
+/// **Errors**: a prepacked weight; a different shape; if `strict`, missing names, and
 /// unexpected names with the prefix; otherwise, no name that matches. The error lists up to 30
 /// differences, and a prefix with which more names match, if there is one. After these errors
 /// nothing is changed. While a tape records, also: a tensor of `state` that is a variable; and, if

@@ -68,8 +68,8 @@ inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) 
 template <class>
 inline constexpr bool never = false;
 
-/// For visitors that skip frozen weights.
-inline constexpr auto kSkipFrozen = [](const std::string&, const Weight&) {};
+/// For visitors that skip prepacked weights.
+inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
 
 inline std::string join_names(const std::string& name, std::string_view part) {
   return name.empty() ? std::string(part) : name + "." + std::string(part);
@@ -124,17 +124,17 @@ void walk(Member& member, const std::string& name, const F& f) {
   }
 }
 
-/// Calls `f(name, tensor)` for each defined parameter, and `frozen(name, weight)` for each weight
-/// without elements.
-template <class M, class F, class Frozen>
-void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
+/// Calls `f(name, tensor)` for each defined parameter, and `prepacked(name, weight)` for each
+/// weight without elements.
+template <class M, class F, class Prepacked>
+void for_each_parameter(M& module, const F& f, const Prepacked& prepacked) {
   walk(module, "", [&](const std::string& name, auto& part) {
     using Part = std::remove_cvref_t<decltype(part)>;
     if constexpr (std::same_as<Part, Tensor>) {
       if (part.defined()) f(name, part);
     } else if constexpr (std::same_as<Part, Weight>) {
-      if (part.is_frozen()) {
-        frozen(name, part);
+      if (part.is_prepacked()) {
+        prepacked(name, part);
       } else if (part.defined()) {
         f(name, *part);
       }
@@ -142,12 +142,12 @@ void for_each_parameter(M& module, const F& f, const Frozen& frozen) {
   });
 }
 
-/// Calls `f(name, tensor)` for each defined parameter. **Errors**: a frozen weight.
+/// Calls `f(name, tensor)` for each defined parameter. **Errors**: a prepacked weight.
 template <class M, class F>
 void for_each_parameter(M& module, const F& f) {
   for_each_parameter(module, f, [](const std::string& name, const Weight& weight) {
-    fail(name.c_str(), "elements must be readable, got a frozen weight of shape ", weight.shape(),
-         "; call nn::thaw(model) first");
+    fail(name.c_str(), "elements must be readable, got a prepacked weight of shape ",
+         weight.shape(), "; call nn::unpack(model) first");
   });
 }
 

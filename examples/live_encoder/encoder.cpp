@@ -53,7 +53,7 @@ class LiveEncoder {
   val open(const std::string& folder) {
     return reported([&] {
       models::SentenceEncoder model = models::load_sentence_encoder(folder);
-      models::freeze(model);
+      models::prepack(model);
       require(std::holds_alternative<models::TokenEncoder>(model.words), "live_encoder",
               "the model must have attention, got static embeddings");
       const text::Encoding text = model.encoding_of("a");

@@ -51,7 +51,7 @@ double root_of_quotient(const Tensor& errors, const Tensor& elements) {
   return std::sqrt(max(errors / maximum(elements, 1e-300)).item<double>());
 }
 
-/// Rounds one tensor of the file as models::freeze rounds a weight. A model may join several
+/// Rounds one tensor of the file as models::prepack rounds a weight. A model may join several
 /// tensors into one weight.
 Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened) {
   if (stored.shape.size() != 2) return {"not a matrix"};
@@ -59,13 +59,13 @@ Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened
   const Tensor read = opened.read(stored.name);
   if (!is_floating(read.dtype())) return {str_cat(read.dtype())};
   const Weight weight = read.to(kFloat32);
-  if (!weight.in_format(WeightFormat::kInt8).is_frozen_or_rounded()) {
+  if (!weight.in_format(WeightFormat::kInt8).is_prepacked_or_rounded()) {
     return {"fewer than 64 rows or more than 65,536 columns"};
   }
   const Tensor elements = weight->to(kFloat64);
   const Tensor squares = sum(elements * elements, {1});
   if (!std::isfinite(sum(squares).item<double>())) return {"inf or NaN, which int8 refuses"};
-  const Tensor errors = weight.frozen(WeightFormat::kInt8).thawed()->to(kFloat64) - elements;
+  const Tensor errors = weight.prepacked(WeightFormat::kInt8).unpacked()->to(kFloat64) - elements;
   const Tensor error_squares = sum(errors * errors, {1});
   return {.all = root_of_quotient(sum(error_squares), sum(squares)),
           .worst_row = root_of_quotient(error_squares, squares)};

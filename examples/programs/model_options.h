@@ -62,8 +62,8 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   const ProfileScope scope("load model");
   require_same_files(folder);
   auto model = load(folder);
-  models::freeze(model,
-                 {.format = weight_format == "int8" ? WeightFormat::kInt8 : WeightFormat::kExact});
+  models::prepack(model,
+                  {.format = weight_format == "int8" ? WeightFormat::kInt8 : WeightFormat::kExact});
   return model;
 }
 

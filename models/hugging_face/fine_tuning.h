@@ -60,7 +60,8 @@ std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters
 /// backward ends above these layers.
 ///
 /// The parameters of the model's encoder must have the same names as in a TokenEncoder.
-/// **Errors**: as rate_of; no parameter learns; a parameter that learns is frozen by nn::freeze().
+/// **Errors**: as rate_of; no parameter learns; a parameter that learns is prepacked by
+/// nn::prepack().
 /// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark
 /// et al., "ELECTRA", 2020, appendix B, for the decay by layer.
 template <nn::Module M>
@@ -79,7 +80,7 @@ std::vector<nn::ParameterGroup> fine_tuning_groups(M& model, const FineTuningOpt
       },
       [&](const std::string& name, const Weight&) {
         require(!is_trained(name), "fine_tuning_groups", name,
-                " must not be frozen if it is trained; call nn::thaw(model) first");
+                " must not be prepacked if it is trained; call nn::unpack(model) first");
       });
   return groups_by_level(nn::parameters(model), layers, options);
 }

@@ -37,8 +37,8 @@ struct SaveOptions {
 /// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file or a mount
 /// point, is not empty without `overwrite`, or would lose a file; a file or folder that cannot be
 /// read or written.
-/// std::invalid_argument: a model that was not made from `from`, or is frozen; labels that do not
-/// match the classifier; labels or prompts that are not UTF-8; a Dense or LayerNorm that
+/// std::invalid_argument: a model that was not made from `from`, or is prepacked; labels that do
+/// not match the classifier; labels or prompts that are not UTF-8; a Dense or LayerNorm that
 /// sentence-transformers cannot have.
 /// **Source**: save_pretrained of transformers.PreTrainedModel and of
 /// sentence_transformers.SentenceTransformer.

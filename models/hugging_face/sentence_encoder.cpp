@@ -305,11 +305,11 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   return model;
 }
 
-void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options) {
-  const nn::FreezeOptions all = with_kept_heads(options);
-  if (auto* const words = std::get_if<TokenEncoder>(&encoder.words)) nn::freeze(*words, all);
+void prepack(SentenceEncoder& encoder, const nn::PrepackOptions& options) {
+  const nn::PrepackOptions all = with_kept_heads(options);
+  if (auto* const words = std::get_if<TokenEncoder>(&encoder.words)) nn::prepack(*words, all);
   for (SentenceModule& module : encoder.modules) {
-    if (auto* const dense = std::get_if<Dense>(&module)) nn::freeze(dense->linear, all);
+    if (auto* const dense = std::get_if<Dense>(&module)) nn::prepack(dense->linear, all);
   }
 }
 

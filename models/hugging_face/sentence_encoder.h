@@ -17,9 +17,9 @@
 #include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "nn/embedding.h"
-#include "nn/freeze.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/prepack.h"
 
 namespace tessera::models {
 
@@ -112,7 +112,7 @@ struct SentenceEncoder {
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
   /// result is removed, and the result is cut to the maximum number of tokens. If no prompt is
   /// given, the folder's default prompt is used, if there is one. The first call packs the weights,
-  /// which are then in memory twice; after freeze(), once.
+  /// which are then in memory twice; after prepack(), once.
   ///
   /// **Shapes**: n texts -> (n, width) or (n, truncate_dim), in float32. The pooled vector of a
   /// text without a token is 0. **Errors**: as Tokenizer::encode; no such prompt; a truncate_dim,
@@ -145,9 +145,9 @@ struct SentenceEncoder {
   }
 };
 
-/// Freezes the weights of the encoder and of the Dense modules, with nn::freeze. The encoder is
-/// then only for inference: see freeze in task.h. **Errors**: as nn::freeze.
-void freeze(SentenceEncoder& encoder, const nn::FreezeOptions& options = {});
+/// Prepacks the weights of the encoder and of the Dense modules, with nn::prepack. The encoder is
+/// then only for inference: see prepack in task.h. **Errors**: as nn::prepack.
+void prepack(SentenceEncoder& encoder, const nn::PrepackOptions& options = {});
 
 /// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the
 /// pooling is the mean. `pooling`, if given, replaces the folder's pooling.

@@ -235,8 +235,8 @@ std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path&
             rows, ", the rows of ", table, ", got ", last);
 }
 
-nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options) {
-  nn::FreezeOptions all = options;
+nn::PrepackOptions with_kept_heads(const nn::PrepackOptions& options) {
+  nn::PrepackOptions all = options;
   if (all.format == WeightFormat::kInt8 && !all.keep) {
     all.keep = [](const std::string& name) { return name.find("layers.") == std::string::npos; };
   }

@@ -17,7 +17,7 @@
 #include "models/hugging_face/folder.h"
 #include "models/text/tokenizer.h"
 #include "models/tokens.h"
-#include "nn/freeze.h"
+#include "nn/prepack.h"
 
 namespace tessera::models {
 
@@ -118,16 +118,16 @@ concept TaskModel = requires(Task& task) {
 
 /// A copy of `options`. If the format is kInt8 and `keep` is empty, `keep` of the copy accepts all
 /// weights outside the layers, such as a head's or a pooler's: these weights stay kExact.
-nn::FreezeOptions with_kept_heads(const nn::FreezeOptions& options);
+nn::PrepackOptions with_kept_heads(const nn::PrepackOptions& options);
 
-/// nn::freeze of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller. The task is
+/// nn::prepack of a TextClassifier, a TokenTagger, a QuestionAnswerer or a MaskFiller. The task is
 /// then only for inference. Each weight is then in memory once: weights are packed one by one, and
 /// the file's pages are released. Tables of embeddings stay mapped from the file. With kExact
 /// results keep their bits. With kInt8 and without `keep`, only weights of layers are rounded.
-/// **Errors**: as nn::freeze.
+/// **Errors**: as nn::prepack.
 template <TaskModel Task>
-void freeze(Task& task, const nn::FreezeOptions& options = {}) {
-  nn::freeze(task.model, with_kept_heads(options));
+void prepack(Task& task, const nn::PrepackOptions& options = {}) {
+  nn::prepack(task.model, with_kept_heads(options));
 }
 
 }  // namespace tessera::models

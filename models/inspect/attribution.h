@@ -18,7 +18,7 @@ namespace tessera::inspect {
 /// gradients of parameters that require gradients. **Shapes**: a step of (B, T, D) -> (B, T), 0 at
 /// padding.
 /// **Errors**: a step that is not computed, or more than once; a score that does not depend on the
-/// step, is not finite, or has several elements; frozen weights; exceptions of the score.
+/// step, is not finite, or has several elements; prepacked weights; exceptions of the score.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
 /// Shrikumar et al., "Not Just a Black Box", 2016.
 Tensor saliency(const Score& score, const std::string& step = "embeddings.words");
@@ -48,8 +48,8 @@ struct Attribution {
 /// effect. With a baseline of zeros, the score then changes only very near the zeros. Use a
 /// different baseline: the recorded step of the same text with [MASK] in place of each token.
 ///
-/// Frozen weights must be thawed. The rows add up to score - baseline + error. Like saliency, the
-/// function adds to the gradients of parameters that require gradients.
+/// Prepacked weights must be unpacked. The rows add up to score - baseline + error. Like saliency,
+/// the function adds to the gradients of parameters that require gradients.
 /// **Shapes**, **Errors**: as saliency; fewer points than 2; a baseline that does not broadcast.
 /// **Source**: Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017.
 Attribution integrated_gradients(const Score& score,

@@ -37,7 +37,7 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 ///
 /// Like saliency, the function adds to the gradients of parameters that require gradients.
 /// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or
-/// several elements; frozen weights.
+/// several elements; prepacked weights.
 /// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over
 /// texts.
 Tensor head_gradients(const Score& score);

@@ -34,7 +34,7 @@ namespace tessera::nn {
 
 /// As load_state_dict, for a state from `file`. **Errors**: the same. If names or shapes do not
 /// fit, the error is a std::runtime_error whose message begins with `file`. The others (a weight
-/// packed by freeze(), variables while a tape records) are std::invalid_argument, without `file`.
+/// packed by prepack(), variables while a tape records) are std::invalid_argument, without `file`.
 template <class M>
 LoadReport load_state(const std::string& file, M& module, const StateDict& state,
                       const LoadOptions& options = {}) {

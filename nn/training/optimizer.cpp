@@ -215,8 +215,8 @@ void Optimizer::open_pieces() {
 void detail::require_current(const char* op, const Parameter& parameter) {
   require(
       !parameter.tensor.grad_slot()->is_replaced, op, parameter.name,
-      " must not be converted or frozen after this optimiser was made; make the optimiser after "
-      "nn::convert or nn::thaw, or, to change only a copy, freeze or convert "
+      " must not be converted or prepacked after this optimiser was made; make the optimiser after "
+      "nn::convert or nn::unpack, or, to change only a copy, prepack or convert "
       "nn::clone(module)");
 }
 

@@ -113,7 +113,7 @@ class Optimizer {
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
   /// the first call.
   /// **Errors**, each naming the parameter: a tape has recorded ops and has not run backward, so
-  /// the tape may read the parameter again; the parameter was converted or frozen after the
+  /// the tape may read the parameter again; the parameter was converted or prepacked after the
   /// optimiser was made; the parameter's gradient is not contiguous. After an error nothing is
   /// changed.
   void step();
@@ -180,7 +180,7 @@ class Optimizer {
 
 namespace detail {
 
-/// Throws if the parameter's module has replaced the parameter, by convert or freeze.
+/// Throws if the parameter's module has replaced the parameter, by convert or prepack.
 void require_current(const char* op, const Parameter& parameter);
 
 }  // namespace detail

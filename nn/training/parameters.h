@@ -30,7 +30,7 @@ Parameters parameters(const M& module) {
     if (!tensor.requires_grad() || !known.insert(tensor.grad_slot().get()).second) return;
     result.push_back({name, tensor});
   };
-  for_each_parameter(module, add, detail::kSkipFrozen);
+  for_each_parameter(module, add, detail::kSkipPrepacked);
   return result;
 }
 

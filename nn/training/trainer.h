@@ -161,9 +161,9 @@ class Trainer {
   /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
   /// and trainer; after an evaluation best, with tensors only if `keep_best`; and average, if there
   /// is one. The tensors share memory with these parts.
-  /// **Errors**: a weight packed by freeze().
+  /// **Errors**: a prepacked weight.
   Checkpoint state() const;
-  /// The part of the state that load_trained reads. **Errors**: a weight packed by freeze().
+  /// The part of the state that load_trained reads. **Errors**: a prepacked weight.
   Checkpoint weights() const;
   /// Continues from a state that state() returned. Groups that were added to it, by names that
   /// state() does not use, are ignored. Epochs, steps, schedule and patience may differ from

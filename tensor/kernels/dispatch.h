@@ -31,7 +31,7 @@ bool dot_products();
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
-/// thread runs an op. Frozen weights must be frozen again.
+/// thread runs an op. Prepacked weights must be prepacked again.
 /// **Errors**: a name that is not available; as current_isa.
 void set_isa(const std::string& name);
 

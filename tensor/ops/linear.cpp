@@ -66,12 +66,12 @@ detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
   return detail::checked_rotation(kRotaryOp, rotation, tokens, heads, width, x.dtype());
 }
 
-/// Throws if a gradient must pass a weight that is frozen or rounded.
+/// Throws if a gradient must pass a weight that is prepacked or rounded.
 /// Panels are made for x W^T: the gradient of x, dz W, cannot read them.
 void check_passes_gradient(const char* op, const Recording& recording, const WeightView& weight) {
   const bool passes = recording.needs_gradient(0) || recording.needs_gradient(1);
-  require(!passes || !weight.is_frozen_or_rounded(), op, "weight ", weight.shape,
-          " must not be frozen or rounded if a gradient is required; call thaw() first");
+  require(!passes || !weight.is_prepacked_or_rounded(), op, "weight ", weight.shape,
+          " must not be prepacked or rounded if a gradient is required; call unpack() first");
 }
 
 /// The product of int8 in place of `product`. Rounds each row of x (m, k) to 8 bits; a row with inf

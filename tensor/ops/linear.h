@@ -27,8 +27,8 @@ struct LinearEpilogue {
 /// call.
 /// **Errors**: an undefined x or weight; x that is not floating; sizes or dtypes that do not match;
 /// an unknown activation; x or the weight requires a gradient while a tape records, and the weight
-/// is frozen or rounded; a weight frozen for a different instruction set than the one in use; inf
-/// or NaN in a weight that kInt8 rounds.
+/// is prepacked or rounded; a weight prepacked for a different instruction set than the one in use;
+/// inf or NaN in a weight that kInt8 rounds.
 /// **Source**: torch.nn.functional.linear.
 Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
               const LinearEpilogue& epilogue = {});

@@ -79,8 +79,8 @@ Weight::Weight(const Weight& other) : use_(other.use_) {
 
 Weight& Weight::operator=(const Weight& other) {
   if (use_ == Use::kLinear) use_ = other.use_;
-  const bool fits = !other.is_frozen() || (!is_table() && other.is_gated() == is_gated());
-  take_form(fits ? other : other.thawed());
+  const bool fits = !other.is_prepacked() || (!is_table() && other.is_gated() == is_gated());
+  take_form(fits ? other : other.unpacked());
   return *this;
 }
 
@@ -100,24 +100,24 @@ void Weight::take_form(const Weight& other) {
 // ---- properties ----
 
 const Shape& Weight::shape() const {
-  return is_frozen() ? only_panels_->shape() : elements_.shape();
+  return is_prepacked() ? only_panels_->shape() : elements_.shape();
 }
 
 index_t Weight::size(index_t axis) const {
-  return is_frozen() ? shape()[normalize_axis("size", axis, rank())] : elements_.size(axis);
+  return is_prepacked() ? shape()[normalize_axis("size", axis, rank())] : elements_.size(axis);
 }
 
 index_t Weight::count() const {
-  return is_frozen() ? element_count("count", shape()) : elements_.count();
+  return is_prepacked() ? element_count("count", shape()) : elements_.count();
 }
 
 DType Weight::dtype() const {
-  return is_frozen() ? kFloat32 : elements_.dtype();
+  return is_prepacked() ? kFloat32 : elements_.dtype();
 }
 
 const Tensor& Weight::operator*() const {
-  require(!is_frozen(), "weight", "elements must be readable, got a frozen weight of shape ",
-          shape(), "; call thaw() first");
+  require(!is_prepacked(), "weight", "elements must be readable, got a prepacked weight of shape ",
+          shape(), "; call unpack() first");
   return elements_;
 }
 
@@ -126,17 +126,18 @@ Tensor& Weight::operator*() {
 }
 
 WeightFormat Weight::format() const {
-  return is_frozen() ? only_panels_->format() : detail::fitting_format(wanted_, dtype(), shape());
+  return is_prepacked() ? only_panels_->format()
+                        : detail::fitting_format(wanted_, dtype(), shape());
 }
 
-bool Weight::is_frozen_or_rounded() const {
-  return is_frozen() || format() != WeightFormat::kExact;
+bool Weight::is_prepacked_or_rounded() const {
+  return is_prepacked() || format() != WeightFormat::kExact;
 }
 
 bool Weight::is_same(const Weight& other) const {
-  if (is_gated() != other.is_gated() || is_frozen() != other.is_frozen()) return false;
-  return is_frozen() ? only_panels_ == other.only_panels_
-                     : detail::are_same_elements(elements_, other.elements_);
+  if (is_gated() != other.is_gated() || is_prepacked() != other.is_prepacked()) return false;
+  return is_prepacked() ? only_panels_ == other.only_panels_
+                        : detail::are_same_elements(elements_, other.elements_);
 }
 
 // ---- forms ----
@@ -148,12 +149,12 @@ Weight Weight::in_format(WeightFormat format) const {
   return result;
 }
 
-Weight Weight::frozen(WeightFormat format) const {
+Weight Weight::prepacked(WeightFormat format) const {
   check_matrix("weight");
   format = detail::fitting_format(format, dtype(), shape());
-  if (is_frozen()) {
+  if (is_prepacked()) {
     const bool fits = this->format() == format && only_panels_->is_current();
-    return fits ? *this : thawed().frozen(format);
+    return fits ? *this : unpacked().prepacked(format);
   }
   if (format != this->format()) cache_.store(nullptr);  // so that new panels can reuse the memory
   const auto packed = format == this->format() ? panels() : in_format(format).panels();
@@ -166,23 +167,23 @@ Weight Weight::frozen(WeightFormat format) const {
 }
 
 void Weight::check_matrix(const std::string& name) const {
-  require(defined() && rank() == 2 && dtype() == kFloat32, "freeze", name,
+  require(defined() && rank() == 2 && dtype() == kFloat32, "prepack", name,
           " must be a float32 matrix, got ", dtype(), ' ', shape());
-  require(!is_gated() || size(0) % 2 == 0, "freeze", name,
+  require(!is_gated() || size(0) % 2 == 0, "prepack", name,
           " must have an even number of rows for gated_linear, got shape ", shape());
 }
 
-void Weight::check_freezable(const std::string& name, WeightFormat format) const {
+void Weight::check_prepackable(const std::string& name, WeightFormat format) const {
   if (!is_table()) check_matrix(name);
   const bool is_rounded = detail::fitting_format(format, dtype(), shape()) == WeightFormat::kInt8;
-  if (!is_rounded || (is_frozen() && this->format() == format)) return;
-  const Weight exact = thawed();  // panels of another format may hold inf too
-  require(detail::is_finite(exact->detach()), "freeze", name,
+  if (!is_rounded || (is_prepacked() && this->format() == format)) return;
+  const Weight exact = unpacked();  // panels of another format may hold inf too
+  require(detail::is_finite(exact->detach()), "prepack", name,
           " must be finite for int8, got inf or NaN");
 }
 
-Weight Weight::thawed() const {
-  if (!is_frozen()) return in_format(WeightFormat::kExact);
+Weight Weight::unpacked() const {
+  if (!is_prepacked()) return in_format(WeightFormat::kExact);
   Weight result = only_panels_->elements();
   result.use_ = use_;
   return result;
@@ -191,10 +192,10 @@ Weight Weight::thawed() const {
 // ---- products ----
 
 std::shared_ptr<const WeightPanels> Weight::panels() const {
-  if (is_frozen()) {
+  if (is_prepacked()) {
     require(only_panels_->is_current(), "weight",
-            "a frozen weight's instruction set must be the one in use, which is now ",
-            current_isa(), "; call freeze() again after set_isa()");
+            "a prepacked weight's instruction set must be the one in use, which is now ",
+            current_isa(), "; call prepack() again after set_isa()");
     return only_panels_;
   }
   const WeightFormat format = this->format();
@@ -218,7 +219,7 @@ WeightView Weight::rows(index_t begin, index_t end) const {
   require(0 <= begin && begin <= end && rank() == 2 && end <= size(0), "rows",
           "rows must be a range within weight ", shape(), ", got ", begin, " to ", end);
   WeightView view = *this;
-  if (!is_frozen()) view.elements = elements_.slice(0, begin, end);
+  if (!is_prepacked()) view.elements = elements_.slice(0, begin, end);
   view.shape[0] = end - begin;
   view.first_row = begin;
   return view;
@@ -242,7 +243,7 @@ std::shared_ptr<const WeightPanels> WeightView::panels(bool gated) const {
   const bool fits =
       gated ? shape[0] == weight->shape()[0] : first_row % detail::panel_width(dtype) == 0;
   if (weight->is_gated() == gated && fits) return weight->panels();
-  if (!is_frozen_or_rounded()) return nullptr;
+  if (!is_prepacked_or_rounded()) return nullptr;
   return weight->panels()->part(first_row, first_row + shape[0], gated);
 }
 

@@ -3,7 +3,7 @@
 //
 //   Weight weight = xavier_uniform({out, in});
 //   Tensor y = linear(x, weight, bias);                  // makes the panels, once
-//   weight = weight.frozen(WeightFormat::kInt8);         // now it has only panels
+//   weight = weight.prepacked(WeightFormat::kInt8);      // now it has only panels
 #pragma once
 
 #include <memory>
@@ -37,14 +37,15 @@ struct WeightView;
 /// A matrix (out, in) that products read as panels: its elements, copied into a layout for the
 /// instruction set in use. A weight has one of two forms. A weight with elements also gets panels
 /// in its first product, and new ones in the first product after the elements have changed. A
-/// frozen weight has only panels.
+/// prepacked weight has only panels.
 ///
 /// A pointer from mutable_data() may only be written to until the next product. If checks_weights()
 /// is true, a product throws if the elements have changed without a new version of their storage.
 ///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
-/// tensor` reach this Tensor. A frozen weight has a shape but no elements, and no gradient flows
-/// through a frozen weight. Copies of a weight share its elements or, if it is frozen, its panels.
+/// tensor` reach this Tensor. A prepacked weight has a shape but no elements, and no gradient flows
+/// through a prepacked weight. Copies of a weight share its elements or, if it is prepacked, its
+/// panels.
 ///
 /// Several threads may multiply by one weight at the same time, if no thread changes the weight at
 /// that time.
@@ -56,11 +57,11 @@ class Weight {
   Weight(Tensor elements) : elements_(std::move(elements)) {}
   /// For gated_linear().
   static Weight gated(Tensor elements = {});
-  /// For linear() and for code that reads rows, such as an embedding: nn::freeze keeps the
+  /// For linear() and for code that reads rows, such as an embedding: nn::prepack keeps the
   /// elements.
   static Weight table(Tensor elements = {});
 
-  /// A copy has the panels of a frozen weight, but not those of the original's last product: it
+  /// A copy has the panels of a prepacked weight, but not those of the original's last product: it
   /// would keep their memory after the original has packed new elements.
   Weight(const Weight& other);
   /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
@@ -71,8 +72,8 @@ class Weight {
   Weight& operator=(Tensor elements);
   ~Weight() = default;
 
-  /// Whether there is a weight, frozen or not.
-  bool defined() const { return is_frozen() || elements_.defined(); }
+  /// Whether there is a weight, prepacked or not.
+  bool defined() const { return is_prepacked() || elements_.defined(); }
   /// (out, in).
   const Shape& shape() const;
   /// The size along `axis`, which may be negative. **Errors**: no weight; an axis out of range.
@@ -81,10 +82,10 @@ class Weight {
   index_t rank() const { return shape().size(); }
   /// The number of elements.
   index_t count() const;
-  /// The dtype of the elements; of a frozen weight, the dtype before freezing.
+  /// The dtype of the elements; of a prepacked weight, the dtype before prepacking.
   DType dtype() const;
 
-  // The elements. **Errors**: the weight is frozen.
+  // The elements. **Errors**: the weight is prepacked.
   Tensor& operator*();
   const Tensor& operator*() const;
   Tensor* operator->() { return &**this; }
@@ -94,7 +95,7 @@ class Weight {
   /// Rows [begin, end), as a factor of products. For linear(), a product uses the panels of the
   /// whole weight if a panel begins at row `begin` (a panel has 4 to 32 rows); for gated_linear(),
   /// only if `begin` and `end` choose all rows. Otherwise the product reads the elements of these
-  /// rows; for a frozen or rounded weight, each product first computes these elements from the
+  /// rows; for a prepacked or rounded weight, each product first computes these elements from the
   /// panels or, with kInt8, makes panels of these rows. The weight must outlive the view.
   /// **Errors**: not a matrix; rows out of range.
   WeightView rows(index_t begin, index_t end) const;
@@ -106,28 +107,28 @@ class Weight {
   /// Takes the elements or panels of `other`, which must be for the same kind of product.
   void take_form(const Weight& other);
   /// Whether the weight has only panels.
-  bool is_frozen() const { return only_panels_ != nullptr; }
-  /// Whether no gradient flows through the weight: the weight is frozen, or products read rounded
-  /// elements.
-  bool is_frozen_or_rounded() const;
+  bool is_prepacked() const { return only_panels_ != nullptr; }
+  /// Whether no gradient flows through the weight: the weight is prepacked, or products read
+  /// rounded elements.
+  bool is_prepacked_or_rounded() const;
   /// Whether this weight and `other` are for the same kind of product, and share the same elements
-  /// or the same frozen panels.
+  /// or the same prepacked panels.
   bool is_same(const Weight& other) const;
 
-  /// The weight with only panels, in `format`. If the weight is already frozen in a different
+  /// The weight with only panels, in `format`. If the weight is already prepacked in a different
   /// format, its rounded elements are packed in the new format; the elements before rounding are
   /// not recovered. **Errors**: not a float32 matrix; an odd number of rows for gated_linear(); inf
   /// or NaN that kInt8 would round.
-  Weight frozen(WeightFormat format) const;
-  /// Throws if nn::freeze cannot give the weight `format`; the error calls the weight `name`. A
+  Weight prepacked(WeightFormat format) const;
+  /// Throws if nn::prepack cannot give the weight `format`; the error calls the weight `name`. A
   /// weight that is not a table must be a float32 matrix, with an even number of rows if it is for
   /// gated_linear(). A weight that kInt8 would round must have no inf or NaN, also if it is a
   /// table.
-  void check_freezable(const std::string& name, WeightFormat format) const;
-  /// For a frozen weight: a weight with elements computed from the panels; what the format has
+  void check_prepackable(const std::string& name, WeightFormat format) const;
+  /// For a prepacked weight: a weight with elements computed from the panels; what the format has
   /// rounded stays rounded. For any other weight: the same weight in format kExact.
-  Weight thawed() const;
-  /// This weight with its elements, and panels in `format`. **Errors**: the weight is frozen.
+  Weight unpacked() const;
+  /// This weight with its elements, and panels in `format`. **Errors**: the weight is prepacked.
   Weight in_format(WeightFormat format) const;
 
  private:
@@ -143,8 +144,8 @@ class Weight {
 
   Use use_ = Use::kLinear;
   WeightFormat wanted_ = WeightFormat::kExact;  // requested for panels; see fitting_format()
-  Tensor elements_;                             // undefined if the weight is frozen
-  std::shared_ptr<const detail::WeightPanels> only_panels_;  // null unless it is frozen
+  Tensor elements_;                             // undefined if the weight is prepacked
+  std::shared_ptr<const detail::WeightPanels> only_panels_;  // null unless it is prepacked
   mutable AtomicShared<const detail::WeightPanels> cache_;   // the panels of the last product
 };
 
@@ -165,7 +166,7 @@ void set_checks_weights(bool on);
 struct WeightView {
   Shape shape;
   DType dtype = kFloat32;
-  Tensor elements;                 // undefined if the weight is frozen
+  Tensor elements;                 // undefined if the weight is prepacked
   const Weight* weight = nullptr;  // null for a tensor
   index_t first_row = 0;           // in `weight`
 
@@ -174,7 +175,9 @@ struct WeightView {
 
   /// As Weight's functions of these names.
   bool defined() const { return elements.defined() || weight != nullptr; }
-  bool is_frozen_or_rounded() const { return weight != nullptr && weight->is_frozen_or_rounded(); }
+  bool is_prepacked_or_rounded() const {
+    return weight != nullptr && weight->is_prepacked_or_rounded();
+  }
   index_t size(index_t axis) const;
 
   /// The panels for a product: of all rows of `weight` or, if they do not fit the rows or the kind

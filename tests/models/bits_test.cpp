@@ -95,8 +95,8 @@ Subject make_int8_encoder() {
                                                           1)},
                           rng);
   nn::eval(encoder);
-  nn::freeze(wide, {WeightFormat::kInt8});
-  nn::freeze(encoder, {WeightFormat::kInt8});
+  nn::prepack(wide, {WeightFormat::kInt8});
+  nn::prepack(encoder, {WeightFormat::kInt8});
   return {"int8 encoder",
           [=](const Tensor& x, const AttentionMask& mask) { return encoder(wide(x), mask); }, true};
 }
@@ -157,12 +157,12 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
       {"modern encoder", make_modern_encoder(dtype, mode), true, true},
   };
   if (dtype == kFloat64) return all;
-  nn::Linear frozen(kWidth, 52, rng);
-  nn::freeze(frozen);
+  nn::Linear prepacked(kWidth, 52, rng);
+  nn::prepack(prepacked);
   all.push_back(
-      {"frozen linear", [=](const Tensor& x, const AttentionMask&) { return frozen(x); }});
+      {"prepacked linear", [=](const Tensor& x, const AttentionMask&) { return prepacked(x); }});
   nn::Linear int8(kWidth, 70, rng);
-  nn::freeze(int8, {WeightFormat::kInt8});
+  nn::prepack(int8, {WeightFormat::kInt8});
   all.push_back({"int8 linear", [=](const Tensor& x, const AttentionMask&) {
                    return int8(x, Activation::kRelu);
                  }});
@@ -265,7 +265,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
     {"pre-norm encoder",
      {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
-    {"frozen linear", {{"7aad485bae6e1fc8", ""}, {"5d6106c7ef7c8fe9", ""}}},
+    {"prepacked linear", {{"7aad485bae6e1fc8", ""}, {"5d6106c7ef7c8fe9", ""}}},
     {"int8 linear", {{"e557c98768bcb4d3", ""}, {"e557c98768bcb4d3", ""}}},
     {"int8 encoder", {{"8d65259c3a747db6", ""}, {"227b029282869148", ""}}},
     {"modern encoder",

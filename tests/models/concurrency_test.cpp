@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/encoder.h"
-#include "nn/freeze.h"
 #include "nn/module.h"
+#include "nn/prepack.h"
 #include "tensor/ops/arithmetic.h"
 #include "tests/support/oracle.h"
 
@@ -70,9 +70,9 @@ TEST_F(ConcurrencyTest, InsideAForeignRegionAModelIsSerial) {
 TEST_F(ConcurrencyTest, SeveralThreadsCallOneModel) {
   constexpr int kCallers = 4;
   constexpr int kCalls = 3;
-  for (bool frozen : {false, true}) {
+  for (bool prepacked : {false, true}) {
     models::Encoder ours = make_encoder();
-    if (frozen) nn::freeze(ours);
+    if (prepacked) nn::prepack(ours);
     const models::Encoder encoder = ours;
     std::vector<Tensor> inputs, wanted;
     for (int caller = 0; caller < kCallers; ++caller) {

@@ -51,7 +51,7 @@ TEST(MaskedLm, FollowsItsFormula) {
   }
 }
 
-TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
+TEST(MaskedLm, PrepackedKeepsTheEmbeddingThatIsTiedToTheOutput) {
   TokenEncoderOptions tokens = tiny_tokens();
   tokens.encoder.order = {0, 1, 0};  // shared layers, as in ALBERT
   tokens.vocabulary_size = 70;       // int8 rounds matrices of 64 rows or more
@@ -59,26 +59,26 @@ TEST(MaskedLm, FrozenKeepsTheEmbeddingThatIsTiedToTheOutput) {
     auto model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens, .tied = tied});
     const std::string summary = nn::summary(model);
     const Tensor before = model({kMaskedTokens, kMaskedLengths});
-    nn::freeze(model);
+    nn::prepack(model);
     EXPECT_TRUE(same_bits(model({kMaskedTokens, kMaskedLengths}), before));
     EXPECT_EQ(nn::summary(model), summary);
-    EXPECT_FALSE(model.encode.embeddings.word.weight.is_frozen());
+    EXPECT_FALSE(model.encode.embeddings.word.weight.is_prepacked());
 
-    nn::freeze(model, {WeightFormat::kInt8});
+    nn::prepack(model, {WeightFormat::kInt8});
     const Tensor x = random_tensor({2, 6}, kFloat32, 3);
     nn::Linear output({.in_features = 6, .out_features = 70});
     output.weight = model.encode.embeddings.word.weight;
     output.bias = model.bias;
-    nn::freeze(output, {WeightFormat::kInt8});
+    nn::prepack(output, {WeightFormat::kInt8});
     const MaskedLm copy = nn::clone(model);
-    for (const MaskedLm* frozen : {&copy, static_cast<const MaskedLm*>(&model)}) {
-      EXPECT_TRUE(same_bits(frozen->logits(x), output(frozen->transform(x))));
+    for (const MaskedLm* prepacked : {&copy, static_cast<const MaskedLm*>(&model)}) {
+      EXPECT_TRUE(same_bits(prepacked->logits(x), output(prepacked->transform(x))));
     }
     EXPECT_EQ(nn::summary(model), summary);
     {
       Tape tape;
       nn::set_requires_grad(model.encode.embeddings);
-      EXPECT_TRUE(throws("linear", {"frozen"}, [&] { model({kMaskedTokens, kMaskedLengths}); }));
+      EXPECT_TRUE(throws("linear", {"prepacked"}, [&] { model({kMaskedTokens, kMaskedLengths}); }));
     }
     model.encode.embeddings.word.weight->detach().fill(0);
     EXPECT_EQ(same_bits(model.logits(x), copy.logits(x)), !tied) << "what it reads has changed";

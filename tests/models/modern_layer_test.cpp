@@ -152,11 +152,11 @@ TEST(ModernEncoder, Gradients) {
   EXPECT_TRUE(gradcheck(of_input, {x}));
 }
 
-TEST(ModernEncoder, AFrozenStackRunsUnderATape) {
+TEST(ModernEncoder, APrepackedStackRunsUnderATape) {
   Encoder encoder = make_stack(0, true);
   const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3);
   const Tensor expected = encoder(x);
-  nn::freeze(encoder);
+  nn::prepack(encoder);
   Tape tape;
   EXPECT_TRUE(same_bits(encoder(x), expected));
 }

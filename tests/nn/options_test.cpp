@@ -46,8 +46,8 @@ TEST(Options, AnUnknownEnumValueIsAnError) {
     EXPECT_TRUE(throws("Norm", {not_an_enumerator("kind", value)},
                        [&] { Norm({.width = 2, .kind = static_cast<NormKind>(value)}); }));
     Linear linear(2, 2);
-    EXPECT_TRUE(throws("freeze", {not_an_enumerator("format", value)},
-                       [&] { freeze(linear, {static_cast<WeightFormat>(value)}); }));
+    EXPECT_TRUE(throws("prepack", {not_an_enumerator("format", value)},
+                       [&] { prepack(linear, {static_cast<WeightFormat>(value)}); }));
     const auto decay = static_cast<Schedule::Decay>(value);
     EXPECT_TRUE(throws("Schedule", {not_an_enumerator("decay", value)},
                        [&] { Schedule{.decay = decay}.factor(0); }));

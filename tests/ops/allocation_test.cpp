@@ -8,9 +8,9 @@
 
 #include "models/encoder.h"
 #include "models/token_encoder.h"
-#include "nn/freeze.h"
 #include "nn/linear.h"
 #include "nn/module.h"
+#include "nn/prepack.h"
 #include "nn/training/clip_grad.h"
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
@@ -94,7 +94,7 @@ TEST(Allocation, NorDoesOneOfTodaysLayers) {
                          .rotary = {{.base = 10000}}});
 }
 
-TEST(Allocation, NorDoesAModelOfTokensOrItsFrozenCopy) {
+TEST(Allocation, NorDoesAModelOfTokensOrItsPrepackedCopy) {
   models::TokenEncoder encoder(
       {.vocabulary_size = 50,
        .encoder = {.layers = models::repeat_layer({.d_model = 64, .nhead = 4}, 2)},
@@ -102,12 +102,12 @@ TEST(Allocation, NorDoesAModelOfTokensOrItsFrozenCopy) {
        .max_tokens = 40,
        .embedding_norm = true});
   nn::eval(encoder);
-  models::TokenEncoder frozen = encoder;
-  nn::freeze(frozen, {WeightFormat::kInt8});
+  models::TokenEncoder prepacked = encoder;
+  nn::prepack(prepacked, {WeightFormat::kInt8});
   const Tensor ids = zeros({3, 20}, kInt64);
   for (const models::Tokens& tokens :
        {models::Tokens{ids}, models::Tokens{ids, from_vector<index_t>({20, 3, 7})}}) {
-    for (const models::TokenEncoder* model : {&encoder, &frozen}) {
+    for (const models::TokenEncoder* model : {&encoder, &prepacked}) {
       (*model)(tokens);
       (*model)(tokens);
       const long before = allocations;

@@ -198,44 +198,45 @@ TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   const Tensor x = random_tensor({3, 8}, kFloat32, 1);
   Weight table = Weight::table(random_tensor({64, 8}, kFloat32, 2));
   table = table.in_format(WeightFormat::kInt8);
-  EXPECT_FALSE(table.is_frozen());
-  EXPECT_TRUE(table.is_frozen_or_rounded());
+  EXPECT_FALSE(table.is_prepacked());
+  EXPECT_TRUE(table.is_prepacked_or_rounded());
   table = random_tensor({4, 8}, kFloat32, 3);
   EXPECT_TRUE(table.is_table());
-  EXPECT_FALSE(table.is_frozen_or_rounded());
+  EXPECT_FALSE(table.is_prepacked_or_rounded());
   EXPECT_TRUE(same_bits(linear(x, table), linear(x, *table)));
-  table = Weight(*table).frozen(WeightFormat::kExact);
-  EXPECT_TRUE(table.is_table() && !table.is_frozen());
+  table = Weight(*table).prepacked(WeightFormat::kExact);
+  EXPECT_TRUE(table.is_table() && !table.is_prepacked());
   const Weight plain(*table);
   const Weight gated = Weight::gated(*table);
   for (const Weight& from : {plain, gated}) {
     Weight copy;
     copy = from;
     EXPECT_TRUE(copy.is_same(from));
-    copy = from.frozen(WeightFormat::kExact);
-    EXPECT_TRUE(copy.is_frozen());
+    copy = from.prepacked(WeightFormat::kExact);
+    EXPECT_TRUE(copy.is_prepacked());
     Weight halves = Weight::gated();
     halves = from;
     EXPECT_TRUE(halves.is_same(gated));
-    halves = from.frozen(WeightFormat::kExact);
-    EXPECT_EQ(halves.is_frozen(), from.is_same(gated)) << "panels for linear() become elements";
+    halves = from.prepacked(WeightFormat::kExact);
+    EXPECT_EQ(halves.is_prepacked(), from.is_same(gated)) << "panels for linear() become elements";
     EXPECT_TRUE(same_bits(gated_linear(x, halves, {}, Activation::kSilu),
                           gated_linear(x, gated, {}, Activation::kSilu)));
   }
 
-  Weight frozen = Weight(random_tensor({4, 8}, kFloat32, 4)).frozen(WeightFormat::kExact);
-  EXPECT_EQ(frozen.shape(), Shape({4, 8}));
-  EXPECT_EQ(frozen.size(-1), 8);
-  EXPECT_EQ(frozen.count(), 32);
-  EXPECT_EQ(frozen.dtype(), kFloat32);
-  EXPECT_TRUE(frozen.defined());
-  EXPECT_TRUE(throws("weight", {"frozen weight of shape (4, 8)", "call thaw()"}, [&] { *frozen; }));
-  frozen = random_tensor({4, 8}, kFloat32, 5);
-  EXPECT_FALSE(frozen.is_frozen());
-  EXPECT_TRUE(same_bits(linear(x, frozen), linear(x, *frozen)));
+  Weight prepacked = Weight(random_tensor({4, 8}, kFloat32, 4)).prepacked(WeightFormat::kExact);
+  EXPECT_EQ(prepacked.shape(), Shape({4, 8}));
+  EXPECT_EQ(prepacked.size(-1), 8);
+  EXPECT_EQ(prepacked.count(), 32);
+  EXPECT_EQ(prepacked.dtype(), kFloat32);
+  EXPECT_TRUE(prepacked.defined());
+  EXPECT_TRUE(
+      throws("weight", {"prepacked weight of shape (4, 8)", "call unpack()"}, [&] { *prepacked; }));
+  prepacked = random_tensor({4, 8}, kFloat32, 5);
+  EXPECT_FALSE(prepacked.is_prepacked());
+  EXPECT_TRUE(same_bits(linear(x, prepacked), linear(x, *prepacked)));
   EXPECT_FALSE(Weight().defined());
-  EXPECT_TRUE(throws("freeze", {"float32 matrix", "float64 (4, 8)"}, [] {
-    Weight(zeros({4, 8}, kFloat64)).frozen(WeightFormat::kExact);
+  EXPECT_TRUE(throws("prepack", {"float32 matrix", "float64 (4, 8)"}, [] {
+    Weight(zeros({4, 8}, kFloat64)).prepacked(WeightFormat::kExact);
   }));
 }
 
@@ -294,11 +295,11 @@ TEST(Weight, AResidualMustHaveTheOutputsShape) {
                std::invalid_argument);
 }
 
-Weight frozen(const Weight& weight) {
-  return weight.frozen(WeightFormat::kExact);
+Weight prepacked(const Weight& weight) {
+  return weight.prepacked(WeightFormat::kExact);
 }
 
-TEST_P(WeightTest, FrozenPanelsGiveTheBitsOfTheElements) {
+TEST_P(WeightTest, PrepackedPanelsGiveTheBitsOfTheElements) {
   for (const auto& [in, out] : std::vector<std::pair<index_t, index_t>>{
            {1, 1}, {7, 33}, {36, 108}, {400, 18}, {385, 66}, {2100, 140}}) {
     const Tensor weight = random_tensor({out, in}, kFloat32, 2);
@@ -309,20 +310,21 @@ TEST_P(WeightTest, FrozenPanelsGiveTheBitsOfTheElements) {
       const Tensor x = random_tensor({rows, in}, kFloat32, 3);
       const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
       const LinearEpilogue epilogue = {.activation = Activation::kGelu, .residual = residual};
-      EXPECT_TRUE(same_bits(linear(x, frozen(weight)), linear(x, weight)));
-      EXPECT_TRUE(
-          same_bits(linear(x, frozen(weight), bias, epilogue), linear(x, weight, bias, epilogue)));
+      EXPECT_TRUE(same_bits(linear(x, prepacked(weight)), linear(x, weight)));
+      EXPECT_TRUE(same_bits(linear(x, prepacked(weight), bias, epilogue),
+                            linear(x, weight, bias, epilogue)));
       if (out > 1) {
-        EXPECT_TRUE(same_bits(gated_linear(x, frozen(Weight::gated(halves)), {}, Activation::kSilu),
-                              gated_linear(x, halves, {}, Activation::kSilu)));
+        EXPECT_TRUE(
+            same_bits(gated_linear(x, prepacked(Weight::gated(halves)), {}, Activation::kSilu),
+                      gated_linear(x, halves, {}, Activation::kSilu)));
       }
     }
   }
 }
 
-TEST_P(WeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
+TEST_P(WeightTest, PrepackedPanelsTakeAnyLayoutAndNumberOfThreads) {
   const Tensor elements = random_tensor({700, 600}, kFloat32, 2);
-  const Weight weight = frozen(elements);
+  const Weight weight = prepacked(elements);
   for (index_t rows : {7, 60}) {  // enough work for eight threads
     const Tensor x = random_tensor({rows, 600}, kFloat32, 3);
     const Tensor want = linear(x, elements);
@@ -337,12 +339,12 @@ TEST_P(WeightTest, FrozenPanelsTakeAnyLayoutAndNumberOfThreads) {
   set_thread_count(0);
 }
 
-TEST_P(WeightTest, FrozenPanelsServeRowsOfTheWeightAndTheOtherOrder) {
+TEST_P(WeightTest, PrepackedPanelsServeRowsOfTheWeightAndTheOtherOrder) {
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
   const Tensor elements = random_tensor({192, 50}, kFloat32, 2);
   for (const Weight& weight :
        {Weight(elements), Weight::gated(elements), Weight::table(elements)}) {
-    const Weight panels = frozen(weight);
+    const Weight panels = prepacked(weight);
     for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
              {0, 192}, {64, 128}, {128, 192}, {64, 101}, {5, 40}, {191, 192}, {7, 7}}) {
       EXPECT_TRUE(
@@ -354,9 +356,9 @@ TEST_P(WeightTest, FrozenPanelsServeRowsOfTheWeightAndTheOtherOrder) {
   }
 }
 
-TEST(Weight, AFrozenOneServesSeveralThreads) {
+TEST(Weight, APrepackedOneServesSeveralThreads) {
   const Tensor elements = random_tensor({192, 50}, kFloat32, 2);
-  const Weight weight = frozen(elements);
+  const Weight weight = prepacked(elements);
   const Tensor x = random_tensor({9, 50}, kFloat32, 3);
   const Tensor want = gated_linear(x, elements, {}, Activation::kGelu);
   expect_from_threads_at_once(want, [&] {  // all threads find panels for the other product
@@ -473,7 +475,7 @@ class Int8WeightTest : public WeightTest {
 INSTANTIATE_TEST_SUITE_P(Isa, Int8WeightTest, each_isa(), isa_name);
 
 Weight in_int8(const Weight& weight) {
-  return weight.frozen(WeightFormat::kInt8);
+  return weight.prepacked(WeightFormat::kInt8);
 }
 
 /// Rows of x that are hard to round: zeros, one value, one sign, an outlier, tiny and huge numbers.
@@ -500,19 +502,19 @@ TEST_P(Int8WeightTest, ProductsHaveTheBitsOfTheDefinition) {
     for (const auto& [k, n] : std::vector<std::pair<index_t, index_t>>{
              {0, 64}, {1, 64}, {3, 65}, {36, 108}, {129, 70}, {400, 196}, {1030, 66}}) {
       const Tensor weight = hard_rows(n, k);
-      const Weight frozen = in_int8(weight);
+      const Weight prepacked = in_int8(weight);
       const Tensor bias = random_tensor({n}, kFloat32, 4);
       for (const index_t rows : {1, 2, 7, 13, 40}) {
         SCOPED_TRACE(str_cat(rows, " rows, ", k, " -> ", n, dots ? ", dots" : ""));
         const Tensor x = hard_rows(rows, k);
         const Tensor residual = random_tensor({rows, n}, kFloat32, 5);
         const Tensor product = naive_int8_product(x, weight);
-        EXPECT_TRUE(same_bits(linear(x, frozen), product));
-        EXPECT_TRUE(same_bits(linear(x, frozen, bias), product + bias));
+        EXPECT_TRUE(same_bits(linear(x, prepacked), product));
+        EXPECT_TRUE(same_bits(linear(x, prepacked, bias), product + bias));
         for (const Activation activation : {Activation::kRelu, Activation::kGelu}) {
-          EXPECT_TRUE(
-              same_bits(linear(x, frozen, bias, {.activation = activation, .residual = residual}),
-                        nn::activate(activation, product + bias) + residual));
+          EXPECT_TRUE(same_bits(
+              linear(x, prepacked, bias, {.activation = activation, .residual = residual}),
+              nn::activate(activation, product + bias) + residual));
         }
       }
     }
@@ -556,43 +558,43 @@ TEST_P(Int8WeightTest, RowsAndTheOtherOrderHaveTheSameCodes) {
     set_dot_products(dots);
     for (const Weight& weight :
          {Weight(elements), Weight::gated(elements), Weight::table(elements)}) {
-      const Weight frozen = in_int8(weight);
+      const Weight prepacked = in_int8(weight);
       for (const auto& [begin, end] : std::vector<std::pair<index_t, index_t>>{
                {0, 192}, {64, 128}, {128, 192}, {64, 101}, {48, 96}, {5, 40}, {191, 192}, {7, 7}}) {
-        EXPECT_TRUE(same_bits(linear(x, frozen.rows(begin, end)), product.slice(1, begin, end)))
+        EXPECT_TRUE(same_bits(linear(x, prepacked.rows(begin, end)), product.slice(1, begin, end)))
             << begin << " to " << end;
       }
-      EXPECT_TRUE(same_bits(gated_linear(x, frozen, {}, Activation::kSilu), gated));
+      EXPECT_TRUE(same_bits(gated_linear(x, prepacked, {}, Activation::kSilu), gated));
       const Tensor part = naive_int8_product(x, elements.slice(0, 10, 60));
       EXPECT_TRUE(
-          same_bits(gated_linear(x, frozen.rows(10, 60), {}, Activation::kSilu),
+          same_bits(gated_linear(x, prepacked.rows(10, 60), {}, Activation::kSilu),
                     nn::activate(Activation::kSilu, part.slice(1, 0, 25)) * part.slice(1, 25)));
     }
   }
 }
 
 TEST_P(Int8WeightTest, ARowHasTheSameBitsInAnyBatchLayoutAndNumberOfThreads) {
-  const Weight frozen = in_int8(hard_rows(560, 1200));  // enough work for eight threads
+  const Weight prepacked = in_int8(hard_rows(560, 1200));  // enough work for eight threads
   const Tensor x = hard_rows(60, 1200);
-  const Tensor want = linear(x, frozen);
+  const Tensor want = linear(x, prepacked);
   for (const bool dots : {true, false}) {
     set_dot_products(dots);
     for (const Layout& layout : layouts_of(x)) {
       for (int threads : {1, 2, 3, 8}) {
         set_thread_count(threads);
-        EXPECT_TRUE(same_bits(linear(layout.tensor, frozen), want))
+        EXPECT_TRUE(same_bits(linear(layout.tensor, prepacked), want))
             << layout.name << ", " << threads << " threads";
       }
     }
-    const Tensor batch = linear(x.reshape({3, 5, 4, 1200}), frozen);
+    const Tensor batch = linear(x.reshape({3, 5, 4, 1200}), prepacked);
     EXPECT_EQ(batch.shape(), Shape({3, 5, 4, 560}));
     EXPECT_TRUE(same_bits(batch.reshape({60, 560}), want));
     for (index_t i = 0; i < 60; ++i) {
-      EXPECT_TRUE(same_bits(linear(x.slice(0, i, i + 1), frozen), want.slice(0, i, i + 1))) << i;
-      EXPECT_TRUE(same_bits(linear(x.select(0, i), frozen), want.select(0, i))) << i;
+      EXPECT_TRUE(same_bits(linear(x.slice(0, i, i + 1), prepacked), want.slice(0, i, i + 1))) << i;
+      EXPECT_TRUE(same_bits(linear(x.select(0, i), prepacked), want.select(0, i))) << i;
     }
-    EXPECT_EQ(linear(zeros({0, 1200}), frozen).shape(), Shape({0, 560}));
-    EXPECT_EQ(linear(zeros({2, 0, 1200}), frozen).shape(), Shape({2, 0, 560}));
+    EXPECT_EQ(linear(zeros({0, 1200}), prepacked).shape(), Shape({0, 560}));
+    EXPECT_EQ(linear(zeros({2, 0, 1200}), prepacked).shape(), Shape({2, 0, 560}));
   }
 }
 
@@ -609,17 +611,17 @@ TEST_P(Int8WeightTest, SumsAreExactUpToTheLimitOfColumns) {
   }
 }
 
-TEST_P(Int8WeightTest, ThawedElementsAreCodesTimesScales) {
+TEST_P(Int8WeightTest, UnpackedElementsAreCodesTimesScales) {
   const Tensor elements = hard_rows(192, 50);
   const Tensor want = NaiveInt8::of_weight(elements).values(elements.shape());
   const Tensor x = random_tensor({5, 50}, kFloat32, 6);
   for (const Weight& weight : {Weight(elements), Weight::gated(elements)}) {
-    const Weight frozen = in_int8(weight);
-    EXPECT_TRUE(frozen.is_frozen() && frozen.is_frozen_or_rounded());
-    EXPECT_TRUE(same_bits(*frozen.thawed(), want));
-    EXPECT_TRUE(same_bits(linear(x, in_int8(frozen)), linear(x, frozen)));
-    EXPECT_TRUE(same_bits(linear(x, frozen.frozen(WeightFormat::kExact)), linear(x, want)));
-    EXPECT_TRUE(same_bits(*in_int8(weight.frozen(WeightFormat::kExact)).thawed(), want));
+    const Weight prepacked = in_int8(weight);
+    EXPECT_TRUE(prepacked.is_prepacked() && prepacked.is_prepacked_or_rounded());
+    EXPECT_TRUE(same_bits(*prepacked.unpacked(), want));
+    EXPECT_TRUE(same_bits(linear(x, in_int8(prepacked)), linear(x, prepacked)));
+    EXPECT_TRUE(same_bits(linear(x, prepacked.prepacked(WeightFormat::kExact)), linear(x, want)));
+    EXPECT_TRUE(same_bits(*in_int8(weight.prepacked(WeightFormat::kExact)).unpacked(), want));
   }
 }
 
@@ -628,13 +630,13 @@ TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
     const Tensor weight = random_tensor(shape, kFloat32, 2);
     const Tensor x = random_tensor({2, shape[1]}, kFloat32, 3);
     EXPECT_TRUE(same_bits(linear(x, in_int8(weight)), linear(x, weight))) << shape;
-    EXPECT_TRUE(same_bits(*in_int8(weight).thawed(), weight)) << shape;
+    EXPECT_TRUE(same_bits(*in_int8(weight).unpacked(), weight)) << shape;
   }
   const Tensor wide = random_tensor({64, 10}, kFloat64, 2);
   const Tensor x = random_tensor({2, 10}, kFloat64, 3);
   EXPECT_TRUE(same_bits(linear(x, Weight(wide).in_format(WeightFormat::kInt8)), linear(x, wide)));
   const Tensor fits = random_tensor({64, 40}, kFloat32, 2);
-  EXPECT_FALSE(same_bits(*in_int8(fits).thawed(), fits));
+  EXPECT_FALSE(same_bits(*in_int8(fits).unpacked(), fits));
 }
 
 /// The row and the column each have one huge element; the float32 product is finite.
@@ -665,9 +667,9 @@ TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
     for (const index_t column : {0, 49}) {
       Tensor weight = random_tensor({70, 50}, kFloat32, 2);
       weight.select(0, 66).select(0, column).fill(bad);
-      EXPECT_TRUE(throws("freeze", {"w must be finite for int8"},
-                         [&] { Weight(weight).check_freezable("w", WeightFormat::kInt8); }));
-      EXPECT_NO_THROW(Weight(weight).check_freezable("w", WeightFormat::kExact));
+      EXPECT_TRUE(throws("prepack", {"w must be finite for int8"},
+                         [&] { Weight(weight).check_prepackable("w", WeightFormat::kInt8); }));
+      EXPECT_NO_THROW(Weight(weight).check_prepackable("w", WeightFormat::kExact));
       EXPECT_TRUE(throws("weight", {"elements (70, 50) must be finite for int8", "got inf or NaN"},
                          [&] { in_int8(weight); }));
     }
@@ -677,20 +679,20 @@ TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
 /// Also in float32, such a row is not finite and does not change other rows.
 TEST_P(Int8WeightTest, ARowThatIsNotFiniteGivesNaNs) {
   nn::Rotary turn({}, 24);
-  const Weight frozen = in_int8(hard_rows(70, 50));
+  const Weight prepacked = in_int8(hard_rows(70, 50));
   const Tensor bias = random_tensor({70}, kFloat32, 4);
   const Tensor residual = random_tensor({14, 70}, kFloat32, 5);
   const Tensor x = hard_rows(14, 50);
   std::vector<std::function<Tensor(const Tensor&)>> products = {
-      [&](const Tensor& rows) { return linear(rows, frozen, bias); },
-      [&](const Tensor& rows) { return gated_linear(rows, frozen, bias, Activation::kSilu); },
+      [&](const Tensor& rows) { return linear(rows, prepacked, bias); },
+      [&](const Tensor& rows) { return gated_linear(rows, prepacked, bias, Activation::kSilu); },
       [&](const Tensor& rows) {
-        return rotary_linear(rows, frozen, bias, turn.columns(2, kFloat32));
+        return rotary_linear(rows, prepacked, bias, turn.columns(2, kFloat32));
       }};
   for (const Activation activation :
        {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     products.emplace_back([&, activation](const Tensor& rows) {
-      return linear(rows, frozen, bias, {.activation = activation, .residual = residual});
+      return linear(rows, prepacked, bias, {.activation = activation, .residual = residual});
     });
   }
   for (const bool dots : {true, false}) {

@@ -89,8 +89,8 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
                         "reduce fixed_layers, or set lr above 0"},
                        [&] { fine_tuning_groups(encoder, options); }));
   }
-  nn::freeze(encoder);
-  EXPECT_TRUE(throws("fine_tuning_groups", {"must not be frozen if it is trained", "thaw"},
+  nn::prepack(encoder);
+  EXPECT_TRUE(throws("fine_tuning_groups", {"must not be prepacked if it is trained", "unpack"},
                      [&] { fine_tuning_groups(encoder, {}); }));
 }
 

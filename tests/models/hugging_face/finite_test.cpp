@@ -14,7 +14,7 @@ using Path = std::filesystem::path;
 template <class Task, class Body>
 void for_both(Task task, const Body& body) {
   body(task);
-  freeze(task);
+  prepack(task);
   body(task);
 }
 
@@ -98,7 +98,7 @@ TEST(FiniteOutputs, NameTheTextInInt8) {
   const auto spoiled = [&] { model.encode(kSpoiledTexts); };
   const std::string want = file_error(spoiled);
   EXPECT_EQ(want, "text 1: the model's output must be finite, got nan");
-  freeze(model, {.format = WeightFormat::kInt8});
+  prepack(model, {.format = WeightFormat::kInt8});
   EXPECT_EQ(file_error(spoiled), want);
   EXPECT_THROW(spoiled(), NotFinite);
 }

@@ -1,4 +1,4 @@
-// Freezes models for inference: weights keep only their panels, the layout that products read.
+// Prepacks models for inference: weights keep only their panels, the layout that products read.
 #pragma once
 
 #include <concepts>
@@ -12,17 +12,17 @@
 
 namespace tessera::nn {
 
-/// The options of freeze().
-struct FreezeOptions {
+/// The options of prepack().
+struct PrepackOptions {
   WeightFormat format = WeightFormat::kExact;
   /// Whether the weight with this name stays kExact. If `keep` is empty, no name is kept, except
-  /// that models::freeze then keeps, for kInt8, all weights outside the layers.
+  /// that models::prepack then keeps, for kInt8, all weights outside the layers.
   std::function<bool(const std::string& name)> keep = {};
 };
 
 namespace detail {
 
-/// A module's parameters for freezing.
+/// A module's parameters for prepacking.
 struct FoundWeights {
   std::vector<std::pair<std::string, Weight*>> weights;  // the defined ones
   std::vector<Tensor> others;                            // the other parameters
@@ -42,13 +42,13 @@ FoundWeights find_weights(M& module) {
   return found;
 }
 
-void freeze(const FoundWeights& found, const FreezeOptions& options);
-void thaw(const FoundWeights& found);
+void prepack(const FoundWeights& found, const PrepackOptions& options);
+void unpack(const FoundWeights& found);
 
 }  // namespace detail
 
 /// Replaces the elements of every Weight of the module by panels, the layout that products read.
-/// Without freeze the elements and the panels of a weight are both in memory. Names and shapes do
+/// Without prepack the elements and the panels of a weight are both in memory. Names and shapes do
 /// not change.
 ///
 /// With kExact the module computes the same bits as before. kInt8 rounds the weight and the input
@@ -56,30 +56,30 @@ void thaw(const FoundWeights& found);
 /// time; small weights stay kExact: see WeightFormat.
 ///
 /// Copies of the module share the panels. Panels are for the instruction set in use: after
-/// set_isa(), products throw until freeze is called again. A matrix whose elements are also read,
+/// set_isa(), products throw until prepack is called again. A matrix whose elements are also read,
 /// such as an embedding that is tied to an output, keeps its elements, and its panels have the
 /// format. Biases, norms and other embeddings do not change. A parameter that is assigned later is
-/// not frozen. To change the format, freeze again.
+/// not prepacked. To change the format, prepack again.
 ///
-/// Until thaw(), everything that needs the replaced elements is an error: training, gradients
+/// Until unpack(), everything that needs the replaced elements is an error: training, gradients
 /// through the module, saving, loading, conversion. Weights without elements are no longer
-/// variables, and thaw() does not make them variables again: the next step of an optimiser that
-/// holds these weights throws. To train one copy and freeze another, freeze clone(module). No other
-/// thread may use the module during this call.
+/// variables, and unpack() does not make them variables again: the next step of an optimiser that
+/// holds these weights throws. To train one copy and prepack another, prepack clone(module). No
+/// other thread may use the module during this call.
 /// **Errors**: an unknown format; a weight that is not a float32 matrix; a weight for gated_linear
 /// with an odd number of rows; with kInt8, inf or NaN in a weight that would be rounded. After an
 /// error the module is unchanged.
 /// **Source**: as WeightFormat.
 template <class M>
-void freeze(M& module, const FreezeOptions& options = {}) {
-  if constexpr (detail::may_change<M>()) detail::freeze(detail::find_weights(module), options);
+void prepack(M& module, const PrepackOptions& options = {}) {
+  if constexpr (detail::may_change<M>()) detail::prepack(detail::find_weights(module), options);
 }
 
-/// Restores the elements of a frozen module's weights; after kInt8, the elements are the rounded
+/// Restores the elements of a prepacked module's weights; after kInt8, the elements are the rounded
 /// ones.
 template <class M>
-void thaw(M& module) {
-  if constexpr (detail::may_change<M>()) detail::thaw(detail::find_weights(module));
+void unpack(M& module) {
+  if constexpr (detail::may_change<M>()) detail::unpack(detail::find_weights(module));
 }
 
 }  // namespace tessera::nn

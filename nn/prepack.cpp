@@ -1,4 +1,4 @@
-#include "nn/freeze.h"
+#include "nn/prepack.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ void replace(const FoundWeights& found, const Weight& weight, const Weight& valu
   const Weight before = weight;
   for (const auto& [name, other] : found.weights) {
     if (!other->is_same(before)) continue;
-    if (!other->is_frozen()) mark_replaced(**other);
+    if (!other->is_prepacked()) mark_replaced(**other);
     other->take_form(value);
   }
 }
@@ -34,7 +34,7 @@ bool is_read(const FoundWeights& found, const Weight& weight) {
 
 /// The format of each weight. A weight that is kept under one of its names is kept under all of
 /// them.
-std::vector<WeightFormat> formats_of(const FoundWeights& found, const FreezeOptions& options) {
+std::vector<WeightFormat> formats_of(const FoundWeights& found, const PrepackOptions& options) {
   std::vector<const Weight*> kept;
   for (const auto& [name, weight] : found.weights) {
     if (options.keep && options.keep(name)) kept.push_back(weight);
@@ -59,33 +59,33 @@ void check_weights(const FoundWeights& found, const std::vector<WeightFormat>& f
     };
     const auto begin = found.weights.begin();
     if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), is_checked)) continue;
-    named.second->check_freezable(named.first, formats[i]);
+    named.second->check_prepackable(named.first, formats[i]);
   }
 }
 
 }  // namespace
 
-void freeze(const FoundWeights& found, const FreezeOptions& options) {
-  require_enum("freeze", "format", options.format, kLastWeightFormat);
+void prepack(const FoundWeights& found, const PrepackOptions& options) {
+  require_enum("prepack", "format", options.format, kLastWeightFormat);
   const std::vector<WeightFormat> formats = formats_of(found, options);
   check_weights(found, formats);
   const NoGrad not_recorded;
   for (std::size_t i = 0; i < formats.size(); ++i) {
     Weight* const weight = found.weights[i].second;
     const WeightFormat format = formats[i];
-    if (!weight->is_frozen() && is_read(found, *weight)) {
+    if (!weight->is_prepacked() && is_read(found, *weight)) {
       *weight = weight->in_format(format);
     } else {
-      replace(found, *weight, weight->frozen(format));
+      replace(found, *weight, weight->prepacked(format));
     }
   }
   release_cached_memory();
 }
 
-void thaw(const FoundWeights& found) {
+void unpack(const FoundWeights& found) {
   for (const auto& [name, weight] : found.weights) {
-    if (weight->is_frozen()) {
-      replace(found, *weight, weight->thawed());
+    if (weight->is_prepacked()) {
+      replace(found, *weight, weight->unpacked());
     } else {
       *weight = weight->in_format(WeightFormat::kExact);
     }

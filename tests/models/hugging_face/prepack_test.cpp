@@ -1,4 +1,4 @@
-// Frozen models of folders compute the same results.
+// Prepacked models of folders compute the same results.
 #include "models/hugging_face/sentence_encoder.h"
 
 #include "models/hugging_face/mask_filler.h"
@@ -17,29 +17,29 @@ using Path = std::filesystem::path;
 
 const std::vector<std::string> kTexts = {"The cat sat.", "A", "Where is the old city?"};
 
-TEST(FreezeFolders, SentencesKeepTheirBitsAndTheModelItsTables) {
+TEST(PrepackFolders, SentencesKeepTheirBitsAndTheModelItsTables) {
   for (const char* const name : {"sentence", "static", "bert"}) {
     SCOPED_TRACE(name);
     SentenceEncoder model = load_sentence_encoder(folders() / name);
     const Tensor before = model.encode(kTexts);
-    freeze(model);
+    prepack(model);
     EXPECT_TRUE(same_bits(model.encode(kTexts), before));
     if (const auto* const words = std::get_if<TokenEncoder>(&model.words)) {
-      EXPECT_TRUE(words->encoder.layers[0].self_attn.in_proj_weight.is_frozen());
-      EXPECT_TRUE(words->encoder.layers[0].feed_forward.linear1.weight.is_frozen());
-      EXPECT_FALSE(words->embeddings.word.weight.is_frozen());
+      EXPECT_TRUE(words->encoder.layers[0].self_attn.in_proj_weight.is_prepacked());
+      EXPECT_TRUE(words->encoder.layers[0].feed_forward.linear1.weight.is_prepacked());
+      EXPECT_FALSE(words->embeddings.word.weight.is_prepacked());
     }
     for (const SentenceModule& module : model.modules) {
       const auto* const dense = std::get_if<Dense>(&module);
-      EXPECT_TRUE(dense == nullptr || dense->linear.weight.is_frozen());
+      EXPECT_TRUE(dense == nullptr || dense->linear.weight.is_prepacked());
     }
   }
 }
 
-TEST(FreezeFolders, TasksKeepTheirScores) {
+TEST(PrepackFolders, TasksKeepTheirScores) {
   TextClassifier classify = load_text_classifier(folders() / "reranker");
   const auto classes = classify(kTexts);
-  freeze(classify);
+  prepack(classify);
   const auto again = classify(kTexts);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     EXPECT_EQ(again[i][0].label, classes[i][0].label);
@@ -48,20 +48,20 @@ TEST(FreezeFolders, TasksKeepTheirScores) {
   MaskFiller fill = load_mask_filler(folders() / "bert");
   const std::vector<std::string> blanks = {"The " + fill.mask() + " sat."};
   const auto before = fill(blanks)[0][0];
-  freeze(fill);
+  prepack(fill);
   const auto after = fill(blanks)[0][0];
   for (std::size_t i = 0; i < before.fillings.size(); ++i) {
     EXPECT_EQ(after.fillings[i].score, before.fillings[i].score);
   }
 }
 
-TEST(FreezeFolders, Int8ChangesSentencesLittle) {
+TEST(PrepackFolders, Int8ChangesSentencesLittle) {
   const TemporaryFolder scratch;
   const Path folder = write_wide_folder(folders() / "bert", scratch.path() / "wide");
   const SentenceEncoder exact = load_sentence_encoder(folder);
   const Tensor before = exact.encode(kTexts);
   SentenceEncoder model = load_sentence_encoder(folder);
-  freeze(model, {.format = WeightFormat::kInt8});
+  prepack(model, {.format = WeightFormat::kInt8});
   const Tensor after = model.encode(kTexts);
   EXPECT_FALSE(same_bits(after, before));
   EXPECT_GE(min(cosine_similarity(after, before)).item<float>(), 0.999F);
@@ -71,17 +71,17 @@ TEST(FreezeFolders, Int8ChangesSentencesLittle) {
   }
 }
 
-TEST(FreezeFolders, Int8IsForTheWeightsOfLayers) {
+TEST(PrepackFolders, Int8IsForTheWeightsOfLayers) {
   const TemporaryFolder scratch;
   const Path folder = write_wide_folder(folders() / "bert", scratch.path() / "wide");
   MaskFiller fill = load_mask_filler(folder);
   const nn::StateDict before = nn::state_dict(fill.model);
-  const auto rounded_weights = [&](const nn::FreezeOptions& options) {
-    MaskFiller frozen = load_mask_filler(folder);
-    freeze(frozen, options);
-    nn::thaw(frozen.model);
+  const auto rounded_weights = [&](const nn::PrepackOptions& options) {
+    MaskFiller prepacked = load_mask_filler(folder);
+    prepack(prepacked, options);
+    nn::unpack(prepacked.model);
     std::set<std::string> names;
-    for (const auto& [name, tensor] : nn::state_dict(frozen.model)) {
+    for (const auto& [name, tensor] : nn::state_dict(prepacked.model)) {
       if (!same_bits(tensor, before.at(name))) names.insert(name);
     }
     return names;

@@ -1,4 +1,4 @@
-#include "nn/freeze.h"
+#include "nn/prepack.h"
 
 #include "nn/nn.h"
 #include "tests/support/nn_oracle.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace test;
 
 const std::vector<std::string> kGivenUp = {"elements must be readable",
-                                           "frozen weight of shape (4, 8)"};
+                                           "prepacked weight of shape (4, 8)"};
 
 /// One of every module that multiplies by a weight.
 struct Model {
@@ -54,34 +54,34 @@ struct Model {
   }
 };
 
-using FreezeTest = IsaTest;
-INSTANTIATE_TEST_SUITE_P(Isa, FreezeTest, each_isa(), isa_name);
+using PrepackTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, PrepackTest, each_isa(), isa_name);
 
 /// A width that is a multiple of every panel, and one that is a multiple of none.
 const std::vector<index_t> kWidths = {64, 36};
 const Tensor kIds = tensor({{1, 2, 3, 4, 49}, {7, 7, 0, 31, 2}});
 
-TEST_P(FreezeTest, GivesTheBitsThatItGave) {
+TEST_P(PrepackTest, GivesTheBitsThatItGave) {
   for (index_t width : kWidths) {
     Model model(width);
     const Tensor before = model(kIds);
     const std::string table = summary(model);
     const index_t count = parameter_count(model);
-    freeze(model);
+    prepack(model);
     EXPECT_TRUE(same_bits(model(kIds), before));
     EXPECT_EQ(summary(model), table);
     EXPECT_EQ(parameter_count(model), count);
-    EXPECT_TRUE(model.plain.linear1.weight.is_frozen());
-    EXPECT_FALSE(model.table.weight.is_frozen());
+    EXPECT_TRUE(model.plain.linear1.weight.is_prepacked());
+    EXPECT_FALSE(model.table.weight.is_prepacked());
     EXPECT_TRUE(model.output.weight->storage() == model.table.weight->storage());
     EXPECT_TRUE(model.pair[0].weight.is_same(model.pair[1].weight));
 
     const Model copy = model;
     EXPECT_TRUE(same_bits(copy(kIds), before));
     EXPECT_TRUE(same_bits(clone(model)(kIds), before));
-    thaw(model);
+    unpack(model);
     EXPECT_TRUE(same_bits(model(kIds), before));
-    EXPECT_TRUE(same_bits(copy(kIds), before)) << "a copy stays frozen";
+    EXPECT_TRUE(same_bits(copy(kIds), before)) << "a copy stays prepacked";
     EXPECT_NO_THROW(for_each_parameter(model, [](const std::string&, const Tensor&) {}));
     const auto want = state_dict(Model(width));
     for (const auto& [name, tensor] : state_dict(model)) {
@@ -91,11 +91,11 @@ TEST_P(FreezeTest, GivesTheBitsThatItGave) {
   }
 }
 
-/// The weights that freezing in int8 has changed.
-std::set<std::string> rounded_in_int8(const FreezeOptions& options) {
+/// The weights that prepacking in int8 has changed.
+std::set<std::string> rounded_in_int8(const PrepackOptions& options) {
   Model model(64);
-  freeze(model, options);
-  thaw(model);
+  prepack(model, options);
+  unpack(model);
   std::set<std::string> names;
   const auto before = state_dict(Model(64));
   for (const auto& [name, tensor] : state_dict(model)) {
@@ -104,7 +104,7 @@ std::set<std::string> rounded_in_int8(const FreezeOptions& options) {
   return names;
 }
 
-TEST_P(FreezeTest, Int8IsForWeightsOf64RowsThatAreNotKept) {
+TEST_P(PrepackTest, Int8IsForWeightsOf64RowsThatAreNotKept) {
   const std::set<std::string> all = {"self_attention.in_proj_weight",
                                      "self_attention.out_proj.weight",
                                      "cross_attention.in_proj_weight",
@@ -135,14 +135,14 @@ TEST_P(FreezeTest, Int8IsForWeightsOf64RowsThatAreNotKept) {
             std::set<std::string>());
 }
 
-TEST_P(FreezeTest, Int8OfAModelIsThatOfItsWeights) {
+TEST_P(PrepackTest, Int8OfAModelIsThatOfItsWeights) {
   for (index_t width : {64, 72}) {
     Model model(width);
     Model layers(width);
     const Tensor exact = model(kIds);
-    freeze(model, {.format = WeightFormat::kInt8});
-    freeze(layers);
-    thaw(layers);
+    prepack(model, {.format = WeightFormat::kInt8});
+    prepack(layers);
+    unpack(layers);
     for (Weight* const weight :
          {&layers.self_attention.in_proj_weight, &layers.self_attention.out_proj.weight,
           &layers.cross_attention.in_proj_weight, &layers.cross_attention.out_proj.weight,
@@ -150,7 +150,7 @@ TEST_P(FreezeTest, Int8OfAModelIsThatOfItsWeights) {
           &layers.wide_attention.v_proj_weight, &layers.wide_attention.out_proj.weight,
           &layers.plain.linear1.weight, &layers.plain.linear2.weight, &layers.gated.linear1.weight,
           &layers.gated.linear2.weight, &layers.pair[0].weight, &layers.pair[1].weight}) {
-      *weight = weight->frozen(WeightFormat::kInt8);
+      *weight = weight->prepacked(WeightFormat::kInt8);
     }
     const Tensor got = model(kIds);
     EXPECT_TRUE(same_bits(got, layers(kIds)));
@@ -183,33 +183,33 @@ struct TiedTable {
   }
 };
 
-TEST_P(FreezeTest, Int8OfAnOutputThatIsTiedLeavesTheTable) {
+TEST_P(PrepackTest, Int8OfAnOutputThatIsTiedLeavesTheTable) {
   Rng rng(5);
   TiedTable model = {Embedding(90, 40, rng), Linear({.in_features = 40, .out_features = 90}, rng)};
   model.output.weight = model.table.weight;
   const Tensor elements = model.table.weight->clone();
   const Tensor rows = model.table(kIds);
-  freeze(model, {.format = WeightFormat::kInt8});
+  prepack(model, {.format = WeightFormat::kInt8});
   EXPECT_TRUE(same_bits(model.table(kIds), rows));
   EXPECT_TRUE(model.output.weight->storage() == model.table.weight->storage());
-  EXPECT_TRUE(model.output.weight.is_frozen_or_rounded());
+  EXPECT_TRUE(model.output.weight.is_prepacked_or_rounded());
   const Tensor x = random_tensor({3, 40}, kFloat32, 6);
-  const Weight rounded = Weight(elements).frozen(WeightFormat::kInt8);
+  const Weight rounded = Weight(elements).prepacked(WeightFormat::kInt8);
   EXPECT_TRUE(same_bits(model.output(x), linear(x, rounded, model.output.bias)));
   EXPECT_FALSE(same_bits(model.output(x), linear(x, elements, model.output.bias)));
-  thaw(model);
+  unpack(model);
   EXPECT_TRUE(same_bits(model.output(x), linear(x, elements, model.output.bias)));
 }
 
-TEST(Freeze, Int8NeedsFiniteWeightsOrChangesNothing) {
+TEST(Prepack, Int8NeedsFiniteWeightsOrChangesNothing) {
   for (const double bad : {kInf, -kInf, kNaN}) {
     Model model(64);
     model.gated.linear2.weight->select(0, 3).select(0, 5).fill(bad);
-    for (const bool frozen : {false, true}) {
-      if (frozen) freeze(model);
-      EXPECT_TRUE(throws("freeze", {"gated.linear2.weight", "finite for int8", "got inf or NaN"},
-                         [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
-      if (frozen) thaw(model);
+    for (const bool prepacked : {false, true}) {
+      if (prepacked) prepack(model);
+      EXPECT_TRUE(throws("prepack", {"gated.linear2.weight", "finite for int8", "got inf or NaN"},
+                         [&] { prepack(model, {.format = WeightFormat::kInt8}); }));
+      if (prepacked) unpack(model);
     }
     for (const auto& [name, tensor] : state_dict(model)) {  // has all elements
       EXPECT_TRUE(name == "gated.linear2.weight" ||
@@ -217,11 +217,11 @@ TEST(Freeze, Int8NeedsFiniteWeightsOrChangesNothing) {
           << name;
     }
     const auto keep = [](const std::string& name) { return name == "gated.linear2.weight"; };
-    EXPECT_NO_THROW(freeze(model, {.format = WeightFormat::kInt8, .keep = keep}));
+    EXPECT_NO_THROW(prepack(model, {.format = WeightFormat::kInt8, .keep = keep}));
   }
 }
 
-TEST(Freeze, Int8NeedsFiniteTablesOrChangesNothing) {
+TEST(Prepack, Int8NeedsFiniteTablesOrChangesNothing) {
   for (const bool is_tied : {true, false}) {
     Rng rng(5);
     TiedTable model = {Embedding(90, 40, rng),
@@ -230,52 +230,52 @@ TEST(Freeze, Int8NeedsFiniteTablesOrChangesNothing) {
     const Tensor x = random_tensor({3, 40}, kFloat32, 6);
     model.table.weight->select(0, 89).select(0, 39).fill(kNaN);
     const Tensor before = model.output(x);
-    EXPECT_TRUE(throws("freeze", {"table.weight must be finite for int8, got inf or NaN"},
-                       [&] { freeze(model, {.format = WeightFormat::kInt8}); }));
-    EXPECT_FALSE(model.output.weight.is_frozen_or_rounded() ||
-                 model.table.weight.is_frozen_or_rounded());
+    EXPECT_TRUE(throws("prepack", {"table.weight must be finite for int8, got inf or NaN"},
+                       [&] { prepack(model, {.format = WeightFormat::kInt8}); }));
+    EXPECT_FALSE(model.output.weight.is_prepacked_or_rounded() ||
+                 model.table.weight.is_prepacked_or_rounded());
     EXPECT_TRUE(same_bits(model.output(x), before));
     const auto keep = [](const std::string& name) { return name == "table.weight"; };
-    EXPECT_NO_THROW(freeze(model, {.format = WeightFormat::kInt8, .keep = keep}));
-    EXPECT_NO_THROW(freeze(model));
+    EXPECT_NO_THROW(prepack(model, {.format = WeightFormat::kInt8, .keep = keep}));
+    EXPECT_NO_THROW(prepack(model));
   }
   Embedding few(63, 40);
   few.weight->fill(kInf);
-  EXPECT_NO_THROW(freeze(few, {.format = WeightFormat::kInt8})) << "no product rounds it";
+  EXPECT_NO_THROW(prepack(few, {.format = WeightFormat::kInt8})) << "no product rounds it";
 }
 
-TEST(Freeze, Int8ServesSeveralThreads) {
+TEST(Prepack, Int8ServesSeveralThreads) {
   Model model(64);
-  freeze(model, {.format = WeightFormat::kInt8});
+  prepack(model, {.format = WeightFormat::kInt8});
   const Tensor want = model(kIds);
   expect_from_threads_at_once(want, [&] { return model(kIds); });
 }
 
-TEST(Freeze, IsForTheInstructionSetInUse) {
+TEST(Prepack, IsForTheInstructionSetInUse) {
   const std::string before = current_isa();
   for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kInt8}) {
-    for (const std::string& frozen_by : available_isas()) {
-      set_isa(frozen_by);
+    for (const std::string& prepacked_for : available_isas()) {
+      set_isa(prepacked_for);
       Model model(36);
-      freeze(model, {format});
+      prepack(model, {format});
       for (const std::string& isa : available_isas()) {
         set_isa(isa);
-        if (isa != frozen_by) {
+        if (isa != prepacked_for) {
           EXPECT_TRUE(
-              throws("weight", {"frozen", isa, "call freeze() again"}, [&] { model(kIds); }));
+              throws("weight", {"prepacked", isa, "call prepack() again"}, [&] { model(kIds); }));
         }
         Model again = model;
-        freeze(again, {format});
+        prepack(again, {format});
         Model fresh(36);
-        freeze(fresh, {format});
-        EXPECT_TRUE(same_bits(again(kIds), fresh(kIds))) << frozen_by << " to " << isa;
+        prepack(fresh, {format});
+        EXPECT_TRUE(same_bits(again(kIds), fresh(kIds))) << prepacked_for << " to " << isa;
       }
     }
     set_isa(before);
   }
 }
 
-TEST(Freeze, HoldsAWeightOnce) {
+TEST(Prepack, HoldsAWeightOnce) {
   constexpr index_t kElements = index_t{512} * 640;
   release_cached_memory();
   const index_t empty = memory_stats().in_use;
@@ -284,7 +284,7 @@ TEST(Freeze, HoldsAWeightOnce) {
   EXPECT_GE(memory_stats().in_use - empty, 2 * 4 * kElements);
   for (const auto& [format, size] :
        {std::pair{WeightFormat::kExact, index_t{4}}, std::pair{WeightFormat::kInt8, index_t{1}}}) {
-    freeze(layer, {format});
+    prepack(layer, {format});
     EXPECT_EQ(memory_stats().cached, 0) << "what was given up went to the system";
     const Linear copy = layer;
     copy(zeros({1, 512}));
@@ -295,11 +295,11 @@ TEST(Freeze, HoldsAWeightOnce) {
   EXPECT_LE(memory_stats().in_use - empty, 2 * 512);
 }
 
-TEST(Freeze, WhatNeedsElementsSaysThatTheyAreGone) {
+TEST(Prepack, WhatNeedsElementsSaysThatTheyAreGone) {
   Linear layer(8, 4);
   const StateDict state = state_dict(Linear(8, 4));
   const Tensor x = ones({2, 8});
-  freeze(layer);
+  prepack(layer);
   EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->data<float>(); }));
   EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->clone(); }));
   EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->fill(1); }));
@@ -316,36 +316,36 @@ TEST(Freeze, WhatNeedsElementsSaysThatTheyAreGone) {
   EXPECT_FALSE(layer.bias.requires_grad());
 }
 
-TEST(Freeze, NoGradientPasses) {
+TEST(Prepack, NoGradientPasses) {
   Tensor x = ones({2, 8});
   x.set_requires_grad();
   FeedForward gated({.d_model = 8, .dim_feedforward = 6, .gated = true});
   for (WeightFormat format : {WeightFormat::kExact, WeightFormat::kInt8}) {
     Linear layer(8, 64);
-    freeze(layer, {format});
-    freeze(gated, {format});
+    prepack(layer, {format});
+    prepack(gated, {format});
     Tape tape;
-    EXPECT_TRUE(throws("linear", {"(64, 8)", "frozen", "thaw"}, [&] { layer(x); }));
-    EXPECT_TRUE(throws("gated_linear", {"(12, 8)", "frozen"}, [&] { gated(x); }));
+    EXPECT_TRUE(throws("linear", {"(64, 8)", "prepacked", "unpack"}, [&] { layer(x); }));
+    EXPECT_TRUE(throws("gated_linear", {"(12, 8)", "prepacked"}, [&] { gated(x); }));
     EXPECT_NO_THROW(layer(x.detach()));
-    thaw(layer);
+    unpack(layer);
     tape.backward(sum(layer(x)));
     EXPECT_EQ(x.grad().shape(), x.shape());
   }
 }
 
-TEST(Freeze, NoGradientPassesRoundedPanelsOfAWeightThatStays) {
+TEST(Prepack, NoGradientPassesRoundedPanelsOfAWeightThatStays) {
   TiedTable model = {Embedding(90, 40), Linear({.in_features = 40, .out_features = 90})};
   model.output.weight = model.table.weight;
-  freeze(model, {WeightFormat::kInt8});
+  prepack(model, {WeightFormat::kInt8});
   const Tensor x = ones({2, 40}).set_requires_grad();
   Tape tape;
-  EXPECT_TRUE(throws("linear", {"(90, 40)", "frozen"}, [&] { model.output(x); }));
+  EXPECT_TRUE(throws("linear", {"(90, 40)", "prepacked"}, [&] { model.output(x); }));
 }
 
-TEST(Freeze, PanelsServeWholeRowsAlone) {
+TEST(Prepack, PanelsServeWholeRowsAlone) {
   Linear layer({.in_features = 8, .out_features = 4, .bias = false});
-  freeze(layer);
+  prepack(layer);
   EXPECT_NO_THROW(linear(ones({2, 8}), layer.weight.rows(1, 3)));
   EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->t(); }));
   EXPECT_TRUE(throws("weight", kGivenUp, [&] { layer.weight->slice(0, {}, {}, 2); }));
@@ -354,10 +354,10 @@ TEST(Freeze, PanelsServeWholeRowsAlone) {
   EXPECT_TRUE(throws("rows", {"3 to 2"}, [&] { layer.weight.rows(3, 2); }));
 }
 
-TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
+TEST(Prepack, AnotherWeightIsAnOrdinaryOne) {
   const Tensor x = random_tensor({3, 8}, kFloat32, 2);
   Linear layer(8, 64);
-  freeze(layer, {WeightFormat::kInt8});
+  prepack(layer, {WeightFormat::kInt8});
   layer.weight = random_tensor({64, 8}, kFloat32, 3);
   EXPECT_TRUE(same_bits(layer(x), linear(x, *layer.weight, layer.bias)));
   set_requires_grad(layer);
@@ -366,54 +366,55 @@ TEST(Freeze, AnotherWeightIsAnOrdinaryOne) {
   EXPECT_TRUE(layer.weight->grad().defined());
 }
 
-TEST(Freeze, WorksWhileATapeRecords) {
+TEST(Prepack, WorksWhileATapeRecords) {
   for (const WeightFormat format : {WeightFormat::kExact, WeightFormat::kInt8}) {
     Model model(64);
     set_requires_grad(model);
     Tape tape;
-    freeze(model, {format});
-    EXPECT_TRUE(model.pair[0].weight.is_frozen());
-    EXPECT_FALSE(model.table.weight.is_frozen());
+    prepack(model, {format});
+    EXPECT_TRUE(model.pair[0].weight.is_prepacked());
+    EXPECT_FALSE(model.table.weight.is_prepacked());
   }
 }
 
-TEST(Freeze, ACopyOfAModuleServesTheProductsOfTheOther) {
+TEST(Prepack, ACopyOfAModuleServesTheProductsOfTheOther) {
   FeedForward copy({.d_model = 8, .dim_feedforward = 4});
   const FeedForward gated({.d_model = 8, .dim_feedforward = 4, .gated = true});
   copy = gated;
   EXPECT_TRUE(copy.linear1.weight.is_same(gated.linear1.weight));
 }
 
-TEST(Freeze, AnOptimizerOfWhatWasGivenUpSaysSo) {
+TEST(Prepack, AnOptimizerOfWhatWasGivenUpSaysSo) {
   Linear layer(8, 4);
   set_requires_grad(layer);
   SGD optimizer(layer);
   Linear copy = clone(layer);
-  freeze(copy);
+  prepack(copy);
   EXPECT_NO_THROW(optimizer.step());
-  freeze(layer);
-  thaw(layer);
+  prepack(layer);
+  unpack(layer);
   EXPECT_FALSE(layer.weight->requires_grad());
-  EXPECT_TRUE(throws("SGD", {"weight must not be converted or frozen"}, [&] { optimizer.step(); }));
+  EXPECT_TRUE(
+      throws("SGD", {"weight must not be converted or prepacked"}, [&] { optimizer.step(); }));
 }
 
-TEST(Freeze, AWeightStaysForItsReadersWhenAnotherIsAssigned) {
+TEST(Prepack, AWeightStaysForItsReadersWhenAnotherIsAssigned) {
   Model model(64);
   model.output.weight = Linear({.in_features = 64, .out_features = 50}).weight;
   model.table.weight = model.output.weight;
   const Tensor ids = from_vector<index_t>({1, 2, 3, 49}, {2, 2});
   const Tensor expected = model(ids);
-  freeze(model);
-  EXPECT_FALSE(model.table.weight.is_frozen());
+  prepack(model);
+  EXPECT_FALSE(model.table.weight.is_prepacked());
   EXPECT_TRUE(same_bits(model(ids), expected));
 }
 
-TEST(Freeze, ATableTakesTheElementsOfAFrozenWeight) {
+TEST(Prepack, ATableTakesTheElementsOfAPrepackedWeight) {
   Model model(64);
   const Tensor elements = randn({50, 64});
-  model.table.weight = Weight(elements).frozen(WeightFormat::kExact);
+  model.table.weight = Weight(elements).prepacked(WeightFormat::kExact);
   EXPECT_TRUE(same_bits(*model.table.weight, elements));
-  freeze(model, {WeightFormat::kInt8});
+  prepack(model, {WeightFormat::kInt8});
   EXPECT_TRUE(same_bits(model.table(from_vector<index_t>({7}, {1})), elements.slice(0, 7, 8)));
 }
 
@@ -429,39 +430,39 @@ struct TwoProducts {
   }
 };
 
-TEST(Freeze, KeepsTheProductsOfWeightsThatShareElements) {
+TEST(Prepack, KeepsTheProductsOfWeightsThatShareElements) {
   TwoProducts model;
   const Tensor elements = *model.plain;
-  freeze(model);
+  prepack(model);
   model.gated = model.plain;  // its panels are for linear()
-  thaw(model);
+  unpack(model);
   EXPECT_TRUE(same_bits(*model.plain, elements));
   EXPECT_TRUE(model.plain.is_same(Weight(*model.plain)));
   EXPECT_TRUE(model.gated.is_same(Weight::gated(*model.gated)));
 }
 
-TEST(Freeze, AGatedWeightStaysGatedAndHasTwoHalves) {
+TEST(Prepack, AGatedWeightStaysGatedAndHasTwoHalves) {
   FeedForward gated({.d_model = 8, .dim_feedforward = 4, .gated = true});
   const Linear other(8, 8);
   gated.linear1.weight = other.weight;
   EXPECT_FALSE(gated.linear1.weight.is_same(other.weight)) << "they serve different products";
   const Tensor x = randn({3, 8});
   const Tensor expected = gated(x);
-  freeze(gated);
+  prepack(gated);
   EXPECT_TRUE(same_bits(gated(x), expected));
-  thaw(gated);
+  unpack(gated);
   gated.linear1.weight = zeros({5, 8});
-  EXPECT_TRUE(throws("freeze", {"linear1.weight", "even number of rows", "(5, 8)"},
-                     [&] { freeze(gated); }));
-  EXPECT_FALSE(gated.linear2.weight.is_frozen()) << "nothing is changed";
+  EXPECT_TRUE(throws("prepack", {"linear1.weight", "even number of rows", "(5, 8)"},
+                     [&] { prepack(gated); }));
+  EXPECT_FALSE(gated.linear2.weight.is_prepacked()) << "nothing is changed";
 }
 
-TEST(Freeze, TakesFloat32MatricesOnly) {
+TEST(Prepack, TakesFloat32MatricesOnly) {
   Model model(64);
   convert(model.gated, kFloat64);
   EXPECT_TRUE(
-      throws("freeze", {"gated.linear1.weight", "float64", "(384, 64)"}, [&] { freeze(model); }));
-  EXPECT_FALSE(model.self_attention.in_proj_weight.is_frozen()) << "nothing is changed";
+      throws("prepack", {"gated.linear1.weight", "float64", "(384, 64)"}, [&] { prepack(model); }));
+  EXPECT_FALSE(model.self_attention.in_proj_weight.is_prepacked()) << "nothing is changed";
 }
 
 }  // namespace
