@@ -25,7 +25,6 @@
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/text_classifier.h"
 #include "models/hugging_face/token_tagger.h"
-#include "models/runs/run_lock.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -88,13 +87,13 @@ models::Tokens tokens_of(const text::Batch& batch) {
   return {.ids = batch.ids, .lengths = batch.lengths, .types = batch.types};
 }
 
-/// Prevents other runs from training a model for the same folder. **Errors**: as RunLock.
-std::unique_ptr<runs::RunLock> lock_of_target(const std::string& folder) {
+/// Prevents other runs from training a model for the same folder. **Errors**: as FileLock.
+std::unique_ptr<FileLock> lock_of_target(const std::string& folder) {
   namespace fs = std::filesystem;
   fs::path place = fs::weakly_canonical(fs::absolute(folder));
   if (!place.has_filename()) place = place.parent_path();
   const std::string name = str_cat('.', place.filename().string(), ".lock");
-  return std::make_unique<runs::RunLock>(place.parent_path() / name, folder);
+  return std::make_unique<FileLock>(place.parent_path() / name, folder);
 }
 
 /// One call of the program.
@@ -207,7 +206,7 @@ template <class Learner, class Model>
 void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
   const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
-  std::unique_ptr<runs::RunLock> lock;
+  std::unique_ptr<FileLock> lock;
   examples::from_first([&] {
     save(learner, true);
     lock = lock_of_target(o.save);

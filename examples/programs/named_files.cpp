@@ -1,7 +1,6 @@
 #include "examples/programs/named_files.h"
 
 #include <algorithm>
-#include <array>
 #include <system_error>
 
 #include "examples/programs/processes.h"
@@ -30,26 +29,8 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-fs::path resolved(const fs::path& path) {
-  std::error_code error;
-  const fs::path result = fs::weakly_canonical(fs::absolute(path, error), error);
-  return error ? path : result;
-}
-
 fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
-
-/// The present or future locations of a file: the path itself, and the target of its links, which
-/// need not exist.
-std::array<fs::path, 2> places_of(fs::path path) {
-  constexpr int kMostLinks = 40;
-  const fs::path place = resolved(folder_of(path)) / path.filename();
-  std::error_code error;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i) {
-    path = path.parent_path() / fs::read_symlink(path, error);
-  }
-  return {place, resolved(path)};
 }
 
 /// Whether a standard stream of this process was redirected to the file.
@@ -58,39 +39,20 @@ bool is_open_as(const char* stream, const fs::path& file) {
   return fs::is_regular_file(file, error) && fs::equivalent(file, stream, error);
 }
 
-bool is_same(const fs::path& a, const fs::path& b) {
-  std::error_code error;
-  if (fs::equivalent(a, b, error)) return true;
-  const auto others = places_of(b);
-  return std::ranges::any_of(places_of(a), [&](const fs::path& place) {
-    return std::ranges::find(others, place) != others.end();
-  });
-}
-
-/// Whether the path, which is resolved, is in the folder.
-bool is_below(const fs::path& path, const fs::path& folder) {
-  const fs::path relative = path.lexically_relative(resolved(folder));
-  return !relative.empty() && *relative.begin() != "..";
-}
-
-/// Whether `file` is in the folder, or is a link to a location in it.
-bool is_inside(const fs::path& file, const fs::path& folder) {
-  return std::ranges::any_of(places_of(file),
-                             [&](const fs::path& place) { return is_below(place, folder); });
-}
-
 /// Whether `file` is, or will be, a file of the model in the folder: a file with such a name in the
 /// folder, or the target of such a link.
 bool is_of_model(const fs::path& file, const fs::path& folder) {
   constexpr int kDepth = 2;  // models have their modules in subfolders
-  for (const fs::path& place : places_of(file)) {
-    if (is_model_file(place) && is_below(place, folder)) return true;
-  }
   std::error_code error;
+  if (is_in_folder(file, folder)) {
+    fs::path target = file;
+    if (fs::is_symlink(file, error)) target = fs::read_symlink(file, error);
+    if (is_model_file(file) || is_model_file(target)) return true;
+  }
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     if (entry.depth() >= kDepth) entry.disable_recursion_pending();
-    if (is_model_file(entry->path()) && is_same(entry->path(), file)) return true;
+    if (is_model_file(entry->path()) && is_same_file(entry->path(), file)) return true;
   }
   return false;
 }
@@ -125,11 +87,11 @@ void NamedFiles::check_output(const std::string& program, const Named& output,
     for (const fs::path& path : other.paths()) {
       if (path.empty()) continue;
       const std::string by = other.flag + ' ' + path.string();
-      if (is_same(file, path)) refuse(kind, by);
+      if (is_same_file(file, path)) refuse(kind, by);
       if (other.use == FileUse::kInput && is_folder(path) && is_of_model(file, path)) {
         refuse("a file of " + kind, by);
       }
-      if (other.use == FileUse::kFolder && is_inside(file, path)) refuse("inside " + kind, by);
+      if (other.use == FileUse::kFolder && is_in_folder(file, path)) refuse("inside " + kind, by);
     }
   }
 }
@@ -138,7 +100,7 @@ bool NamedFiles::is_in_new_folder(const fs::path& file) const {
   return std::ranges::any_of(all_, [&](const Named& other) {
     if (other.use != FileUse::kCheckpoint) return false;
     const fs::path checkpoint = other.paths().front();
-    return !checkpoint.empty() && is_same(checkpoint.parent_path(), folder_of(file));
+    return !checkpoint.empty() && is_same_file(checkpoint.parent_path(), folder_of(file));
   });
 }
 

@@ -91,7 +91,7 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
   const std::string& folder = options.save.empty() ? options.resume : options.save;
   std::error_code error;
   if (!std::filesystem::equivalent(checkpoint_in(folder), checkpoint, error)) return;
-  lock = runs::lock_of_checkpoints(folder, runs::kCheckpointFile);
+  lock = tessera::lock_folder(folder, runs::kCheckpointFile);
 }
 
 /// Takes over the options of a resumed run, and checks them.

@@ -17,6 +17,7 @@
 #include "models/runs/run.h"
 #include "models/runs/sweep.h"
 #include "nn/training/checkpoint.h"
+#include "tensor/io/file.h"
 
 namespace tessera::examples {
 
@@ -92,7 +93,7 @@ class Program final : public Command {
   std::optional<nn::Checkpoint> resumed;  // the checkpoint of --resume
   /// The lock of the folder of a run that continues there. The folder was locked before the
   /// checkpoint was loaded, so no other run can save a newer one, which this run would replace.
-  std::shared_ptr<const runs::RunLock> lock;
+  std::shared_ptr<const FileLock> lock;
 
  private:
   void add_model_options();

@@ -131,12 +131,12 @@ void Training::begin(index_t parameters) {
 }
 
 /// **Errors**: another run uses the folder, or has saved there without --overwrite.
-std::shared_ptr<const runs::RunLock> Training::lock_of_folder() const {
-  std::shared_ptr<const runs::RunLock> lock = program_.lock;
+std::shared_ptr<const FileLock> Training::lock_of_folder() const {
+  std::shared_ptr<const FileLock> lock = program_.lock;
   if (options_.save.empty()) return lock;
   from_first([&] {
     if (lock) return std::string();  // the run continues there
-    lock = runs::lock_of_checkpoints(options_.save, runs::kCheckpointFile);
+    lock = lock_folder(options_.save, runs::kCheckpointFile);
     std::error_code error;
     if (!options_.overwrite && std::filesystem::exists(checkpoint_in(options_.save), error)) {
       fail_file(checkpoint_in(options_.save).string(),

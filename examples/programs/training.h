@@ -27,6 +27,7 @@
 #include "nn/training/optim.h"
 #include "nn/training/trainer.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 #include "tensor/profile_span.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
@@ -120,7 +121,7 @@ class Training {
   void check_processes(const nn::Checkpoint& base) const;
   nn::TrainerOptions trainer_options() const;
   void begin(index_t parameters);
-  std::shared_ptr<const runs::RunLock> lock_of_folder() const;
+  std::shared_ptr<const FileLock> lock_of_folder() const;
   void say(const nn::EpochReport& report);
   void show(double loss);
 

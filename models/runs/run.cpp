@@ -92,7 +92,7 @@ bool Run::writes() const {
 
 /// Locks the folder for this run, and continues the run that is saved there.
 void Run::take_folder() {
-  if (writes()) options_.lock = lock_of_checkpoints(options_.folder.string(), kCheckpointFile);
+  if (writes()) options_.lock = lock_folder(options_.folder, kCheckpointFile);
   if (options_.resumed == nullptr && is_saved()) {
     load(nn::load_checkpoint(options_.folder / kCheckpointFile));
   }

@@ -16,9 +16,9 @@
 
 #include "models/pages/run_log.h"
 #include "models/pages/training_page.h"
-#include "models/runs/run_lock.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/trainer.h"
+#include "tensor/io/file.h"
 
 namespace tessera::runs {
 
@@ -43,7 +43,7 @@ struct RunOptions {
   /// Whether the caller has locked the folder. If so, the run does not read the
   /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
   bool owns_folder = false;
-  std::shared_ptr<const RunLock> lock = {};  // kept until the run ends; only rank 0 has one
+  std::shared_ptr<const FileLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;   // continued instead of the checkpoint in the folder
 };
 

@@ -13,7 +13,6 @@
 #include "models/pages/rows.h"
 #include "models/runs/detail/children.h"
 #include "models/runs/interrupts.h"
-#include "models/runs/run_lock.h"
 #include "models/text/text_file.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -36,7 +35,7 @@ class Sweep {
       : options_(options),
         callbacks_(callbacks),
         runs_(plan_runs(options.folder, options.axes, options.seeds)),
-        lock_(lock_of_checkpoints(options.folder.string(), kResultsFile)) {
+        lock_(lock_folder(options.folder, kResultsFile)) {
     if (options.overwrite) forget();
     check_facts();
     for (const SweepRun& run : runs_) {
@@ -241,7 +240,7 @@ class Sweep {
   const SweepOptions& options_;
   const SweepCallbacks& callbacks_;
   std::vector<SweepRun> runs_;
-  std::shared_ptr<const RunLock> lock_;
+  std::shared_ptr<const FileLock> lock_;
   std::map<std::string, SweepResult> results_;   // by the run's name
   std::map<std::string, std::string> failures_;  // the errors, by the runs' names
 };

@@ -6,51 +6,33 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "tensor/io/detail/locked_file.h"
+#include "tensor/io/detail/replacement.h"
 #include "tensor/profile_span.h"
 
 namespace tessera {
 
-namespace {
-
-std::string system_message(int error) {
-  return std::generic_category().message(error);
-}
-
-/// Closes the file in its destructor.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return value_; }
-  int release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
-
-}  // namespace
+using detail::folder_of;
+using detail::LockedFile;
+using detail::Replacement;
+using detail::system_message;
 
 InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) fail_file(name_, "cannot open: ", system_message(errno));
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) fail_file(name_, "cannot open: ", system_message(errno));
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail_file(name_, system_message(errno));
-  if (!S_ISREG(status.st_mode)) fail_file(name_, "must be a regular file");
-  size_ = status.st_size;
-  descriptor_ = file.release();
+  const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
+  if (error == 0 && S_ISREG(status.st_mode)) {
+    size_ = status.st_size;
+    return;
+  }
+  ::close(descriptor_);
+  fail_file(name_, error != 0 ? system_message(error) : "must be a regular file");
 }
 
 InputFile::~InputFile() {
@@ -115,89 +97,6 @@ void refuse_incomplete_download(const InputFile& file) {
 
 namespace {
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
-constexpr std::string_view kTemporaryPrefix = ".tessera-";
-constexpr std::string_view kTemporarySuffix = ".tmp";
-
-/// Removes the files that killed writers left in `folder`: no process holds their locks. A failure
-/// is not an error.
-void remove_stale_files(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  while (!error && entry != std::filesystem::directory_iterator()) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix)) {
-      const detail::LockedFile file(entry->path(), O_RDONLY);
-      if (file.is_locked() && file.is_ours()) ::unlink(entry->path().c_str());
-    }
-    entry.increment(error);
-  }
-}
-
-/// A new file next to `target`; its destructor removes the file unless it replaced the target.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::filesystem::path& target) : target_(target) { create(); }
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(file_->descriptor(), bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      check(n >= 0, "cannot write");
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
-  }
-
-  /// The file stays open, and locked, until it has its new name; fsync reports the errors of close.
-  void take_the_place() {
-    check(::fsync(file_->descriptor()) == 0, "cannot write to disk");
-    check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
-    path_.clear();
-    // The new name should survive a power cut too. Some file systems do not support fsync of
-    // folders.
-    const Descriptor folder(::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC));
-    if (folder.get() < 0 || ::fsync(folder.get()) == 0) return;
-    check(errno == EINVAL || errno == ENOTSUP, "written, but cannot write its folder to disk");
-  }
-
- private:
-  /// Creates a new file and locks it, so that no other process removes it as stale. If that happens
-  /// between the two steps, creates another.
-  void create() {
-    static std::atomic<unsigned> counter{0};
-    for (int attempt = 0; attempt < 1000; ++attempt) {
-      path_ = folder_of(target_) /
-              str_cat(kTemporaryPrefix, ::getpid(), '-', counter++, kTemporarySuffix);
-      file_.emplace(path_, O_WRONLY | O_CREAT | O_EXCL);
-      if (file_->is_ours()) return;
-      if (file_->error() == 0) {
-        ::unlink(path_.c_str());
-      } else if (file_->error() != EEXIST) {
-        break;
-      }
-    }
-    path_.clear();
-    const int error = file_->error() != 0 ? file_->error() : ENOLCK;
-    fail_file(target_.string(), "cannot create a file in its folder: ", system_message(error));
-  }
-
-  void check(bool good, const char* what) const {
-    if (!good) fail_file(target_.string(), what, ": ", system_message(errno));
-  }
-
-  std::filesystem::path target_;
-  std::filesystem::path path_;  // empty when there is nothing to remove
-  std::optional<detail::LockedFile> file_;
-};
-
 /// A device or a pipe must not be replaced: a user who may write to /dev would break /dev/null for
 /// all.
 void check_target(const std::filesystem::path& target) {
@@ -219,17 +118,85 @@ void check_writable(const std::filesystem::path& path) {
   if (error != 0 && error != ENOENT) {
     fail_file(path.string(), "cannot create: ", system_message(error));
   }
-  const TemporaryFile file(path);
+  const Replacement file(path, Replacement::Kind::kFile);
 }
 
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> parts) {
   const ProfileScope scope("write file");
   check_target(path);
-  remove_stale_files(folder_of(path));
-  TemporaryFile file(path);
+  Replacement file(path, Replacement::Kind::kFile);
   for (const auto& part : parts) file.write(part);
   file.take_the_place();
+}
+
+FileLock::FileLock(std::filesystem::path file, const std::string& folder) : file_(std::move(file)) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    lock_ = std::make_unique<LockedFile>(file_, O_RDWR | O_CREAT);
+    if (lock_->error() != 0) {
+      fail_file(folder, "cannot be locked: ", system_message(lock_->error()));
+    }
+    if (lock_->is_taken()) {
+      fail_file(
+          folder,
+          "must not be in use, but another run is writing there; wait until it ends, or name a "
+          "different folder");
+    }
+    if (lock_->is_ours()) return;  // otherwise its last owner has just removed it
+  }
+  fail_file(folder, "cannot be locked");
+}
+
+FileLock::~FileLock() {
+  ::unlink(file_.c_str());
+}
+
+std::shared_ptr<const FileLock> lock_folder(const std::filesystem::path& folder,
+                                            const std::string& file) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail_file(folder.string(), "cannot make this folder: ", error.message());
+  check_writable(folder / file);
+  return std::make_shared<const FileLock>(folder / ".lock", folder.string());
+}
+
+namespace {
+
+std::filesystem::path resolved(const std::filesystem::path& path) {
+  std::error_code error;
+  auto result = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return error ? path : result;
+}
+
+/// The present or future locations of a file: the path itself, and the target of its links, which
+/// need not exist.
+std::array<std::filesystem::path, 2> places_of(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  const std::filesystem::path place = resolved(folder_of(path)) / path.filename();
+  std::error_code error;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return {place, resolved(path)};
+}
+
+}  // namespace
+
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  const auto others = places_of(b);
+  return std::ranges::any_of(places_of(a), [&](const std::filesystem::path& place) {
+    return std::ranges::find(others, place) != others.end();
+  });
+}
+
+bool is_in_folder(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  const std::filesystem::path whole = resolved(folder);
+  return std::ranges::any_of(places_of(file), [&](const std::filesystem::path& place) {
+    const std::filesystem::path relative = place.lexically_relative(whole);
+    return !relative.empty() && *relative.begin() != "..";
+  });
 }
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // Files as the loaders and savers of this library use them: read by position, with checks, and
-// written completely or not at all.
+// written completely or not at all, and locks.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,10 @@
 
 #include "tensor/error.h"
 #include "tensor/kernels/types.h"
+
+namespace tessera::detail {
+class LockedFile;
+}
 
 namespace tessera {
 
@@ -90,5 +94,35 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
 /// write_file and removes this file again. For programs that write after long work. **Errors**: as
 /// write_file.
 void check_writable(const std::filesystem::path& path);
+
+/// A lock on a file, which is created for the lock and removed at the end. The lock ends with the
+/// process, even if the process is killed: the next one reuses the file. On a file system without
+/// locks, it has no effect.
+class FileLock {
+ public:
+  /// **Errors**: std::runtime_error that names `folder`: another process or thread holds the lock;
+  /// the file cannot be made.
+  FileLock(std::filesystem::path file, const std::string& folder);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  std::filesystem::path file_;
+  std::unique_ptr<detail::LockedFile> lock_;
+};
+
+/// Makes a folder, if it does not exist, and locks it by the file `.lock`, for a process that will
+/// write `file` there. **Errors**: as FileLock; the folder cannot be made, or `file` cannot be
+/// written.
+std::shared_ptr<const FileLock> lock_folder(const std::filesystem::path& folder,
+                                            const std::string& file);
+
+/// Whether two paths name the same file, or would when it is made. Links are followed, also those
+/// whose target does not exist.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+/// Whether `file` is in `folder` or in a folder in it, or is a link to such a location; neither
+/// needs to exist.
+bool is_in_folder(const std::filesystem::path& file, const std::filesystem::path& folder);
 
 }  // namespace tessera

@@ -149,9 +149,46 @@ TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
   folder.write(".tessera-1-0.tmp", "half a f");
   folder.write(".tessera-1-0.tmp.txt", "not ours");
   folder.write("tessera-1-0.tmp", "not ours");
+  std::filesystem::create_directories(folder.path() / ".tessera-1-1.tmp" / "half");
   write_file(folder.path() / "f", {bytes_of(text)});
   EXPECT_FALSE(std::filesystem::exists(folder.path() / ".tessera-1-0.tmp"));
   EXPECT_EQ(folder.file_count(), 3);
+}
+
+TEST(FileLock, IsHeldByOneAtATimeAndLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::string run = (folder.path() / "run").string();
+  {
+    const auto lock = lock_folder(run, "checkpoint");
+    EXPECT_TRUE(
+        file_error([&] { lock_folder(run, "checkpoint"); }).starts_with(run + ": must not"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(run));
+  lock_folder(run, "checkpoint");
+  folder.write("file", "x");
+  EXPECT_FALSE(file_error([&] { lock_folder(folder.path() / "file", "checkpoint"); }).empty());
+}
+
+TEST(SameFile, FollowsLinksAlsoToWhatIsNotThereYet) {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return folder.path() / name; };
+  folder.write("a", "x");
+  folder.write("b", "x");
+  std::filesystem::create_directory(path("d"));
+  std::filesystem::create_hard_link(path("a"), path("hard"));
+  std::filesystem::create_symlink("a", path("link"));
+  std::filesystem::create_symlink("d/new", path("dangling"));
+  std::filesystem::create_directory_symlink("d", path("e"));
+  for (const char* name : {"a", "d/../a", "hard", "link"}) {
+    EXPECT_TRUE(is_same_file(path(name), path("a"))) << name;
+    EXPECT_FALSE(is_same_file(path(name), path("b"))) << name;
+  }
+  EXPECT_TRUE(is_same_file(path("dangling"), path("e/new")));
+  EXPECT_FALSE(is_same_file(path("dangling"), path("d/other")));
+  EXPECT_TRUE(is_in_folder(path("e/new"), path("d")));
+  EXPECT_TRUE(is_in_folder(path("dangling"), path("d")));
+  EXPECT_FALSE(is_in_folder(path("a"), path("d")));
+  EXPECT_FALSE(is_in_folder(path("d"), path("d/deeper")));
 }
 
 TEST(WriteFile, WritersAtWorkDoNotDisturbEachOther) {

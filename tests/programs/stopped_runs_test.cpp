@@ -130,18 +130,18 @@ TEST_F(StoppedRuns, OneTrainsAModelForAFolderAtATime) {
 
 // A process killed while saving leaves a folder; one that is still running holds its lock.
 TEST_F(StoppedRuns, WhatAKilledOneWasSavingIsRemoved) {
-  for (const char* const name : {".new.saving-1-0", ".new.saving-1-1", ".other.saving-1-0"}) {
+  for (const char* const name : {".tessera-1-0.tmp", ".tessera-1-1.tmp", "tessera-1-0.tmp"}) {
     fs::create_directory(folder_ / name);
     write(std::string(name) + "/model.safetensors", "half of it");
   }
-  const int lock = ::open(path(".new.saving-1-1").c_str(), O_RDONLY | O_DIRECTORY);
+  const int lock = ::open(path(".tessera-1-1.tmp").c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(lock, LOCK_EX), 0);
   const Outcome outcome = run("fine_tune", bert("--epochs 1"));
   ::close(lock);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_FALSE(has_entry(".new.saving-1-0"));
-  EXPECT_TRUE(has_entry(".new.saving-1-1"));
-  EXPECT_TRUE(has_entry(".other.saving-1-0"));
+  EXPECT_FALSE(has_entry(".tessera-1-0.tmp"));
+  EXPECT_TRUE(has_entry(".tessera-1-1.tmp"));
+  EXPECT_TRUE(has_entry("tessera-1-0.tmp")) << "is not ours";
 }
 
 TEST_F(StoppedRuns, EndWithTheSignalsCodeAfterSaving) {

@@ -1,0 +1,192 @@
+#include "tensor/io/detail/replacement.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "tensor/error.h"
+
+namespace tessera::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_named(int descriptor, const fs::path& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+constexpr std::string_view kPrefix = ".tessera-";
+constexpr std::string_view kSuffix = ".tmp";
+
+/// Removes what killed processes left in `folder`: nobody holds its lock. A failure is no error.
+void remove_stale(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
+    const LockedFile file(entry->path(), O_RDONLY);
+    std::error_code ignored;
+    if (file.is_locked() && file.is_ours()) fs::remove_all(entry->path(), ignored);
+  }
+}
+
+/// The name of an old folder between the two renames of exchange().
+fs::path old_name(const fs::path& target) {
+  return target.parent_path() / str_cat('.', target.filename().string(), ".old");
+}
+
+/// Removes an old folder that a killed process left. **Errors**: the process was killed between the
+/// two renames.
+void remove_old(const fs::path& target) {
+  if (!is_there(old_name(target))) return;
+  if (!is_there(target)) {
+    fail_file(target.string(), "must be there, but a killed process renamed it to ",
+              printable(old_name(target).filename().string()),
+              "; rename it back, or remove that folder");
+  }
+  std::error_code ignored;
+  fs::remove_all(old_name(target), ignored);
+}
+
+/// Exchanges the names of two folders. `target` exists at all times, unless the file system cannot
+/// exchange names.
+bool exchange(const fs::path& made, const fs::path& target) {
+#if defined(RENAME_EXCHANGE)
+  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    return true;
+  }
+  if (errno != EINVAL && errno != ENOSYS) return false;
+#endif
+  const fs::path old = old_name(target);
+  if (::rename(target.c_str(), old.c_str()) != 0) return false;
+  const bool moved = ::rename(made.c_str(), target.c_str()) == 0;
+  const int error = errno;
+  ::rename(old.c_str(), moved ? made.c_str() : target.c_str());
+  errno = error;
+  return moved;
+}
+
+}  // namespace
+
+LockedFile::LockedFile(const fs::path& path, int flags)
+    : descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666)) {
+  if (descriptor_ < 0) {
+    error_ = errno;
+    return;
+  }
+  is_locked_ = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  is_taken_ = !is_locked_ && errno == EWOULDBLOCK;
+  is_ours_ = !is_taken_ && is_named(descriptor_, path);
+}
+
+LockedFile::~LockedFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Replacement::Replacement(fs::path target, Kind kind) : target_(std::move(target)), kind_(kind) {
+  remove_stale(folder_of(target_));
+  if (kind == Kind::kFolder) remove_old(target_);
+  create();
+}
+
+Replacement::~Replacement() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+/// Makes a new name and locks it, so that no other process removes it as stale. If that happens
+/// between the two steps, makes another.
+void Replacement::create() {
+  static std::atomic<unsigned> counter{0};
+  const bool is_file = kind_ == Kind::kFile;
+  int error = ENOLCK;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    path_ = folder_of(target_) / str_cat(kPrefix, ::getpid(), '-', counter++, kSuffix);
+    error = is_file || ::mkdir(path_.c_str(), 0777) == 0 ? 0 : errno;
+    if (error == 0) {
+      lock_.emplace(path_, is_file ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY | O_DIRECTORY);
+      if (lock_->is_ours()) return;
+      error = lock_->error();
+      if (!is_file && error == ENOENT) continue;
+      if (error != EEXIST) ::remove(path_.c_str());
+    }
+    if (error != 0 && error != EEXIST) break;
+  }
+  path_.clear();
+  fail_file(target_.string(),
+            is_file ? "cannot create a file in its folder: " : "cannot make a folder next to it: ",
+            system_message(error != 0 ? error : ENOLCK));
+}
+
+void Replacement::check(bool good, const char* what) const {
+  if (!good) fail_file(target_.string(), what, ": ", system_message(errno));
+}
+
+void Replacement::write(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(lock_->descriptor(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    check(n >= 0, "cannot write");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+/// The file stays open, and locked, until it has its new name; fsync reports the errors of close.
+void Replacement::take_the_place() {
+  if (kind_ == Kind::kFolder) return take_the_place_of_a_folder();
+  check(::fsync(lock_->descriptor()) == 0, "cannot write to disk");
+  check(::rename(path_.c_str(), target_.c_str()) == 0, "cannot replace");
+  path_.clear();
+  // The new name should survive a power cut too. Some file systems do not support fsync of folders.
+  const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_CLOEXEC);
+  if (folder < 0) return;
+  const int error = ::fsync(folder) == 0 ? 0 : errno;
+  ::close(folder);
+  errno = error;
+  check(error == 0 || error == EINVAL || error == ENOTSUP,
+        "written, but cannot write its folder to disk");
+}
+
+void Replacement::take_the_place_of_a_folder() {
+  const bool moved =
+      is_there(target_) ? exchange(path_, target_) : ::rename(path_.c_str(), target_.c_str()) == 0;
+  const int error = errno;
+  const fs::path old = std::exchange(path_, {});
+  if (!moved) {
+    const fs::path kept =  // never stale
+        folder_of(target_) / str_cat(target_.filename().string(), ".saving-", ::getpid());
+    const bool renamed = ::rename(old.c_str(), kept.c_str()) == 0;
+    fail_file(target_.string(), "cannot give the new folder this name: ", system_message(error),
+              "; the new folder is ", printable((renamed ? kept : old).string()));
+  }
+  std::error_code ignored;
+  fs::remove_all(old, ignored);
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+std::string system_message(int error) {
+  return std::generic_category().message(error);
+}
+
+fs::path folder_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+}  // namespace tessera::detail
