@@ -1,11 +1,10 @@
 #include "bench/console.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "bench/results/units.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::bench {
 
@@ -16,14 +15,8 @@ using results::right;
 
 constexpr int kName = 46;
 
-std::string printed(const char* layout, double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), layout, value);
-  return text.data();
-}
-
 std::string percent(double part, double whole) {
-  return whole > 0 && part > 0 ? printed("%.0f%%", 100 * part / whole) : "";
+  return whole > 0 && part > 0 ? decimals(100 * part / whole, 0) + "%" : "";
 }
 
 /// Padded so that seconds are as wide as the other units.
@@ -62,9 +55,9 @@ std::string table_row(const Result& r) {
          right(std::to_string(r.calls), 8) + right(rate(r.flops_s()), 9) +
          right(percent(r.flops_s(), r.peak_flops), 8) + right(rate(r.bytes_s()), 9) +
          right(percent(r.bytes_s(), r.peak_bytes_s), 8) +
-         right(r.ghz > 0 ? printed("%.2f", r.ghz) : "", 6) +
+         right(r.ghz > 0 ? decimals(r.ghz, 2) : "", 6) +
          right(r.memory_bytes ? scaled_text(*r.memory_bytes) + "B" : "", 9) +
-         right(printed("%.2f", r.error.value_or(0)), 7);
+         right(decimals(r.error.value_or(0), 2), 7);
   if (r.noisy) row += "  noisy";
   if (!r.label.empty()) row += "  " + r.label;
   return row + "\n";

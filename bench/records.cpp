@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tensor/detail/number_format.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 
 namespace tessera::bench {

@@ -1,13 +1,12 @@
 #include "nn/state_dict.h"
 
 #include <algorithm>
-#include <iomanip>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
 #include "nn/detail/differences.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::nn {
 
@@ -76,22 +75,15 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
 }
 
 std::string describe(const std::map<std::string, Shape>& shapes) {
-  std::size_t width = 5;
+  std::vector<std::vector<std::string>> rows;
   index_t total = 0;
   for (const auto& [name, shape] : shapes) {
-    width = std::max(width, name.size());
-    total += element_count("summary", shape);
+    const index_t count = element_count("summary", shape);
+    rows.push_back({name, str_cat(shape), std::to_string(count)});
+    total += count;
   }
-  std::ostringstream out;
-  const auto line = [&](const std::string& name, const std::string& shape, index_t count) {
-    out << std::left << std::setw(static_cast<int>(width) + 2) << name << std::setw(16) << shape
-        << std::right << std::setw(12) << count << '\n';
-  };
-  for (const auto& [name, shape] : shapes) {
-    line(name, str_cat(shape), element_count("summary", shape));
-  }
-  line("total", "", total);
-  return out.str();
+  rows.push_back({"total", "", std::to_string(total)});
+  return in_columns(rows, 2);
 }
 
 }  // namespace tessera::nn

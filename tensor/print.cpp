@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/detail/number_format.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera {
 

@@ -1,16 +1,13 @@
 // The reports of a profile: rows, tables and a trace.
 #include <algorithm>
-#include <iomanip>
-#include <locale>
 #include <map>
 #include <span>
-#include <sstream>
 #include <tuple>
 #include <utility>
 
-#include "tensor/detail/columns.h"
 #include "tensor/detail/profile_log.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/kernels/parallel.h"
@@ -106,10 +103,7 @@ constexpr double kLeastShare = 0.001;
 /// part / whole * scale, with `digits` digits after the point; "-" if a number is missing.
 std::string ratio(double part, double whole, double scale = 1, int digits = 1) {
   if (part == 0 || whole <= 0) return "-";
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text << std::fixed << std::setprecision(digits) << part / whole * scale;
-  return text.str();
+  return decimals(part / whole * scale, digits);
 }
 
 std::string milliseconds(double seconds) {
@@ -221,8 +215,8 @@ std::string Profile::summary() {
 }
 
 std::string Profile::table() {
-  return summary() + "\n\n" + detail::in_columns(cells(ProfileBy::kMergedOp), 3) + '\n' +
-         detail::in_columns(cells(ProfileBy::kModule), 2);
+  return summary() + "\n\n" + in_columns(cells(ProfileBy::kMergedOp), 3) + '\n' +
+         in_columns(cells(ProfileBy::kModule), 2);
 }
 
 void Profile::write_trace(const std::filesystem::path& path) {

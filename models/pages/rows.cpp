@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tensor/detail/columns.h"
+#include "tensor/format.h"
 
 namespace tessera::pages {
 
@@ -20,7 +20,7 @@ std::string csv_cell(const std::string& text) {
 std::string table_text(const Rows& rows) {
   Rows shown = rows;
   for (auto& row : shown) std::ranges::replace(row, std::string(), std::string("-"));
-  return detail::in_columns(shown, 1);
+  return in_columns(shown, 1);
 }
 
 std::string csv_text(const Rows& rows) {

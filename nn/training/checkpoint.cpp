@@ -1,11 +1,10 @@
 #include "nn/training/checkpoint.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "nn/detail/differences.h"
 #include "tensor/detail/parse_number.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/profile_span.h"
 
@@ -43,9 +42,7 @@ void compare_names(const std::map<std::string, T>& wanted, const std::map<std::s
 }  // namespace
 
 void Checkpoint::set(const std::string& name, double value) {
-  std::array<char, 32> text{};  // the shortest text that reads as the same number
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  values[name] = std::string(text.data(), end);
+  values[name] = shortest(value);
 }
 
 const std::string& Checkpoint::text(const std::string& name) const {

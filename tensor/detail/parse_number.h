@@ -2,9 +2,9 @@
 #pragma once
 
 #include <charconv>
-#include <concepts>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 namespace tessera {
 
@@ -19,11 +19,10 @@ class ParsedNumber {
   std::errc error_;
 };
 
-namespace detail {
-
-/// parse_number, for the types that std::from_chars reads.
+/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
+/// change. For float and double, "inf" and "nan" are numbers too.
 template <class T>
-ParsedNumber parse_characters(std::string_view text, T& value) {
+requires std::is_arithmetic_v<T> ParsedNumber parse_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
   T number = 0;
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -31,16 +30,5 @@ ParsedNumber parse_characters(std::string_view text, T& value) {
   if (error == std::errc()) value = number;
   return ParsedNumber(error);
 }
-
-}  // namespace detail
-
-/// Whether all of `text` is a number in plain decimal that T can hold; otherwise `value` does not
-/// change. For float and double, "inf" and "nan" are numbers too.
-template <std::integral T>
-ParsedNumber parse_number(std::string_view text, T& value) {
-  return detail::parse_characters(text, value);
-}
-ParsedNumber parse_number(std::string_view text, float& value);
-ParsedNumber parse_number(std::string_view text, double& value);
 
 }  // namespace tessera

@@ -25,9 +25,9 @@ StateDict under(const std::string& prefix, const StateDict& state) {
 TEST(Summary, ListsNamesShapesAndCounts) {
   const std::string text = summary(Linear(3, 20));
   EXPECT_EQ(text,
-            "bias    (20,)                     20\n"
-            "weight  (20, 3)                   60\n"
-            "total                             80\n");
+            "bias    (20,)    20\n"
+            "weight  (20, 3)  60\n"
+            "total            80\n");
 }
 
 TEST(LoadStateDict, AWrongStateIsListedInPart) {

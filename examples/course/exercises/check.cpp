@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "examples/course/exercises/unsolved.h"
-#include "tensor/detail/number_format.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::exercises {
 
