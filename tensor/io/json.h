@@ -43,7 +43,7 @@ namespace tessera {
 /// its text and 8 bytes per value or key.
 struct JsonLimits {
   index_t bytes = index_t{1} << 30;  // of the text; from 2 GiB on, the limit is 2 GiB - 1
-  index_t depth = 64;                // of lists and objects inside each other
+  index_t depth = 64;                // of lists and objects inside each other; at most 1000
   index_t values = 4'000'000;        // keys count too
 };
 /// For files without long lists or texts, such as config.json.
@@ -149,23 +149,23 @@ class Json::Items {
     const Json& operator*() const { return at_; }
     const Json* operator->() const { return &at_; }
     Iterator& operator++();
-    bool operator==(const Iterator& other) const { return next_ == other.next_; }
+    bool operator==(const Iterator& other) const { return at_.node_ == other.at_.node_; }
 
    private:
     friend class Items;
-    Iterator(const Json& of, std::uint32_t next);
+    explicit Iterator(Json at) : at_(std::move(at)) {}
 
     Json at_;
-    std::uint32_t next_;  // the node of the value or its key
-    std::uint32_t keys_;  // 1 in an object: a key comes before each value
   };
 
-  explicit Items(const Json& of) : of_(of) {}
-  Iterator begin() const;
-  Iterator end() const;
+  Iterator begin() const { return Iterator(first_); }
+  Iterator end() const { return Iterator(end_); }
 
  private:
-  Json of_;
+  friend class Json;
+  Items(Json first, Json end) : first_(std::move(first)), end_(std::move(end)) {}
+
+  Json first_, end_;
 };
 
 /// Reads one JSON value, with nothing after it but white space.
@@ -195,8 +195,6 @@ struct JsonLayout {
 /// One value per line.
 inline constexpr JsonLayout kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
 
-class JsonGroup;
-
 /// A value as JSON text.
 class JsonText {
  public:
@@ -211,8 +209,6 @@ class JsonText {
   /// The shortest number that reads as the same value; null for NaN and infinities.
   template <class T>
   requires std::is_arithmetic_v<T> JsonText(T value) : text_(number(value)) {}
-  /// A list or an object, with its closing bracket.
-  JsonText(JsonGroup group);
   /// null; an absent optional is null too.
   JsonText(std::nullptr_t) : text_("null") {}
   template <class T>
@@ -224,8 +220,12 @@ class JsonText {
   const std::string& text() const& { return text_; }
   std::string text() && { return std::move(text_); }
 
- private:
+ protected:
   JsonText() = default;
+  /// Adds to the list or object that the text is.
+  void insert(const JsonLayout& layout, std::string_view value);
+
+ private:
   static std::string number(bool value) { return value ? "true" : "false"; }
   static std::string number(std::integral auto value) { return std::to_string(value); }
   static std::string number(float value);
@@ -234,33 +234,15 @@ class JsonText {
   std::string text_;
 };
 
-/// A list or an object that grows; see JsonList and JsonObject.
-class JsonGroup {
- public:
-  /// The JSON text, with the closing bracket.
-  std::string text() const& { return JsonText(*this).text(); }
-  std::string text() && { return JsonText(std::move(*this)).text(); }
-
- protected:
-  JsonGroup(const JsonLayout& layout, char open, char close)
-      : layout_(layout), text_(1, open), close_(close) {}
-  /// Adds the text of the layout that comes before the next value.
-  void add_sign();
-
-  JsonLayout layout_;
-  std::string text_;
-
- private:
-  friend JsonText;
-  char close_;
-};
-
 /// A list: `JsonList().add(1).add("a")` is [1,"a"].
-class JsonList : public JsonGroup {
+class JsonList : public JsonText {
  public:
-  explicit JsonList(const JsonLayout& layout = {}) : JsonGroup(layout, '[', ']') {}
+  explicit JsonList(const JsonLayout& layout = {}) : JsonText(written("[]")), layout_(layout) {}
   /// Adds a value.
   JsonList& add(const JsonText& value);
+
+ private:
+  JsonLayout layout_;
 };
 /// The list of `value(item)` for each item.
 template <class Items, class Value = std::identity>
@@ -274,15 +256,18 @@ JsonList json_list(const Items& items, const Value& value = {}, const JsonLayout
 using JsonMembers = std::vector<std::pair<std::string, JsonText>>;
 
 /// An object: `JsonObject({{"a", 1}}).add("b", true)` is {"a":1,"b":true}.
-class JsonObject : public JsonGroup {
+class JsonObject : public JsonText {
  public:
-  explicit JsonObject(const JsonLayout& layout = {}) : JsonGroup(layout, '{', '}') {}
+  explicit JsonObject(const JsonLayout& layout = {}) : JsonText(written("{}")), layout_(layout) {}
   JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
   /// Adds one member, or several members. **Errors**: as JsonText, for a key that is not UTF-8.
   JsonObject& add(std::string_view key, const JsonText& value);
   JsonObject& add(const JsonMembers& members);
+
+ private:
+  JsonLayout layout_;
 };
 
 }  // namespace tessera

@@ -1,34 +1,41 @@
 // Values to JSON text.
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/format.h"
+#include "tensor/io/detail/utf8.h"
 #include "tensor/io/json.h"
 
 namespace tessera {
 
 namespace {
 
-template <class T>
-std::string digits_of(T value) {
-  std::array<char, 32> digits;
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
-}
-
 std::string quoted(std::string_view text, const char* op = "json") {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::exception&) {
-    fail(op, "text must be UTF-8, got ", printable(text));
+  constexpr std::string_view kHex = "0123456789abcdef", kSigns = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kLetters = "\"\\bfnrt";
+  std::string result = "\"";
+  result.reserve(text.size() + 2);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = detail::code_point_size(text.substr(at));
+    if (size == 0) fail(op, "text must be UTF-8, got ", printable(text));
+    const auto code = static_cast<unsigned char>(text[at]);
+    const std::size_t sign = kSigns.find(text[at]);
+    if (sign != std::string_view::npos) {
+      result += {'\\', kLetters[sign]};
+    } else if (code < 0x20) {
+      (result += "\\u00") += {kHex[code / 16], kHex[code % 16]};
+    } else {
+      result += text.substr(at, size);
+    }
+    at += size;
   }
+  return result += '"';
 }
 
 /// A number that is not an integer in the file stays so: some readers distinguish 1.0 from 1.
 std::string number_text(double value) {
-  const std::string digits = digits_of(value);
+  const std::string digits = shortest(value);
   return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
@@ -41,7 +48,7 @@ void append(const Json& json, std::string& out) {
       out += json.boolean() ? "true" : "false";
       return;
     case Json::Kind::kInteger:
-      out += digits_of(json.integer());
+      out += std::to_string(json.integer());
       return;
     case Json::Kind::kNumber:
       out += number_text(json.number());
@@ -78,29 +85,27 @@ JsonText JsonText::written(std::string json) {
 }
 
 std::string JsonText::number(float value) {
-  return std::isfinite(value) ? digits_of(value) : "null";
+  return std::isfinite(value) ? shortest(value) : "null";
 }
 std::string JsonText::number(double value) {
-  return std::isfinite(value) ? digits_of(value) : "null";
+  return std::isfinite(value) ? shortest(value) : "null";
 }
 
-JsonText::JsonText(JsonGroup group) : text_(std::move(group.text_)) {
-  (text_ += group.layout_.after) += group.close_;
-}
-
-void JsonGroup::add_sign() {
-  text_ += text_.size() == 1 ? layout_.before : layout_.between;
+void JsonText::insert(const JsonLayout& layout, std::string_view value) {
+  const char close = text_.back();
+  const bool is_first = text_.size() == 2;
+  text_.resize(text_.size() - 1 - (is_first ? 0 : layout.after.size()));
+  (text_ += is_first ? layout.before : layout.between) += value;
+  (text_ += layout.after) += close;
 }
 
 JsonList& JsonList::add(const JsonText& value) {
-  add_sign();
-  text_ += value.text();
+  insert(layout_, value.text());
   return *this;
 }
 
 JsonObject& JsonObject::add(std::string_view key, const JsonText& value) {
-  add_sign();
-  ((text_ += quoted(key)) += layout_.colon) += value.text();
+  insert(layout_, (quoted(key) += layout_.colon) += value.text());
   return *this;
 }
 JsonObject& JsonObject::add(const JsonMembers& members) {

@@ -144,6 +144,9 @@ TEST(Json, RefusesTheSameKeyTwice) {
 TEST(Json, KeepsToItsLimits) {
   EXPECT_EQ(parse_error(std::string(1'000'000, '[')), "lists and objects must be at most 64 deep");
   EXPECT_EQ(parse_error("[[1]]", {.depth = 1}), "lists and objects must be at most 1 deep");
+  EXPECT_EQ(
+      parse_error(std::string(300'000, '[') + std::string(300'000, ']'), {.depth = 1'000'000}),
+      "lists and objects must be at most 1000 deep");
   EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "must have at most 3 values");
   EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "must have at most 4 values");
   EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "must have at most 2 bytes, got 3");
@@ -163,8 +166,8 @@ TEST(Json, ReadsFiles) {
 }
 
 TEST(Json, QuotesText) {
-  const std::string text = "a\"b\\\n\x01\xc3\xa9";
-  EXPECT_EQ(JsonText(text).text(), R"("a\"b\\\n\u0001é")");
+  const std::string text = "a\"b\\\b\f\n\r\t\x01\x1f\x7f/\xc3\xa9";
+  EXPECT_EQ(JsonText(text).text(), "\"a\\\"b\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f/\xc3\xa9\"");
   EXPECT_EQ(parse(JsonText(text).text()).text(), text);
   EXPECT_TRUE(
       test::throws("save", {"text must be UTF-8, got '\\xff'"}, [] { JsonText("\xff", "save"); }));
@@ -177,6 +180,7 @@ TEST(Json, WritesValues) {
   EXPECT_EQ(json_list(std::vector{0.1}, std::identity(), kJsonLines).text(), "[\n  0.1\n]");
   const JsonObject nested = {{"list", JsonList().add(1).add("x")}, {"none", JsonObject()}};
   EXPECT_EQ(nested.text(), R"({"list":[1,"x"],"none":{}})");
+  EXPECT_EQ(JsonObject(kJsonLines).text() + JsonList(kJsonLines).text(), "{}[]");
   EXPECT_EQ(JsonObject(kJsonLines).add("a", nested).add("b", "c").text(),
             "{\n  \"a\": {\"list\":[1,\"x\"],\"none\":{}},\n  \"b\": \"c\"\n}");
 }
