@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tensor/error.h"
+#include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
 
@@ -15,11 +15,9 @@ constexpr const char* kCharactersKind = "characters";
 /// Calls use(character, its first byte) for each character. Errors: bytes that are not UTF-8.
 template <class Use>
 void each_character(std::string_view text, const Use& use) {
+  check_utf8(text, "split_characters");
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = detail::code_point_size(text.substr(at));
-    if (size == 0) {
-      fail("split_characters", "byte ", at, " must be UTF-8, got ", printable(text.substr(at, 1)));
-    }
     use(text.substr(at, size), static_cast<index_t>(at));
     at += size;
   }

@@ -43,12 +43,6 @@ void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t
           " must name each once, got ", parts_named(named));
 }
 
-void check_utf8(std::string_view text, const char* op) {
-  const std::size_t bad = find_invalid_utf8(text);
-  if (bad == std::string_view::npos) return;
-  fail(op, "byte ", bad, " must be UTF-8, got ", printable(text.substr(bad, 1)));
-}
-
 /// The length of a text for the comparison of two: the number of tokens, or for a text that is too
 /// long by itself, the whole words that reach max_length from the kept end. **Source**: the
 /// tokenizers library, 0.23.

@@ -11,7 +11,6 @@
 #include "models/text/detail/pre_tokenizer.h"
 #include "models/text/detail/subword_trainer.h"
 #include "models/text/utf8.h"
-#include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
@@ -52,9 +51,7 @@ WordCounts count_words(std::span<const std::string> texts, const PipelineParts& 
       read_pre_tokenizer(parse_json(parts.pre_tokenizer.text(), "pre_tokenizer"));
   WordCounts counts;
   for (const std::string& text : texts) {
-    if (const std::size_t bad = find_invalid_utf8(text); bad != std::string::npos) {
-      fail("train", "byte ", bad, " of a text must be UTF-8, got ", printable(text.substr(bad, 1)));
-    }
+    check_utf8(text, "train", &text - texts.data());
     Words words;
     words.text.text = text;
     if (normalizer != nullptr) normalizer->apply(words.text);

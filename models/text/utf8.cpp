@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
@@ -37,6 +38,13 @@ std::size_t find_invalid_utf8(std::string_view text) {
     at += size;
   }
   return std::string_view::npos;
+}
+
+void check_utf8(std::string_view text, const char* op, index_t number) {
+  const std::size_t bad = find_invalid_utf8(text);
+  if (bad == std::string_view::npos) return;
+  fail(op, number < 0 ? "" : str_cat("text ", number, ", "), "byte ", bad, " must be UTF-8, got ",
+       printable(text.substr(bad, 1)));
 }
 
 }  // namespace tessera::text

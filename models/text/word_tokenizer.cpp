@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "models/text/utf8.h"
-#include "tensor/error.h"
 
 namespace tessera::text {
 
@@ -69,11 +68,7 @@ WordTokenizer WordTokenizer::of(std::span<const std::string> texts,
                                 const VocabularyOptions& options) {
   TokenCounts counts;
   for (const std::string& text : texts) {
-    const std::size_t wrong = find_invalid_utf8(text);
-    if (wrong != std::string::npos) {
-      fail("WordTokenizer", "text ", &text - texts.data(), ", byte ", wrong, " must be UTF-8, got ",
-           printable(std::string_view(text).substr(wrong, 1)));
-    }
+    check_utf8(text, "WordTokenizer", &text - texts.data());
     for (const std::string& word : split_words(text)) counts.add(word);
   }
   return WordTokenizer(counts.vocabulary(options));
