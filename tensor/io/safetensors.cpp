@@ -10,12 +10,27 @@
 
 #include "tensor/error.h"
 #include "tensor/io/detail/elements.h"
-#include "tensor/io/detail/safetensors_header.h"
 #include "tensor/io/file.h"
+#include "tensor/io/json.h"
 
 namespace tessera {
 
 namespace {
+
+constexpr const char* kSaveOp = "save_safetensors";
+constexpr std::string_view kMetadata = "__metadata__";
+constexpr index_t kMaxValues = index_t{1} << 19;  // of 40,000 tensors
+constexpr std::size_t kMaxName = 4096;
+constexpr index_t kMaxSize = index_t{1} << 48;
+constexpr index_t kMaxOffset = index_t{1} << 62;
+/// The longest header; the format's own reader has the same limit.
+constexpr index_t kMaxHeader = 100'000'000;
+
+/// The entries in the order of the file, and later in that of their bytes.
+struct Header {
+  std::vector<StoredTensor> entries;
+  std::map<std::string, std::string> metadata;
+};
 
 /// In the reverse order of the format's own enumeration. Tensors are written in this order, which
 /// keeps each aligned to its elements. Types that no tensor has are never written.
@@ -40,11 +55,11 @@ constexpr index_t kMostMapped = 8192;
 /// The alignment of the elements in written files: a cache line.
 constexpr std::size_t kDataAlignment = 64;
 
-std::string place(const InputFile& file, const SafetensorsEntry& entry) {
+std::string place(const InputFile& file, const StoredTensor& entry) {
   return str_cat(file.name(), ": tensor ", printable(entry.name));
 }
 
-const ElementFormat& format_of(const InputFile& file, const SafetensorsEntry& entry) {
+const ElementFormat& format_of(const InputFile& file, const StoredTensor& entry) {
   const auto* found =
       std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
                    [&](const auto& candidate) { return candidate.code == entry.dtype; });
@@ -74,9 +89,8 @@ std::string read_header(const InputFile& file) {
   file.read(0, bytes.data(), 8);
   std::uint64_t length = 0;
   for (std::size_t i = 8; i-- > 0;) length = length << 8 | bytes[i];
-  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeader)) {
-    fail_file(file.name(), "byte 0: header must have at most ", kMaxSafetensorsHeader,
-              " bytes, got ", length);
+  if (length > static_cast<std::uint64_t>(kMaxHeader)) {
+    fail_file(file.name(), "byte 0: header must have at most ", kMaxHeader, " bytes, got ", length);
   }
   if (static_cast<index_t>(length) > file.size() - 8) {
     fail_file(file.name(), "byte 0: header must fit the remaining ", file.size() - 8,
@@ -87,29 +101,79 @@ std::string read_header(const InputFile& file) {
   return text;
 }
 
+/// The numbers in the list under `key` of `entry`.
+std::vector<index_t> numbers_of(const Json& entry, std::string_view key, index_t largest) {
+  std::vector<index_t> numbers;
+  for (const Json& number : entry.at(key).as_list().items())
+    numbers.push_back(number.integer(JsonRange{0, largest}));
+  return numbers;
+}
+
+StoredTensor entry_of(const Json& json) {
+  for (const Json& value : json.as_object().items()) {
+    const bool known =
+        value.key() == "dtype" || value.key() == "shape" || value.key() == "data_offsets";
+    if (!known) value.fail("key must be dtype, shape or data_offsets");
+  }
+  StoredTensor entry{.name = std::string(json.key()), .dtype = json.text("dtype"), .shape = {}};
+  const std::vector<index_t> sizes = numbers_of(json, "shape", kMaxSize);
+  if (std::ssize(sizes) > kMaxRank) {
+    json.at("shape").fail("must have at most ", kMaxRank, " axes, got ", sizes.size());
+  }
+  entry.shape = Shape(sizes);
+  const std::vector<index_t> offsets = numbers_of(json, "data_offsets", kMaxOffset);
+  if (offsets.size() != 2) {
+    json.at("data_offsets").fail("must have 2 offsets, got ", offsets.size());
+  }
+  entry.begin = offsets[0];
+  entry.bytes = offsets[1] - offsets[0];
+  return entry;
+}
+
+/// The JSON has exactly the format's keys, each once. check_layout checks offsets and shapes.
+Header parse_header(std::string text, const std::string& file) {
+  if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
+  const Json json =
+      parse_json(std::move(text), file + ": header", {.depth = 3, .values = kMaxValues});
+  Header header;
+  for (const Json& value : json.items()) {
+    if (value.key().size() > kMaxName) {
+      value.fail("name must have at most ", kMaxName, " bytes, got ", value.key().size());
+    }
+    if (value.key() != kMetadata) {
+      header.entries.push_back(entry_of(value));
+      continue;
+    }
+    for (const Json& item : value.as_object().items()) {
+      header.metadata.emplace(item.key(), item.text());
+    }
+  }
+  return header;
+}
+
 /// Checks that each tensor has the bytes that its shape needs, and that together they cover all
 /// data.
-void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
-                  index_t data_size) {
-  for (const SafetensorsEntry& entry : entries) {
+void check_layout(const InputFile& file, std::vector<StoredTensor>& entries, index_t data_size) {
+  for (const StoredTensor& entry : entries) {
     const index_t wanted =
         stored_bytes(entry.shape, format_of(file, entry).size, place(file, entry));
-    if (entry.begin > entry.end || entry.end > data_size || entry.end - entry.begin != wanted) {
+    if (entry.bytes != wanted || entry.begin > data_size - wanted) {
       fail_file(place(file, entry), "offsets must lie in the data's ", data_size,
                 " bytes and have the ", wanted, " bytes of shape ", entry.shape, " of ",
-                format_of(file, entry).name, ", got ", entry.begin, " to ", entry.end);
+                format_of(file, entry).name, ", got ", entry.begin, " to ",
+                entry.begin + entry.bytes);
     }
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+    return std::tie(a.begin, a.bytes) < std::tie(b.begin, b.bytes);
   });
   index_t end = 0;
-  for (const SafetensorsEntry& entry : entries) {
+  for (const StoredTensor& entry : entries) {
     if (entry.begin != end) {
       fail_file(place(file, entry), "must begin at byte ", end,
                 " of the data, where the tensor before it ends, got ", entry.begin);
     }
-    end = entry.end;
+    end = entry.begin + entry.bytes;
   }
   if (end != data_size) {
     fail_file(file.name(), "tensors must end with the data at byte ", data_size, ", got ", end);
@@ -121,35 +185,34 @@ void check_layout(const InputFile& file, std::vector<SafetensorsEntry>& entries,
 /// An open file, its checked header, and the offset of the data.
 struct SafetensorsFile::Opened {
   InputFile file;
-  SafetensorsHeader header;
+  Header header;
   index_t data = 0;
   std::map<std::string, Shape> shapes = {};
-  std::map<std::string, const SafetensorsEntry*> entries = {};
+  std::map<std::string, const StoredTensor*> entries = {};
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
     refuse_incomplete_download(file);
     std::string text = read_header(file);
     data = 8 + std::ssize(text);
-    header = parse_safetensors_header(std::move(text), file.name());
+    header = parse_header(std::move(text), file.name());
     check_layout(file, header.entries, file.size() - data);
-    for (const SafetensorsEntry& entry : header.entries) {
+    for (const StoredTensor& entry : header.entries) {
       shapes.emplace(entry.name, entry.shape);
       entries.emplace(entry.name, &entry);
     }
   }
 
-  const SafetensorsEntry& entry(const std::string& name) const {
+  const StoredTensor& entry(const std::string& name) const {
     const auto found = entries.find(name);
     if (found == entries.end()) fail_file(file.name(), "must have a tensor ", printable(name));
     return *found->second;
   }
 
-  Tensor read(const SafetensorsEntry& entry) const {
+  Tensor read(const StoredTensor& entry) const {
     const ElementFormat& format = format_of(file, entry);
     if (can_map(entry, format)) {
-      const index_t bytes = entry.end - entry.begin;
-      if (auto memory = file.map(data + entry.begin, bytes)) {
-        return Tensor::of_storage(Storage::borrow(std::move(memory), bytes), entry.shape,
+      if (auto memory = file.map(data + entry.begin, entry.bytes)) {
+        return Tensor::of_storage(Storage::borrow(std::move(memory), entry.bytes), entry.shape,
                                   format.dtype);
       }
     }
@@ -160,10 +223,10 @@ struct SafetensorsFile::Opened {
 
   /// Each tensor has its own mapping, which ends with the tensor. Small tensors are cheaper to
   /// copy, and one file should not use up the mappings that a process may have, 65,530.
-  bool can_map(const SafetensorsEntry& entry, const ElementFormat& format) const {
+  bool can_map(const StoredTensor& entry, const ElementFormat& format) const {
     const index_t least = std::max(kLeastMapped, file.size() / kMostMapped);
     return kLittleEndian && format.is_as_in_memory && (data + entry.begin) % format.size == 0 &&
-           entry.end - entry.begin >= least;
+           entry.bytes >= least;
   }
 };
 
@@ -182,12 +245,8 @@ const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
   return opened_->header.metadata;
 }
 
-std::vector<StoredTensor> SafetensorsFile::stored() const {
-  std::vector<StoredTensor> stored;
-  for (const SafetensorsEntry& entry : opened_->header.entries) {
-    stored.push_back({entry.name, entry.dtype, entry.shape, entry.end - entry.begin});
-  }
-  return stored;
+const std::vector<StoredTensor>& SafetensorsFile::stored() const {
+  return opened_->header.entries;
 }
 
 std::string SafetensorsFile::dtype(const std::string& name) const {
@@ -205,32 +264,87 @@ Safetensors load_safetensors(const std::filesystem::path& path) {
   return result;
 }
 
+namespace {
+
+/// The values that parse_json will count in the header, including keys.
+index_t count_values(const Header& header) {
+  index_t values = 3 + 2 * static_cast<index_t>(header.metadata.size());
+  for (const StoredTensor& entry : header.entries) values += 10 + entry.shape.size();
+  return values;
+}
+
+void check_name(const std::string& name) {
+  require(!name.empty() && name.size() <= kMaxName, kSaveOp, "name must have 1 to ", kMaxName,
+          " bytes, got ", name.size(), " in ", printable(name));
+  JsonText(name, kSaveOp);  // checks that the name is UTF-8
+}
+
+JsonText checked_text(const std::string& key, const std::string& value) {
+  check_name(key);
+  JsonText text(value, kSaveOp);
+  const index_t bytes = std::ssize(text.text()) - 2;  // without quotes
+  require(bytes <= kMaxJsonText, kSaveOp, "text ", printable(key), " must have at most ",
+          kMaxJsonText, " bytes with escapes, got ", bytes);
+  return text;
+}
+
+/// The JSON: metadata first, then the entries in their order.
+std::string format_header(const Header& header) {
+  require(count_values(header) <= kMaxValues, kSaveOp,
+          "number of values in the header must be at most ", kMaxValues, ", got ",
+          header.entries.size(), " tensors and ", header.metadata.size(), " texts");
+  JsonObject object;
+  if (!header.metadata.empty()) {
+    JsonObject texts;
+    for (const auto& [key, value] : header.metadata) {
+      texts.add(key, checked_text(key, value));
+    }
+    object.add(kMetadata, texts);
+  }
+  for (const StoredTensor& entry : header.entries) {
+    check_name(entry.name);
+    require(entry.name != kMetadata, kSaveOp, "name of a tensor must not be ", kMetadata);
+    object.add(
+        entry.name,
+        JsonObject({{"dtype", entry.dtype},
+                    {"shape", json_list(entry.shape)},
+                    {"data_offsets", JsonList().add(entry.begin).add(entry.begin + entry.bytes)}}));
+  }
+  return object.text();
+}
+
+}  // namespace
+
+void check_safetensors_text(const std::string& key, const std::string& text) {
+  checked_text(key, text);
+}
+
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  require(kLittleEndian, "save_safetensors", "processor must be little-endian");
-  SafetensorsHeader header{{}, metadata};
+  require(kLittleEndian, kSaveOp, "processor must be little-endian");
+  Header header{{}, metadata};
   header.metadata.emplace("format", "pt");
   std::vector<Tensor> sources;
   std::vector<std::span<const std::byte>> parts(2);
   index_t end = 0;
   for (const ElementFormat& format : kSafetensorsFormats) {
     for (const auto& [name, tensor] : tensors) {
-      require(tensor.defined(), "save_safetensors", "tensor ", printable(name),
+      require(tensor.defined(), kSaveOp, "tensor ", printable(name),
               " must be defined, got an undefined one");
       if (&format_of(tensor.dtype()) != &format) continue;
       sources.push_back(tensor.detach().contiguous());
       const index_t bytes = tensor.count() * format.size;
       parts.emplace_back(static_cast<const std::byte*>(sources.back().untyped_data()),
                          static_cast<std::size_t>(bytes));
-      header.entries.push_back({name, std::string(format.code), tensor.shape(), end, end + bytes});
+      header.entries.push_back({name, std::string(format.code), tensor.shape(), bytes, end});
       end += bytes;
     }
   }
-  std::string text = format_safetensors_header(header);
+  std::string text = format_header(header);
   text.append((kDataAlignment - (8 + text.size()) % kDataAlignment) % kDataAlignment, ' ');
-  require(std::ssize(text) <= kMaxSafetensorsHeader, "save_safetensors",
-          "header must have at most ", kMaxSafetensorsHeader, " bytes, got ", text.size());
+  require(std::ssize(text) <= kMaxHeader, kSaveOp, "header must have at most ", kMaxHeader,
+          " bytes, got ", text.size());
   const auto length = static_cast<std::uint64_t>(text.size());
   parts[0] = std::as_bytes(std::span(&length, 1));
   parts[1] = std::as_bytes(std::span(text));

@@ -62,13 +62,13 @@ struct Safetensors {
 /// Memory for tensors is allocated only after these checks.
 Safetensors load_safetensors(const std::filesystem::path& path);
 
-/// A tensor as the file describes it: `dtype` is the format's name, such as "F16", and `bytes` is
-/// the size in the file.
+/// A tensor as the file describes it.
 struct StoredTensor {
   std::string name;
-  std::string dtype;
+  std::string dtype;  // the format's name, such as "F16"
   Shape shape;
-  index_t bytes;
+  index_t bytes = 0;  // the size in the file
+  index_t begin = 0;  // the first byte, counted from the end of the header
 };
 
 /// A .safetensors file whose tensors are read when they are needed. The header of the file is
@@ -83,7 +83,7 @@ class SafetensorsFile {
   const std::map<std::string, Shape>& shapes() const;
   const std::map<std::string, std::string>& metadata() const;
   /// The stored tensors, in the order of their bytes in the file.
-  std::vector<StoredTensor> stored() const;
+  const std::vector<StoredTensor>& stored() const;
   /// The dtype in which a tensor is stored, by NumPy's name: "int32" if StoredTensor::dtype is
   /// "I32"; "bfloat16", which NumPy lacks, for "BF16". **Errors**: there is no such tensor.
   std::string dtype(const std::string& name) const;

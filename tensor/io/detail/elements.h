@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/tensor.h"
 
@@ -85,6 +86,16 @@ constexpr ElementFormat element_format(std::string_view code, std::string_view n
 /// The number of bytes of a shape's elements of `item` bytes each. Any size of 0 makes it 0, but
 /// the product of the other sizes must still not overflow. **Errors**: std::runtime_error that
 /// begins with `place`.
-index_t stored_bytes(const Shape& shape, index_t item, const std::string& place);
+inline index_t stored_bytes(const Shape& shape, index_t item, const std::string& place) {
+  index_t bytes = 8;  // the size of the largest element after loading
+  bool has_zero = false;
+  for (const index_t size : shape) {
+    has_zero = has_zero || size == 0;
+    if (__builtin_mul_overflow(bytes, std::max<index_t>(size, 1), &bytes)) {
+      fail_file(place, "number of bytes must fit int64, got shape ", shape);
+    }
+  }
+  return has_zero ? 0 : bytes / 8 * item;
+}
 
 }  // namespace tessera
