@@ -62,13 +62,17 @@ void Program::add_common_options() {
       {1, kMany});
   add("--gradient-checkpoint", options.gradient_checkpoint,
       "recomputation of layers in the backward pass: less memory, a third more time");
-  add(save_flag_.c_str(), options.save, "folder for the checkpoint; that of --resume if absent");
+  add(save_flag_.c_str(), options.save,
+      "folder for the checkpoint and the log; that of --resume if absent");
   const bool saves_models = save_flag_ != "--save";  // else of the model's folder
   add("--overwrite", options.overwrite,
       saves_models ? "replacement of an existing model in --save and checkpoint in --checkpoint"
                    : "replacement of an existing checkpoint in --save");
   add("--resume", options.resume, "folder of the checkpoint to continue from");
-  add_output("--log", options.log, "CSV file for one line of numbers per step", FileUse::kInPlace);
+  add_output("--log", options.log,
+             "CSV file for one line of numbers per step; log.csv in the folder of the checkpoint "
+             "if absent",
+             FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
   add("--seeds", options.seeds, "random seeds of a sweep, one run each, such as 0..4 or 0,3,7");

@@ -3,6 +3,7 @@
 
 #include "models/pages/attention_page.h"
 #include "models/pages/chart.h"
+#include "models/pages/comparison_page.h"
 #include "models/pages/explanation_page.h"
 #include "models/pages/page.h"
 #include "models/pages/profile_page.h"

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
+#include "models/pages/comparison_page.h"
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
 #include "models/pages/detail/run_charts.h"
@@ -149,15 +151,6 @@ std::string options_html(const TrainingReport& report) {
   return "<div>" + html + "</div>";
 }
 
-/// A page with charts.
-Page page_of(std::string title, std::string body) {
-  Page page = {.title = std::move(title), .body = std::move(body)};
-  page.styles = {std::string(asset("wide_tables.css")), std::string(asset("chart.css")),
-                 std::string(asset("training.css"))};
-  page.scripts = {std::string(asset("chart.js"))};
-  return page;
-}
-
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
@@ -181,7 +174,7 @@ Page training_page(const TrainingReport& report) {
   std::string data =
       str_cat("{\"running\":", report.is_running ? "true" : "false",
               ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
-  Page page = page_of(report.title + ": " + report.state, std::move(body));
+  Page page = page_of_charts(report.title + ": " + report.state, std::move(body));
   page.data = {{std::string(kLogId), std::move(data)}};
   page.scripts.emplace_back(asset("training.js"));
   return page;
@@ -199,38 +192,6 @@ std::optional<std::string> log_in_page(std::string_view html, const std::string&
   } catch (const std::exception&) {
     return std::nullopt;  // somebody else's page
   }
-}
-
-// ---- several runs ----
-
-Rows comparison_rows(std::span<const NamedRun> runs) {
-  Rows rows = {{"run", "steps", "last loss", "smallest loss", "last held-out loss",
-                "smallest held-out loss", "largest accuracy", "tokens/s", "time"}};
-  for (const NamedRun& run : runs) {
-    const RunSummary summary = summary_of(run.steps);
-    const std::string speed =
-        summary.tokens_per_second ? decimals(*summary.tokens_per_second, 0) : "-";
-    const std::string last = summary.last_loss ? number_text(summary.last_loss->value) : "-";
-    const std::string held_out =
-        summary.last_held_out ? number_text(summary.last_held_out->value) : "-";
-    rows.push_back({run.name, str_cat(summary.steps), last, at_step_text(summary.best_loss),
-                    held_out, at_step_text(summary.best_held_out),
-                    at_step_text(summary.best_accuracy), speed,
-                    summary.seconds ? duration_text(*summary.seconds) : "-"});
-  }
-  return rows;
-}
-
-Page comparison_page(std::span<const NamedRun> runs, const Rows& settings) {
-  std::vector<std::string> pages;
-  for (const NamedRun& run : runs) pages.push_back(run.page);
-  std::string body = "<main>\n<h1>" + str_cat(runs.size(), runs.size() == 1 ? " run" : " runs") +
-                     "</h1>\n" + (settings.empty() ? "" : table_html("Settings", settings)) +
-                     table_html("What the logs say", comparison_rows(runs), pages) +
-                     "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
-                     "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
-  for (const Chart& chart : run_charts(runs)) body += chart_html(chart);
-  return page_of(str_cat(runs.size(), " training runs"), body + "</div>\n</main>");
 }
 
 }  // namespace tessera::pages

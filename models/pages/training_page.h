@@ -1,16 +1,13 @@
-// Two pages: the report of a training run, finished or not, and a comparison of several runs.
+// The report of a training run, finished or not.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/pages/page.h"
-#include "models/pages/rows.h"
-#include "models/pages/run_log.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::pages {
@@ -47,21 +44,5 @@ Page training_page(const TrainingReport& report);
 /// The log in the HTML of a training page; nullopt if the page is of a different run, or is not a
 /// training page.
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
-
-/// A run of a sweep and its log.
-struct NamedRun {
-  std::string name;
-  std::vector<LoggedStep> steps = {};
-  std::string setting = {};  // runs of one setting have the same colour; empty: an own colour
-  std::string seed = {};     // in all settings, runs with this seed have the same dash pattern
-  std::string page = {};     // address of the run's report; empty: none
-};
-
-/// A row for each run with its steps, losses, accuracy, speed and time.
-Rows comparison_rows(std::span<const NamedRun> runs);
-
-/// A page with three parts: the table `settings`, about groups of runs, if it is not empty; the
-/// table comparison_rows; and a chart of all runs for each quantity.
-Page comparison_page(std::span<const NamedRun> runs, const Rows& settings = {});
 
 }  // namespace tessera::pages

@@ -76,6 +76,7 @@ RunOptions in_folder(const std::filesystem::path& folder) {
 Run::Run(nn::Trainer& trainer, RunOptions options)
     : trainer_(trainer), options_(std::move(options)), start_(std::chrono::steady_clock::now()) {
   options_.notes.set("digest", trainer_.digest());
+  if (options_.log.empty() && !options_.folder.empty()) options_.log = options_.folder / kLogFile;
   if (!options_.folder.empty()) {
     for (const auto& [name, text] : options_.notes.values) check_safetensors_text(name, text);
   }

@@ -30,7 +30,8 @@ inline constexpr const char* kReportFile = "report.html";
 /// The options of a run.
 struct RunOptions {
   std::filesystem::path folder = {};  // of the checkpoint; empty: nothing is saved
-  std::filesystem::path log = {};     // CSV, a line per step (pages/run_log.h); empty: none
+  // CSV, a line per step (pages/run_log.h); empty: kLogFile in the folder, if there is one
+  std::filesystem::path log = {};
   std::filesystem::path report = {};  // HTML, replaced as the run goes on; empty: none
   index_t max_steps = 0;              // the most steps of this call; 0: no limit
   bool has_accuracy = true;           // whether the log has accuracies; false for regression

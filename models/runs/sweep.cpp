@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "models/pages/comparison_page.h"
 #include "models/pages/rows.h"
 #include "models/runs/detail/children.h"
 #include "models/runs/interrupts.h"
@@ -233,7 +234,7 @@ class Sweep {
                         .seed = str_cat("seed=", result.run.seed),
                         .page = has_page ? result.run.name + '/' + kReportFile : ""});
     }
-    pages::write_page(file(kPageFile), pages::comparison_page(curves, rows));
+    pages::write_page(file(kPageFile), pages::comparison_page(curves));
     return rows;
   }
 

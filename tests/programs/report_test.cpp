@@ -94,8 +94,13 @@ TEST_F(Reports, GoOnWhereTheRunWasStopped) {
     fs::remove_all(folder_ / "run");
   }
   expect_numbers_of("log.csv", "page.html");
-  // Data of a different run is not taken over.
+  // Data of a different run is not taken over: the log in the folder of this run is.
   ASSERT_EQ(run("train_reverse", kReverse + "--seed 5 --save run --max-steps 12").status, 0);
+  ASSERT_EQ(run("train_reverse", "--resume run --report page.html").status, 0);
+  expect_numbers_of("run/log.csv", "page.html");
+  fs::remove_all(folder_ / "run");
+  ASSERT_EQ(run("train_reverse", kReverse + "--seed 6 --save run --max-steps 12").status, 0);
+  fs::remove(folder_ / "run/log.csv");
   ASSERT_EQ(run("train_reverse", "--resume run --report page.html").status, 0);
   EXPECT_FALSE(page_says("page.html", "\tstep 12, "));
   EXPECT_TRUE(page_says("page.html", "\tstep 13, "));
@@ -175,9 +180,34 @@ TEST_F(Reports, CompareRuns) {
   expect_fails("compare_runs",
                {
                    {"a.csv no.csv", "no.csv"},
-                   {"", "LOG"},
+                   {"", "RUN"},
                    {"a.csv b.csv --report ./b.csv", "--report must not be an input"},
                });
+}
+
+// What a shell loop over seeds and options leaves.
+TEST_F(Reports, CompareSettingsOfRunsInFolders) {
+  for (const char* const rate : {"1e-3", "1e-2"}) {
+    for (const char* const seed : {"0", "1"}) {
+      const std::string folder = str_cat("runs/lr=", rate, ",seed=", seed);
+      output_of("train_reverse", str_cat(kReverse, "--lr ", rate, " --seed ", seed, " --save ",
+                                         folder, " --report ", seed, ".html"));
+      fs::rename(folder_ / str_cat(seed, ".html"), folder_ / folder / "report.html");
+    }
+  }
+  const std::string output = output_of("compare_runs", "runs/*/ --report all.html");
+  const std::string table = output.substr(output.find("\n\n") + 2);
+  EXPECT_TRUE(table.starts_with("setting       runs  mean_accuracy")) << output;
+  EXPECT_TRUE(contains(table, "\nruns/lr=1e-2     2  ")) << output;
+  EXPECT_TRUE(contains(table, "  0.5     0.5\n")) << "2 seeds: p is 2 / 4\n" << output;
+  for (const char* const words :
+       {"<b>runs/lr=1e-3</b>", "href=\"runs/lr=1e-2,seed=1/report.html\""}) {
+    EXPECT_TRUE(page_says("all.html", words));
+  }
+  const std::string one = output_of("compare_runs", "runs/lr=1e-3,seed=0 runs/lr=1e-3,seed=1");
+  EXPECT_TRUE(one.starts_with("run ")) << one;
+  fs::remove(folder_ / "runs/lr=1e-3,seed=0/log.csv");
+  EXPECT_TRUE(fails("compare_runs", "runs/*", "runs/lr=1e-3,seed=0/log.csv: "));
 }
 
 }  // namespace

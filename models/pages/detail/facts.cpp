@@ -1,5 +1,7 @@
 #include "models/pages/detail/facts.h"
 
+#include <utility>
+
 #include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
@@ -31,6 +33,14 @@ std::string facts_html(const std::string& caption, const Facts& facts) {
     html += "<tr><th scope=\"row\">" + escape(name) + "</th><td>" + escape(value) + "</td></tr>\n";
   }
   return html + "</table>\n";
+}
+
+Page page_of_charts(std::string title, std::string body) {
+  Page page = {.title = std::move(title), .body = std::move(body)};
+  page.styles = {std::string(asset("wide_tables.css")), std::string(asset("chart.css")),
+                 std::string(asset("training.css"))};
+  page.scripts = {std::string(asset("chart.js"))};
+  return page;
 }
 
 std::string at_step_text(const std::optional<AtStep>& value) {

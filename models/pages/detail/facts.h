@@ -1,10 +1,12 @@
 // Tables of HTML that several pages have.
 #pragma once
 
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/pages/page.h"
+#include "models/pages/rows.h"
 #include "models/pages/run_log.h"
 #include "models/pages/training_page.h"
 
@@ -17,6 +19,9 @@ std::string table_html(const std::string& caption, const Rows& rows,
 
 /// Two columns: names and values.
 std::string facts_html(const std::string& caption, const Facts& facts);
+
+/// A page with charts.
+Page page_of_charts(std::string title, std::string body);
 
 /// "0.4321 (step 120)", or "-".
 std::string at_step_text(const std::optional<AtStep>& value);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/pages/chart.h"
-#include "models/pages/training_page.h"
+#include "models/pages/comparison_page.h"
 
 namespace tessera::pages {
 

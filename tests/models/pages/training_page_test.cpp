@@ -93,12 +93,13 @@ TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
 TEST(TrainingPageTest, CountsHaveARowAndAColumnPerLabel) {
   TrainingReport report = report_of("");
   report.classes = {{"Test", {"a", "b"}, {{1, 2}}}};
-  EXPECT_TRUE(throws("training_page", {"counts of 'Test' must have one row per label, 2, got 1"},
-                     [&] { training_page(report); }));
+  EXPECT_TRUE(test::throws("training_page",
+                           {"counts of 'Test' must have one row per label, 2, got 1"},
+                           [&] { training_page(report); }));
   report.classes = {{"Test", {"a", "b"}, {{1, 2}, {3, 4, 5}}}};
-  EXPECT_TRUE(throws("training_page",
-                     {"a row of counts of 'Test' must have one number per label, 2, got 3"},
-                     [&] { training_page(report); }));
+  EXPECT_TRUE(test::throws("training_page",
+                           {"a row of counts of 'Test' must have one number per label, 2, got 3"},
+                           [&] { training_page(report); }));
 }
 
 TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
@@ -108,30 +109,6 @@ TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
   EXPECT_EQ(log_in_page(html, "another"), std::nullopt);
   EXPECT_EQ(log_in_page("<p>a page of somebody</p>", report.run), std::nullopt);
   EXPECT_EQ(log_in_page(html.substr(0, html.find("\"log\"")), report.run), std::nullopt);
-}
-
-TEST(ComparisonPageTest, KeepsEachRunsColour) {
-  const std::vector<NamedRun> runs = {
-      {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
-      {"b", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b")}};
-  const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "\tstep 2\t6.5\"></span>"));
-  EXPECT_TRUE(has(html, "&lt;a&gt; <span class=\"value\""));
-  EXPECT_FALSE(test::contains(html, "<a>"));
-  const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
-  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<span class=\"s1 d1\">"));
-  const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
-  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "0.5 (step 1)", "6.5", "5 (step 1)",
-                                               "-", "-", "-"}));
-}
-
-TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
-  const auto steps = read_run_log("step,loss\n1,4\n", "a");
-  const std::vector<NamedRun> runs = {{.name = "one", .steps = steps, .page = "one/report.html"},
-                                      {.name = "two", .steps = steps}};
-  const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "<th scope=\"row\"><a href=\"one/report.html\">one</a></th>"));
-  EXPECT_TRUE(has(html, "<th scope=\"row\">two</th>"));
 }
 
 }  // namespace

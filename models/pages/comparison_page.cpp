@@ -1,0 +1,212 @@
+#include "models/pages/comparison_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "models/pages/detail/facts.h"
+#include "models/pages/detail/numbers.h"
+#include "models/pages/detail/run_charts.h"
+#include "models/pages/ranks.h"
+#include "tensor/error.h"
+
+namespace tessera::pages {
+
+namespace {
+
+/// A column of logs by which runs are compared.
+struct Measure {
+  const char* name;
+  std::optional<double> LoggedStep::*column;
+  bool is_held_out;
+  bool is_better_above;
+};
+
+constexpr Measure kMeasures[] = {{"held_out_accuracy", &LoggedStep::held_out_accuracy, true, true},
+                                 {"held_out_loss", &LoggedStep::held_out_loss, true, false},
+                                 {"accuracy", &LoggedStep::accuracy, false, true}};
+
+/// The value at the best evaluation or, if it is not of held-out examples, at the last step.
+std::optional<double> value_of(const Measure& measure, std::span<const LoggedStep> steps) {
+  std::optional<double> found;
+  for (const LoggedStep& step : steps) {
+    const std::optional<double>& value = step.*measure.column;
+    if (!value) continue;
+    const bool is_better = !found || std::isnan(*found) ||
+                           (measure.is_better_above ? *value > *found : *value < *found);
+    if (is_better || !measure.is_held_out) found = value;
+  }
+  return found;
+}
+
+struct Run {
+  std::string setting, seed;
+  double value;
+};
+
+struct Rated {
+  std::string measure = "loss";
+  std::vector<Run> runs = {};
+};
+
+/// The values of all runs that have a setting and a step.
+Rated rated(std::span<const NamedRun> runs) {
+  Rated result;
+  std::vector<const NamedRun*> with_setting;
+  for (const NamedRun& run : runs) {
+    if (run.setting.empty() || run.steps.empty()) continue;
+    with_setting.push_back(&run);
+    result.runs.push_back({run.setting, run.seed, run.steps.back().loss});
+  }
+  for (const Measure& measure : kMeasures) {
+    std::vector<double> values;
+    for (const NamedRun* run : with_setting) {
+      if (const auto value = value_of(measure, run->steps)) values.push_back(*value);
+    }
+    if (values.size() < with_setting.size()) continue;
+    result.measure = measure.name;
+    for (std::size_t i = 0; i < values.size(); ++i) result.runs[i].value = values[i];
+    break;
+  }
+  return result;
+}
+
+/// The runs by setting, in the order of each setting's first run.
+std::vector<std::vector<Run>> by_setting(const std::vector<Run>& runs) {
+  std::vector<std::vector<Run>> settings;
+  for (const Run& run : runs) {
+    const auto found = std::ranges::find_if(
+        settings, [&](const auto& each) { return each.front().setting == run.setting; });
+    if (found == settings.end()) {
+      settings.push_back({run});
+    } else {
+      found->push_back(run);
+    }
+  }
+  return settings;
+}
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// The standard deviation of a sample; empty for a single value.
+std::string deviation_text(std::span<const double> values) {
+  if (values.size() < 2) return "";
+  const double mean = mean_of(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  return number_text(std::sqrt(sum / static_cast<double>(values.size() - 1)));
+}
+
+/// `setting` minus `base`, for each seed that both have.
+std::vector<double> differences(const std::vector<Run>& setting, const std::vector<Run>& base) {
+  std::vector<double> found;
+  for (const Run& run : setting) {
+    const auto pair = std::ranges::find(base, run.seed, &Run::seed);
+    if (pair != base.end()) found.push_back(run.value - pair->value);
+  }
+  return found;
+}
+
+/// Whether differences have ranks: a run that diverged can have the value NaN.
+bool has_ranks(const std::vector<double>& differences) {
+  return !differences.empty() &&
+         std::ranges::none_of(differences, [](double d) { return std::isnan(d); });
+}
+
+/// The probability of such differences if both settings are equally good.
+double two_sided(const std::vector<double>& differences) {
+  std::vector<double> opposite;
+  for (const double d : differences) opposite.push_back(-d);
+  return std::min(1.0,
+                  2 * std::min(wilcoxon_signed_rank(differences), wilcoxon_signed_rank(opposite)));
+}
+
+}  // namespace
+
+NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps) {
+  NamedRun run = {.name = name, .steps = std::move(steps)};
+  const std::filesystem::path path(name);
+  std::string others;
+  std::istringstream parts(path.filename().string());
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part.starts_with("seed=")) {
+      run.seed = part;
+    } else {
+      others += (others.empty() ? "" : ",") + part;
+    }
+  }
+  if (run.seed.empty()) return run;
+  const std::filesystem::path folder = path.parent_path();
+  run.setting = (others.empty() ? folder : folder / others).string();
+  if (run.setting.empty()) run.setting = "all runs";
+  return run;
+}
+
+Rows comparison_rows(std::span<const NamedRun> runs) {
+  Rows rows = {{"run", "steps", "last loss", "smallest loss", "last held-out loss",
+                "smallest held-out loss", "largest accuracy", "tokens/s", "time"}};
+  for (const NamedRun& run : runs) {
+    const RunSummary summary = summary_of(run.steps);
+    const std::string speed =
+        summary.tokens_per_second ? decimals(*summary.tokens_per_second, 0) : "-";
+    const std::string last = summary.last_loss ? number_text(summary.last_loss->value) : "-";
+    const std::string held_out =
+        summary.last_held_out ? number_text(summary.last_held_out->value) : "-";
+    rows.push_back({run.name, str_cat(summary.steps), last, at_step_text(summary.best_loss),
+                    held_out, at_step_text(summary.best_held_out),
+                    at_step_text(summary.best_accuracy), speed,
+                    summary.seconds ? duration_text(*summary.seconds) : "-"});
+  }
+  return rows;
+}
+
+Rows setting_rows(std::span<const NamedRun> runs) {
+  const Rated all = rated(runs);
+  const std::vector<std::vector<Run>> settings = by_setting(all.runs);
+  if (settings.empty()) return {};
+  std::vector<std::vector<double>> found;
+  std::vector<double> chances;
+  for (const std::vector<Run>& setting : std::span(settings).subspan(1)) {
+    found.push_back(differences(setting, settings.front()));
+    chances.push_back(has_ranks(found.back()) ? two_sided(found.back()) : 1);
+  }
+  const std::vector<double> corrected = holm(chances);
+  Rows rows = {{"setting", "runs", "mean_" + all.measure, "deviation"}};
+  if (settings.size() > 1) rows[0].insert(rows[0].end(), {"difference", "p", "p_holm"});
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    std::vector<double> values;
+    for (const Run& run : settings[i]) values.push_back(run.value);
+    std::vector<std::string> row = {settings[i].front().setting, str_cat(values.size()),
+                                    number_text(mean_of(values)), deviation_text(values)};
+    if (i > 0 && has_ranks(found[i - 1])) {
+      row.insert(row.end(), {number_text(mean_of(found[i - 1])), number_text(chances[i - 1]),
+                             number_text(corrected[i - 1])});
+    }
+    row.resize(rows[0].size());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Page comparison_page(std::span<const NamedRun> runs) {
+  std::vector<std::string> pages;
+  for (const NamedRun& run : runs) pages.push_back(run.page);
+  const Rows settings = setting_rows(runs);
+  std::string body = "<main>\n<h1>" + str_cat(runs.size(), runs.size() == 1 ? " run" : " runs") +
+                     "</h1>\n" + (settings.empty() ? "" : table_html("Settings", settings)) +
+                     table_html("What the logs say", comparison_rows(runs), pages) +
+                     "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
+                     "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
+  for (const Chart& chart : run_charts(runs)) body += chart_html(chart);
+  return page_of_charts(str_cat(runs.size(), " training runs"), body + "</div>\n</main>");
+}
+
+}  // namespace tessera::pages

@@ -1,0 +1,45 @@
+// The comparison of several training runs: tables, and a page with the curves of all runs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/pages/page.h"
+#include "models/pages/rows.h"
+#include "models/pages/run_log.h"
+
+namespace tessera::pages {
+
+/// A run and its log.
+struct NamedRun {
+  std::string name;
+  std::vector<LoggedStep> steps = {};
+  std::string setting = {};  // runs of one setting have the same colour; empty: an own colour
+  std::string seed = {};     // in all settings, runs with this seed have the same dash pattern
+  std::string page = {};     // address of the run's report; empty: none
+};
+
+/// A run whose name says its setting and seed: the seed is the part `seed=N` of the file name, and
+/// the setting is the rest of the name. Commas separate the parts: `runs/lr=1e-3,seed=2` has the
+/// setting `runs/lr=1e-3`, and `runs/seed=2` has the setting `runs`. A name without such a part has
+/// neither.
+NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps);
+
+/// A row for each run with its steps, losses, accuracy, speed and time.
+Rows comparison_rows(std::span<const NamedRun> runs);
+
+/// A row for each setting: the number of its runs, and mean and standard deviation of a measure,
+/// the first of these that the logs of all runs have: held-out accuracy, held-out loss (both at
+/// their best evaluation), accuracy, loss (both of the last step). Each later setting is compared
+/// with the first one, by pairs of runs with the same seed: the mean difference; p, the two-sided
+/// p-value of the signed-rank test (wilcoxon_signed_rank); and p corrected for the number of
+/// comparisons (holm). The smallest possible p of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds
+/// 0.03125. A setting is not compared if it has no pairs, or if a difference is NaN. Runs without a
+/// setting are omitted; without any setting, there are no rows.
+Rows setting_rows(std::span<const NamedRun> runs);
+
+/// A page with setting_rows, comparison_rows, and a chart of all runs for each quantity.
+Page comparison_page(std::span<const NamedRun> runs);
+
+}  // namespace tessera::pages

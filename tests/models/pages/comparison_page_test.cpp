@@ -1,0 +1,125 @@
+// Several runs on one page, and the comparison of their settings.
+#include "models/pages/comparison_page.h"
+
+#include <cmath>
+
+#include "tensor/error.h"
+#include "tests/support/test.h"
+
+namespace tessera::pages {
+namespace {
+
+::testing::AssertionResult has(const std::string& html, const std::string& what) {
+  if (html.find(what) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "no " << what << " in\n" << html;
+}
+
+TEST(ComparisonPageTest, KeepsEachRunsColour) {
+  const std::vector<NamedRun> runs = {
+      {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
+      {"b", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b")}};
+  const std::string html = page_html(comparison_page(runs));
+  EXPECT_TRUE(has(html, "\tstep 2\t6.5\"></span>"));
+  EXPECT_TRUE(has(html, "&lt;a&gt; <span class=\"value\""));
+  EXPECT_FALSE(test::contains(html, "<a>"));
+  const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
+  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<span class=\"s1 d1\">"));
+  const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "0.5 (step 1)", "6.5", "5 (step 1)",
+                                               "-", "-", "-"}));
+}
+
+TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
+  const auto steps = read_run_log("step,loss\n1,4\n", "a");
+  const std::vector<NamedRun> runs = {{.name = "one", .steps = steps, .page = "one/report.html"},
+                                      {.name = "two", .steps = steps}};
+  const std::string html = page_html(comparison_page(runs));
+  EXPECT_TRUE(has(html, "<th scope=\"row\"><a href=\"one/report.html\">one</a></th>"));
+  EXPECT_TRUE(has(html, "<th scope=\"row\">two</th>"));
+}
+
+TEST(NamedRunTest, HasTheSettingAndSeedOfItsName) {
+  struct Case {
+    const char *name, *setting, *seed;
+  };
+  for (const auto& [name, setting, seed] : {Case{"runs/lr=1,seed=2", "runs/lr=1", "seed=2"},
+                                            {"a,seed=0,b", "a,b", "seed=0"},
+                                            {"seed=0,a", "a", "seed=0"},
+                                            {"runs/seed=3", "runs", "seed=3"},
+                                            {"seed=3", "all runs", "seed=3"},
+                                            {"seed=1/log.csv", "", ""},
+                                            {"a", "", ""}}) {
+    const NamedRun run = named_run(name, {});
+    EXPECT_EQ(run.name, name);
+    EXPECT_EQ(run.setting, setting) << name;
+    EXPECT_EQ(run.seed, seed) << name;
+  }
+}
+
+/// Two settings with 4 seeds each, whose last steps have these losses.
+std::vector<NamedRun> runs_of(const std::vector<double>& losses) {
+  std::vector<NamedRun> runs;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    runs.push_back(named_run(str_cat("lr=", i < 4 ? 1 : 2, ",seed=", i % 4),
+                             {{.step = 1, .loss = 0.5}, {.step = 2, .loss = losses[i]}}));
+  }
+  return runs;
+}
+
+// By hand: means 2.5 and 4; differences 1, 1, 1, 3, all above 0: p = 2 / 16.
+TEST(SettingRowsTest, CompareBySeeds) {
+  std::vector<NamedRun> runs = runs_of({1, 2, 3, 4, 2, 3, 4, 7});
+  const Rows want = {{"setting", "runs", "mean_loss", "deviation", "difference", "p", "p_holm"},
+                     {"lr=1", "4", "2.5", "1.29099", "", "", ""},
+                     {"lr=2", "4", "4", "2.16025", "1.5", "0.125", "0.125"}};
+  EXPECT_EQ(setting_rows(runs), want);
+  EXPECT_EQ(setting_rows(runs_of({2, 3, 4, 7, 1, 2, 3, 4}))[2][5], "0.125") << "both sides";
+  // The runs may come in any order of seeds; one without a seed is not part of the table.
+  std::swap(runs[4], runs[7]);
+  std::swap(runs[1], runs[5]);
+  runs.push_back(named_run("other", {{.step = 1, .loss = 9}}));
+  EXPECT_EQ(setting_rows(runs), want);
+  // A run that diverged has no difference to others.
+  const auto diverged = setting_rows(runs_of({1, 2, 3, 4, 2, std::nan(""), 4, 7}))[2];
+  EXPECT_EQ(std::vector(diverged.end() - 3, diverged.end()), std::vector<std::string>(3));
+  // A seed that only one has is no pair; a setting with one run has no deviation.
+  const std::vector<NamedRun> all = runs_of({1, 2, 3, 4, 2, 3, 4, 7});
+  const std::vector<NamedRun> few = {all[0], all[1], all[5]};
+  EXPECT_EQ(setting_rows(few)[2], (std::vector<std::string>{"lr=2", "1", "3", "", "1", "1", "1"}));
+  EXPECT_EQ(
+      setting_rows(std::span(all).first(2)),
+      (Rows{{"setting", "runs", "mean_loss", "deviation"}, {"lr=1", "2", "1.5", "0.707107"}}));
+  EXPECT_TRUE(setting_rows({}).empty());
+}
+
+// The best evaluation counts; a measure that only some runs have does not.
+TEST(SettingRowsTest, CompareTheFirstMeasureOfAllRuns) {
+  std::vector<NamedRun> runs = {
+      named_run("seed=0", {{.step = 1, .loss = 3, .held_out_loss = 1, .held_out_accuracy = 0.5},
+                           {.step = 2, .loss = 2, .held_out_loss = 4, .held_out_accuracy = 0.25},
+                           {.step = 3, .loss = 7, .accuracy = 1}})};
+  EXPECT_EQ(setting_rows(runs)[0][2], "mean_held_out_accuracy");
+  EXPECT_EQ(setting_rows(runs)[1][2], "0.5");
+  runs.push_back(named_run("seed=1", {{.step = 1, .loss = 3, .held_out_loss = 2},
+                                      {.step = 2, .loss = 3, .held_out_loss = std::nan("")},
+                                      {.step = 3, .loss = 1, .accuracy = 0.5}}));
+  EXPECT_EQ(setting_rows(runs)[0][2], "mean_held_out_loss");
+  EXPECT_EQ(setting_rows(runs)[1][2], "1.5");
+  for (NamedRun& run : runs) {
+    for (LoggedStep& step : run.steps) step.held_out_loss = {};
+  }
+  EXPECT_EQ(setting_rows(runs)[0][2], "mean_accuracy");
+  EXPECT_EQ(setting_rows(runs)[1][2], "0.75");
+  runs.push_back(named_run("seed=2", {{.step = 1, .loss = 1}}));
+  EXPECT_EQ(setting_rows(runs)[0][2], "mean_loss");
+  EXPECT_EQ(setting_rows(runs)[1][2], "3");
+}
+
+TEST(ComparisonPageTest, HasTheSettings) {
+  const std::string html = page_html(comparison_page(runs_of({1, 2, 3, 4, 2, 3, 4, 7})));
+  EXPECT_TRUE(has(html, "<td>1.5</td><td>0.125</td><td>0.125</td>"));
+  EXPECT_TRUE(has(html, "<b>lr=2</b>"));
+}
+
+}  // namespace
+}  // namespace tessera::pages
