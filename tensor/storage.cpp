@@ -1,14 +1,11 @@
 #include "tensor/storage.h"
 
-#ifndef __EMSCRIPTEN__  // a browser does not report its memory
 #include <sys/sysinfo.h>
-#endif
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <limits>
 #include <mutex>
 #include <new>
 #include <span>
@@ -195,16 +192,12 @@ Pool& pool() {
 }  // namespace
 
 index_t machine_memory() {
-#ifdef __EMSCRIPTEN__
-  return std::numeric_limits<std::ptrdiff_t>::max();
-#else
   static const index_t bytes = [] {
     struct sysinfo info = {};
     if (sysinfo(&info) != 0) return index_t{1} << 62;
     return static_cast<index_t>((std::uint64_t{info.totalram} + info.totalswap) * info.mem_unit);
   }();
   return bytes;
-#endif
 }
 
 Storage Storage::allocate(index_t bytes) {
