@@ -16,7 +16,6 @@
 #include "nn/rotary.h"
 #include "nn/source.h"
 #include "nn/state_dict.h"
-#include "nn/training/adversarial.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/clip_grad.h"

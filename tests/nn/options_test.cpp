@@ -143,8 +143,6 @@ TEST(Options, SizesCanBeMultiplied) {
 }
 
 TEST(Options, AnEmptyFunctionIsAnError) {
-  EXPECT_TRUE(throws("adversarial_loss", {"loss must be a function"},
-                     [] { adversarial_loss({2}, 1, {}); }));
   Linear linear(2, 2);
   EXPECT_TRUE(throws("evaluate", {"must have a loss function"},
                      [&] { evaluate(linear, {.lengths = {1}, .loss = {}}); }));
