@@ -18,7 +18,6 @@
 #include "examples/programs/processes_launch.h"
 #include "examples/programs/same_files.h"
 #include "models/pages/page.h"
-#include "models/pages/profile_page.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -101,12 +100,8 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-void write_profile(Profile& profile, const std::string& file, const std::string& program) {
-  if (pages::is_page(file)) {
-    pages::write_profile_page(file, profile, "Where the time of " + program + " went");
-  } else {
-    profile.write_trace(file);
-  }
+void write_profile(Profile& profile, const std::string& file) {
+  profile.write_trace(file);
   std::cerr << profile.table();
 }
 
@@ -169,8 +164,8 @@ Command::Command(std::string name, const std::string& description)
   add("--threads", threads_, "threads per process; its share of the machine if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
-             "output file for the time of each step: a page, .html, or a trace, .json; a table "
-             "goes to standard error");
+             "output file for the time of each step, .json for ui.perfetto.dev; a table goes to "
+             "standard error");
 }
 
 Command::~Command() = default;
@@ -350,15 +345,15 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
     files_.check(name_);
-    require(profile_.empty() || pages::is_page(profile_) || profile_.ends_with(".json"),
-            "--profile", "must end in .html or .json, got ", printable(profile_));
+    require(profile_.empty() || profile_.ends_with(".json"), "--profile",
+            "must end in .json, got ", printable(profile_));
     try {
       body();
     } catch (const StoppedBySignal& by) {
       stopped = 128 + by.signal;
     }
     flush_output();
-    if (profile) write_profile(*profile, profile_, name_);
+    if (profile) write_profile(*profile, profile_);
     return stopped;
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));

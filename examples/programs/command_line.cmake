@@ -16,7 +16,7 @@ endif()
 list(TRANSFORM command_line_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 add_library(command_line STATIC ${command_line_sources})
 target_link_libraries(command_line
-  PUBLIC tessera::nn tessera::text PRIVATE CLI11::CLI11 tessera::pages $<TARGET_NAME_IF_EXISTS:tessera::mpi>)
+  PUBLIC tessera::nn tessera::text PRIVATE CLI11::CLI11 $<TARGET_NAME_IF_EXISTS:tessera::mpi>)
 tessera_target(command_line)
 # CLI11 takes long to optimise, for what runs once.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/command.cpp PROPERTIES

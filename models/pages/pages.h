@@ -6,7 +6,6 @@
 #include "models/pages/comparison_page.h"
 #include "models/pages/explanation_page.h"
 #include "models/pages/page.h"
-#include "models/pages/profile_page.h"
 #include "models/pages/ranks.h"
 #include "models/pages/rows.h"
 #include "models/pages/run_log.h"

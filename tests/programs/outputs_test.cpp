@@ -174,7 +174,7 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
        {"train_reverse", kReverse + "--profile none/p.json", "none/p.json: "},
        {"train_reverse", kReverse + "--profile p.txt",
-        "--profile: must end in .html or .json, got 'p.txt'"},
+        "--profile: must end in .json, got 'p.txt'"},
        {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});
 }
 
