@@ -345,8 +345,8 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     if (!profile_.empty() && leaves_traces()) profile.emplace();
     prepare();
     files_.check(name_);
-    require(profile_.empty() || profile_.ends_with(".json"), "--profile",
-            "must end in .json, got ", printable(profile_));
+    require(profile_.empty() || profile_.ends_with(".json"), "--profile", "must end in .json, got ",
+            printable(profile_));
     try {
       body();
     } catch (const StoppedBySignal& by) {

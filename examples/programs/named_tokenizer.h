@@ -11,7 +11,7 @@ namespace tessera::examples {
 
 /// The help text of such an option.
 inline constexpr const char* kTokenizerHelp =
-    "words, characters, wordpiece, bpe, or a file or folder of a tokenizer";
+    "words, characters, wordpiece, or a file or folder of a tokenizer";
 
 /// A tokenizer of that kind (text::tokenizer_kinds), learned from `texts`, or the one in a file or
 /// folder, which must have the special tokens for training. If options.max_size is 0, learned

@@ -47,7 +47,6 @@ constexpr TokenizerKind kTokenizerKinds[] = {
     kind<WordTokenizer>("words"),
     kind<CharacterTokenizer>("characters"),
     learned_kind<train_word_piece>("wordpiece"),
-    learned_kind<train_byte_pair>("bpe"),
 };
 
 const TokenizerKind* find_kind(std::string_view name) {
@@ -57,7 +56,7 @@ const TokenizerKind* find_kind(std::string_view name) {
   return nullptr;
 }
 
-/// 'words', 'characters', 'wordpiece' or 'bpe'
+/// 'words', 'characters' or 'wordpiece'
 std::string known_kinds() {
   std::string names;
   for (const TokenizerKind& kind : kTokenizerKinds) {

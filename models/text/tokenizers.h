@@ -15,12 +15,12 @@
 
 namespace tessera::text {
 
-/// The kinds of make_tokenizer: "words", "characters", "wordpiece", "bpe".
+/// The kinds of make_tokenizer: "words", "characters", "wordpiece".
 std::vector<std::string> tokenizer_kinds();
 
-/// A tokenizer whose vocabulary is from `texts`. "wordpiece" and "bpe" learn their tokens, and
-/// always have a [SEP]. **Errors**: an unknown kind; as WordTokenizer::of, CharacterTokenizer::of,
-/// train_word_piece or train_byte_pair.
+/// A tokenizer whose vocabulary is from `texts`. "wordpiece" learns its tokens, and always has a
+/// [SEP]. **Errors**: an unknown kind; as WordTokenizer::of, CharacterTokenizer::of or
+/// train_word_piece.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
@@ -47,31 +47,22 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 /// transformers.AutoTokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
-/// The options of train_word_piece() and train_byte_pair().
+/// The options of train_word_piece().
 struct TokenizerTrainingOptions {
   index_t vocabulary_size = 30000;  // learning ends at this size; 0: when no pair is left
   index_t min_count = 0;            // the least count of a pair of tokens that becomes a token
-  bool lower_case = true;           // texts become lower case, without accents; only WordPiece
-  // The most characters that become tokens, 0: all; rarer ones are unknown. Only WordPiece.
+  bool lower_case = true;           // texts become lower case, without accents
+  // The most characters that become tokens, 0: all; rarer ones are unknown.
   index_t max_characters = 1000;
 };
 
 /// A tokenizer like BERT's: words are split at white space and punctuation, then into WordPiece's
-/// tokens. The tokenizers of train_word_piece and train_byte_pair have [PAD], [UNK], [CLS], [SEP]
-/// and [MASK] as ids 0 to 4, and put [CLS] and [SEP] around texts as BERT does.
+/// tokens. [PAD], [UNK], [CLS], [SEP] and [MASK] have the ids 0 to 4; [CLS] and [SEP] are put
+/// around texts as BERT does.
 /// **Errors**: texts that are not UTF-8; negative options.
 /// **Source**: Wu et al., "Google's Neural Machine Translation System", 2016; Devlin et al.,
 /// "BERT", 2018; the trainer of the tokenizers library.
 std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
                                             const TokenizerTrainingOptions& options = {});
-
-/// A tokenizer like RoBERTa's: byte-level byte-pair encoding. Each byte is a token, so no text
-/// needs [UNK].
-/// **Errors**: as train_word_piece.
-/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
-/// 2016; Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.2,
-/// for bytes; the trainer of the tokenizers library.
-std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
-                                           const TokenizerTrainingOptions& options = {});
 
 }  // namespace tessera::text

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/byte_characters.h"
 #include "models/text/detail/normalizer.h"
 #include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/detail/pre_tokenizer.h"
@@ -33,8 +32,6 @@ constexpr const char* kBertTemplate = R"({
              {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
     "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]},
                        "[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}}})";
-constexpr const char* kByteLevel =
-    R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
 
 /// The parts of a tokenizer.json.
 struct PipelineParts {
@@ -109,47 +106,16 @@ std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
       .pre_tokenizer = JsonObject({{"type", "BertPreTokenizer"}}),
       .post_processor = JsonText::written(kBertTemplate),
       .decoder = JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})};
-  const LearnedSubwords learned =
+  const std::vector<std::string> tokens =
       learn_subwords(count_words(texts, parts), {.vocabulary_size = options.vocabulary_size,
                                                  .min_count = options.min_count,
                                                  .special = kSpecial,
-                                                 .max_characters = options.max_characters,
-                                                 .prefix = "##"});
+                                                 .max_characters = options.max_characters});
   return made(parts, JsonObject({{"type", "WordPiece"},
                                  {"unk_token", "[UNK]"},
                                  {"continuing_subword_prefix", "##"},
                                  {"max_input_chars_per_word", 100},
-                                 {"vocab", vocabulary(learned.tokens)}}));
-}
-
-std::unique_ptr<Tokenizer> train_byte_pair(std::span<const std::string> texts,
-                                           const TokenizerTrainingOptions& options) {
-  const JsonText byte_level = JsonText::written(kByteLevel);
-  const JsonText around = JsonText::written(kBertTemplate);
-  const PipelineParts parts = {
-      .normalizer = nullptr,
-      .pre_tokenizer = byte_level,
-      .post_processor = JsonObject(
-          {{"type", "Sequence"}, {"processors", JsonList().add(byte_level).add(around)}}),
-      .decoder = byte_level};
-  SubwordLearning learning = {.vocabulary_size = options.vocabulary_size,
-                              .min_count = options.min_count,
-                              .special = kSpecial};
-  for (int byte = 0; byte < 256; ++byte) {
-    learning.alphabet.emplace_back(character_of_byte(static_cast<unsigned char>(byte)));
-  }
-  const LearnedSubwords learned = learn_subwords(count_words(texts, parts), learning);
-  const auto merge = [](const auto& pair) { return JsonList().add(pair.first).add(pair.second); };
-  return made(parts, JsonObject({{"type", "BPE"},
-                                 {"dropout", nullptr},
-                                 {"unk_token", nullptr},
-                                 {"continuing_subword_prefix", nullptr},
-                                 {"end_of_word_suffix", nullptr},
-                                 {"fuse_unk", false},
-                                 {"byte_fallback", false},
-                                 {"ignore_merges", false},
-                                 {"vocab", vocabulary(learned.tokens)},
-                                 {"merges", json_list(learned.merges, merge)}}));
+                                 {"vocab", vocabulary(tokens)}}));
 }
 
 }  // namespace tessera::text

@@ -259,7 +259,7 @@ TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
 
 TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
   const std::string masked =
-      output_of("train_masked_lm", kMaskedLm + "--tokenizer bpe --vocabulary-size 280");
+      output_of("train_masked_lm", kMaskedLm + "--tokenizer wordpiece --vocabulary-size 40");
   EXPECT_TRUE(contains(masked, "filled: "));
   output_of("train_classifier",
             kClassifier + "--tokenizer wordpiece --vocabulary-size 60 --save run");
@@ -267,7 +267,7 @@ TEST_F(TrainingPrograms, TakeTheTokenizerThatIsNamed) {
   const Outcome wrong = run("train_classifier", kClassifier + "--tokenizer nowhere");
   EXPECT_EQ(wrong.status, 2);
   EXPECT_TRUE(contains(wrong.errors,
-                       "--tokenizer: must be words, characters, wordpiece, bpe, or a file or "
+                       "--tokenizer: must be words, characters, wordpiece, or a file or "
                        "folder of a tokenizer, got 'nowhere'"));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -43,7 +42,7 @@ class Learner {
     for (const std::string& token : options.special) number(token);
   }
 
-  LearnedSubwords learn(const WordCounts& words) {
+  std::vector<std::string> learn(const WordCounts& words) {
     add_alphabet(words);
     for (const auto& [word, count] : words) add_word(word, count);
     queue_touched();
@@ -61,7 +60,7 @@ class Learner {
       merge(top);
       queue_touched();
     }
-    return {std::move(tokens_), std::move(merges_)};
+    return std::move(tokens_);
   }
 
  private:
@@ -82,9 +81,6 @@ class Learner {
       require(count >= 0, "learn_subwords", "counts of words must be at least 0, got ", count);
       for (const std::string& character : split_characters(word)) characters[character] += count;
     }
-    for (const std::string& character : options_.alphabet) {
-      characters[character] = std::numeric_limits<index_t>::max();
-    }
     std::vector<std::pair<std::string, index_t>> kept(characters.begin(), characters.end());
     if (options_.max_characters > 0 && std::ssize(kept) > options_.max_characters) {
       std::stable_sort(kept.begin(), kept.end(),
@@ -102,9 +98,7 @@ class Learner {
     word_counts_.push_back(count);
     for (std::size_t i = 0; i < characters.size(); ++i) {
       if (!numbers_.contains(characters[i])) continue;
-      const bool is_last = i + 1 == characters.size();
-      symbols.push_back(number((i > 0 ? options_.prefix : "") + characters[i] +
-                               (is_last ? options_.suffix : "")));
+      symbols.push_back(number((i > 0 ? options_.prefix : "") + characters[i]));
     }
     for (std::size_t i = 1; i < symbols.size(); ++i) {
       change(symbols[i - 1], symbols[i], count, words_.size() - 1);
@@ -142,7 +136,6 @@ class Learner {
   void merge(const Candidate& candidate) {
     const auto left = static_cast<Symbol>(candidate.pair >> 32);
     const auto right = static_cast<Symbol>(candidate.pair);
-    merges_.emplace_back(tokens_[left], tokens_[right]);
     const Symbol merged = number(joined(candidate.pair));
     for (const std::size_t word : candidate.words) merge_in(word, left, right, merged);
   }
@@ -174,7 +167,6 @@ class Learner {
   const SubwordLearning& options_;
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, Symbol> numbers_;
-  Merges merges_;
   std::vector<std::vector<Symbol>> words_;
   std::vector<index_t> word_counts_;
   std::unordered_map<Pair, index_t> counts_;
@@ -185,7 +177,7 @@ class Learner {
 
 }  // namespace
 
-LearnedSubwords learn_subwords(const WordCounts& words, const SubwordLearning& options) {
+std::vector<std::string> learn_subwords(const WordCounts& words, const SubwordLearning& options) {
   require(options.vocabulary_size >= 0 && options.min_count >= 0 && options.max_characters >= 0,
           "learn_subwords",
           "vocabulary_size, min_count and max_characters must be at least 0, got ",

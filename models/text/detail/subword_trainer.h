@@ -1,11 +1,11 @@
-// Learns the tokens of subword models from counts of words.
+// Learns the tokens of WordPiece from counts of words.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "models/text/detail/byte_pair.h"
+#include "tensor/kernels/types.h"
 
 namespace tessera::text {
 
@@ -13,28 +13,21 @@ namespace tessera::text {
 using WordCounts = std::map<std::string, index_t>;
 
 struct SubwordLearning {
-  index_t vocabulary_size = 30000;         // the limit of learning; 0: until no pair is left
-  index_t min_count = 0;                   // the least count of a pair that becomes a token
-  std::vector<std::string> special = {};   // the first tokens
-  std::vector<std::string> alphabet = {};  // characters that are always tokens
-  index_t max_characters = 0;              // rarer characters are dropped; 0: no limit
-  std::string prefix = {};                 // of tokens that continue a word
-  std::string suffix = {};                 // of tokens that end one
+  index_t vocabulary_size = 30000;        // the limit of learning; 0: until no pair is left
+  index_t min_count = 0;                  // the least count of a pair that becomes a token
+  std::vector<std::string> special = {};  // the first tokens
+  index_t max_characters = 0;             // rarer characters are dropped; 0: no limit
+  std::string prefix = "##";              // of tokens that continue a word
 };
 
-struct LearnedSubwords {
-  std::vector<std::string> tokens;  // by number
-  Merges merges;
-};
-
-/// Begins with words as characters, and repeatedly makes the most frequent pair of neighbours one
-/// token; of equally frequent pairs the one with the lowest numbers, first of the left token.
-/// Tokens are the special ones, the characters by code point, those with prefix and suffix, and the
-/// pairs. Special tokens and characters are kept even if there are more than vocabulary_size of
-/// them. Tokens of more than 1000 bytes are not made.
+/// The tokens by number. Begins with words as characters, and repeatedly makes the most frequent
+/// pair of neighbours one token; of equally frequent pairs the one with the lowest numbers, first
+/// of the left token. Tokens are the special ones, the characters by code point, those with the
+/// prefix, and the pairs. Special tokens and characters are kept even if there are more than
+/// vocabulary_size of them. Tokens of more than 1000 bytes are not made.
 /// **Errors**: std::invalid_argument: words that are not UTF-8; options or counts that are
 /// negative.
-/// **Source**: Sennrich et al., 2016; the trainer of the tokenizers library, with the same merges.
-LearnedSubwords learn_subwords(const WordCounts& words, const SubwordLearning& options);
+/// **Source**: Sennrich et al., 2016; the trainer of the tokenizers library, with the same tokens.
+std::vector<std::string> learn_subwords(const WordCounts& words, const SubwordLearning& options);
 
 }  // namespace tessera::text

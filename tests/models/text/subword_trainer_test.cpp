@@ -20,61 +20,46 @@ std::string listed(const std::vector<std::string>& tokens) {
   return text;
 }
 
-std::string listed(const Merges& merges) {
-  std::string text;
-  for (const auto& [left, right] : merges) {
-    text += (text.empty() ? "" : ", ") + left + ' ' + right;
-  }
-  return text;
-}
-
 // Many pairs are equally frequent, and some overlap themselves.
 constexpr const char* kText =
     "she sells sea shells by the sea shore the shells she sells are sea shells aaaaaaa aaa banana "
     "bananas";
 
 /// Results of training by the tokenizers library (0.23.2).
-TEST(LearnSubwords, LearnsTheMergesOfTheTokenizersLibrary) {
-  const LearnedSubwords learned = learn_subwords(counts_of(kText), {});
-  EXPECT_EQ(listed(learned.merges),
-            "a a, h e, l l, s e, s he, ll s, a n, se a, she lls, b an, r e, t he, aa a, se lls, "
-            "an a, ban ana, a re, b y, h o, s ho, aa aa, banana s, sho re, aaaa aaa");
-  EXPECT_EQ(listed(learned.tokens),
+TEST(LearnSubwords, LearnsTheTokensOfTheTokenizersLibrary) {
+  EXPECT_EQ(listed(learn_subwords(counts_of(kText), {.prefix = ""})),
             "a b e h l n o r s t y aa he ll se she lls an sea shells ban re the aaa sells ana "
             "banana are by ho sho aaaa bananas shore aaaaaaa");
 }
 
 TEST(LearnSubwords, StopsWhereTheOptionsSay) {
   const WordCounts counts = counts_of(kText);
-  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 14}).merges), "a a, h e, l l");
-  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 6}).merges), "a a, h e");
-  const LearnedSubwords all = learn_subwords(counts, {.vocabulary_size = 0});
-  EXPECT_EQ(all.tokens, learn_subwords(counts, {}).tokens);
-  const LearnedSubwords small =
-      learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}});
-  EXPECT_EQ(listed(small.tokens), "[X] a b e h l n o r s t y");
-  EXPECT_TRUE(small.merges.empty());
+  const std::string characters = "a b e h l n o r s t y";
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 14, .prefix = ""})),
+            characters + " aa he ll");
+  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 6, .prefix = ""})), characters + " aa he");
+  EXPECT_EQ(learn_subwords(counts, {.vocabulary_size = 0}), learn_subwords(counts, {}));
+  EXPECT_EQ(
+      listed(learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}, .prefix = ""})),
+      "[X] " + characters);
   // Models could not read longer ones.
   std::size_t longest = 0;
-  for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {}).tokens) {
+  for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {})) {
     longest = std::max(longest, token.size());
   }
   EXPECT_GT(longest, 500U);
   EXPECT_LE(longest, 1000U);
 }
 
-TEST(LearnSubwords, KnowsAlphabetsPrefixesAndSuffixes) {
+TEST(LearnSubwords, DropsRareCharactersAndMarksWhatContinuesAWord) {
   const WordCounts counts = {{"ab", 5}, {"xab", 1}, {"b\xc3\xa9", 2}};
-  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .alphabet = {"z", "a"}}).tokens),
-            "a b x z \xc3\xa9");
   // Equally rare characters are removed from the highest code point down.
-  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2}).tokens),
-            "a b");
-  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1}).tokens), "a");
-  const LearnedSubwords pieces =
-      learn_subwords(counts, {.min_count = 2, .prefix = "##", .suffix = "."});
-  EXPECT_EQ(listed(pieces.tokens), "a b x \xc3\xa9 ##b. ##\xc3\xa9. ##a ab. b\xc3\xa9.");
-  EXPECT_EQ(listed(pieces.merges), "a ##b., b ##\xc3\xa9.");
+  EXPECT_EQ(
+      listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2, .prefix = ""})),
+      "a b");
+  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1})), "a");
+  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 2})),
+            "a b x \xc3\xa9 ##b ##\xc3\xa9 ##a ab b\xc3\xa9");
 }
 
 TEST(LearnSubwords, RefusesWhatItCannotCount) {

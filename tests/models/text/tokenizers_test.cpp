@@ -11,13 +11,13 @@ using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
 
 TEST(Tokenizers, AreChosenByName) {
-  EXPECT_EQ(tokenizer_kinds(), (Texts{"words", "characters", "wordpiece", "bpe"}));
+  EXPECT_EQ(tokenizer_kinds(), (Texts{"words", "characters", "wordpiece"}));
   const Texts texts = {"Ab ab"};
   EXPECT_EQ(make_tokenizer("words", texts)->encode("ab").ids, (Ids{2, 4}));
   EXPECT_EQ(make_tokenizer("characters", texts)->encode("ab").ids, (Ids{2, 7, 4}));
   EXPECT_EQ(make_tokenizer("words", texts, {.sep = true})->encode("ab").ids, (Ids{2, 5, 4}));
   EXPECT_TRUE(test::throws("make_tokenizer",
-                           {"'words', 'characters', 'wordpiece' or 'bpe'", "got 'letters'"},
+                           {"'words', 'characters' or 'wordpiece'", "got 'letters'"},
                            [&] { make_tokenizer("letters", texts); }));
 }
 
@@ -32,20 +32,11 @@ TEST(Tokenizers, AreLearned) {
   EXPECT_EQ(low.ids[low.ids.size() - 2], 1);  // ? is not in the texts
   EXPECT_EQ(low.ids.back(), 3);
   EXPECT_EQ(pieces->encode_pair("low", "low").types, (Ids{0, 0, 0, 1, 1}));
-
-  const auto bytes = make_tokenizer("bpe", texts, {.max_size = 270});
-  EXPECT_EQ(bytes->size(), 270);  // 5 special tokens, 256 bytes, 9 merges
-  const std::string text = "lowest LOW? \xf0\x9f\x98\x80";
-  const Encoding encoding = bytes->encode(text);
-  EXPECT_EQ(bytes->decode_text(encoding.ids), " " + text);
-  EXPECT_EQ(encoding.offsets[1].begin, 0);
-  for (const char* kind : {"wordpiece", "bpe"}) {
-    const auto whole = make_tokenizer(kind, texts);  // learns until each word is one token
-    EXPECT_EQ(whole->encode("newest low").ids.size(), 4u) << kind;
-    EXPECT_GT(whole->size(), make_tokenizer(kind, texts, {.min_count = 3})->size()) << kind;
-    EXPECT_TRUE(
-        test::throws("train", {"must be UTF-8"}, [&] { make_tokenizer(kind, Texts{"\xff"}); }));
-  }
+  const auto whole = make_tokenizer("wordpiece", texts);  // learns until each word is one token
+  EXPECT_EQ(whole->encode("newest low").ids.size(), 4u);
+  EXPECT_GT(whole->size(), make_tokenizer("wordpiece", texts, {.min_count = 3})->size());
+  EXPECT_TRUE(test::throws("train", {"must be UTF-8"},
+                           [&] { make_tokenizer("wordpiece", Texts{"\xff"}); }));
 }
 
 TEST(Tokenizers, AreTheSameAfterSavingAndLoading) {
