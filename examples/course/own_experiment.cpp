@@ -3,8 +3,8 @@
 //   own_experiment TRAIN HELD_OUT   two files of lines "label<TAB>text"
 //
 // Two widths with three seeds each, and early stopping. The same command continues the experiment
-// after Ctrl-C. The folder experiment gets a log, a page and a checkpoint of each run, and at the
-// end a table and a page with all curves. Remove the folder after a change of the program.
+// after Ctrl-C. Each run has a folder in experiment with a log, a page and a checkpoint. Remove the
+// folder after a change of the program.
 #include <iostream>
 
 #include "models/models.h"
@@ -24,37 +24,30 @@ int main(int argc, char** argv) try {
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   const auto words = text::WordTokenizer::of(texts);
   const text::TextEncoder encode = {&words, {.max_length = 64}};
-  const auto digest = [&](const auto& of, const char* file) {
-    return str_cat(runs::digest_of(text::labelled_examples(of, labels, encode, file)));
-  };
 
-  const auto train = [&](const runs::SweepRun& run) {
-    manual_seed(run.seed);
-    const index_t width = run.integer("width");
-    models::TokenEncoderOptions tokens;
-    tokens.vocabulary_size = words.size();
-    tokens.encoder.layers = {{.d_model = width, .nhead = 4, .dim_feedforward = 4 * width}};
-    models::SequenceClassifier model({.tokens = tokens, .classes = std::ssize(labels)});
-    nn::set_requires_grad(model);
-    nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 1e-3});
-    nn::Trainer trainer(
-        model, optimizer, runs::classifier_examples(model, lines, labels, encode, argv[1]),
-        {.epochs = 20, .seed = run.seed, .patience = 3, .best_by = nn::BestBy::kAccuracy},
-        runs::classifier_examples(model, held_out_lines, labels, encode, argv[2]));
-    return runs::Run(trainer, runs::in_folder(run.folder)).train({.epoch = [&](const auto& report) {
-      std::cout << run.name << ", epoch " << report.epoch + 1 << ": held-out accuracy "
-                << report.evaluation->totals.accuracy() << std::endl;
-    }});
-  };
-  const runs::SweepEnding end = runs::run_sweep(
-      {.folder = "experiment",
-       .axes = {{"width", {"32", "64"}}},
-       .seeds = {0, 1, 2},
-       .facts = {{"train", digest(lines, argv[1])}, {"held-out", digest(held_out_lines, argv[2])}}},
-      train);
-  std::cout << end.text << std::flush;
-  if (!end.error.empty()) throw std::runtime_error(end.error);
-  return std::cout ? end.exit_code() : 2;
+  for (const index_t width : {32, 64}) {
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      const std::string name = str_cat("width=", width, ",seed=", seed);
+      manual_seed(seed);
+      models::TokenEncoderOptions tokens;
+      tokens.vocabulary_size = words.size();
+      tokens.encoder.layers = {{.d_model = width, .nhead = 4, .dim_feedforward = 4 * width}};
+      models::SequenceClassifier model({.tokens = tokens, .classes = std::ssize(labels)});
+      nn::set_requires_grad(model);
+      nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 1e-3});
+      nn::Trainer trainer(
+          model, optimizer, runs::classifier_examples(model, lines, labels, encode, argv[1]),
+          {.epochs = 20, .seed = seed, .patience = 3, .best_by = nn::BestBy::kAccuracy},
+          runs::classifier_examples(model, held_out_lines, labels, encode, argv[2]));
+      runs::Run run(trainer, runs::in_folder("experiment/" + name));
+      const runs::Ending ending = run.train({.epoch = [&](const nn::EpochReport& report) {
+        std::cout << name << ", epoch " << report.epoch + 1 << ": held-out accuracy "
+                  << report.evaluation->totals.accuracy() << std::endl;
+      }});
+      if (ending.is_stopped()) return std::cout << ending.text << std::endl, ending.exit_code();
+    }
+  }
+  return std::cout ? 0 : 2;
 } catch (const std::exception& error) {
   std::cerr << "own_experiment: " << error.what() << std::endl;
   return 2;

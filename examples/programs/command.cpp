@@ -216,11 +216,6 @@ void Command::add(const char* flag, bool& value, const char* what) {
   line_->app.add_flag(flag, value, what);
 }
 
-void Command::add(const char* flag, std::vector<std::string>& values, const char* what) {
-  CLI::Option* const option = line_->app.add_option(flag, values, what);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->check(not_empty());
-}
-
 Command::Option Command::add_input(const char* flag, std::string& value, const char* what) {
   files_.add(flag, FileUse::kInput, value);
   return add(flag, value, what);
@@ -269,30 +264,6 @@ bool Command::is_default(const std::string& flag) const {
     if (entry.option->get_name() == flag && entry.value) return entry.value() == entry.initial;
   }
   return false;
-}
-
-std::vector<std::string> Command::given(const std::vector<std::string>& except) const {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : std::as_const(line_->app).get_options()) {
-    if (option->count() == 0 || std::ranges::count(except, option->get_name()) > 0) continue;
-    words.push_back(option->get_name());
-    if (option->get_expected_max() > 0) words.push_back(option->results().back());
-  }
-  return words;
-}
-
-void Command::check_kept(const std::string& flag, const std::string& value) {
-  std::string known;
-  for (const Entry& entry : line_->entries) {
-    const std::string name = entry.option->get_name();
-    if (entry.is_kept && name != "--seed") known += (known.empty() ? "" : ", ") + name.substr(2);
-    if (!entry.is_kept || name != flag) continue;
-    const std::string before = entry.value();
-    parse_again(entry.option, value, "--sweep");
-    parse_again(entry.option, before, "--sweep");
-    return;
-  }
-  fail(name_.c_str(), "--sweep must name one of ", known, ", got ", printable(flag.substr(2)));
 }
 
 nn::Checkpoint Command::kept_values() const {

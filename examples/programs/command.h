@@ -72,8 +72,6 @@ class Command {
   Option add(const char* flag, double& value, const char* what, Range<double> range);
   Option add(const char* flag, std::uint64_t& value, const char* what);
   void add(const char* flag, bool& value, const char* what);
-  /// An option with one or more values.
-  void add(const char* flag, std::vector<std::string>& values, const char* what);
 
   /// Options that name a file or folder that is read or written. An output that is an input or
   /// another output, or cannot be written, is an error before the work begins.
@@ -113,13 +111,6 @@ class Command {
   int run(int argc, char** argv, const std::function<void()>& prepare,
           const std::function<void()>& body);
 
-  /// Whether the option is given; false if the program does not have it.
-  bool is_given(const std::string& flag) const;
-  /// The given options, except some, in the form of a command line.
-  std::vector<std::string> given(const std::vector<std::string>& except) const;
-  /// Throws if this is not a kept option that may have the value.
-  void check_kept(const std::string& flag, const std::string& value);
-
   /// The kept options in the format of a checkpoint.
   nn::Checkpoint kept_values() const;
   /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
@@ -134,6 +125,7 @@ class Command {
   std::string advice_;  // appended to errors about memory
 
  private:
+  bool is_given(const std::string& flag) const;
   template <class T>
   Option add_number(const char* flag, T& value, const char* what, Range<T> range);
 

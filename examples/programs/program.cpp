@@ -75,12 +75,6 @@ void Program::add_common_options() {
              FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
-  add("--seeds", options.seeds, "random seeds of a sweep, one run each, such as 0..4 or 0,3,7");
-  add("--sweep", options.sweep,
-      "values of a sweep, one run per combination, such as lr=1e-4,3e-4 width=64,128");
-  add("--jobs", options.jobs,
-      "concurrent runs of a sweep; above 1, one thread per run unless --threads is given",
-      {1, 1024});
   const auto checkpoint = [](const std::string& folder) {
     return [&folder] {
       return NamedFiles::Paths{folder.empty() ? std::filesystem::path() : checkpoint_in(folder)};
@@ -100,8 +94,6 @@ void Program::lock_folder(const std::filesystem::path& checkpoint) {
 
 /// Takes over the options of a resumed run, and checks them.
 void Program::prepare(bool trains) {
-  if (is_sweep()) return;
-  require(!is_given("--jobs"), name().c_str(), "--jobs must be combined with --seeds or --sweep");
   if (!options.resume.empty()) resume(trains);
   const bool has_file = !options.held_out.empty(), has_share = options.held_out_share > 0;
   require(!has_file || !has_share, name().c_str(),
@@ -134,7 +126,7 @@ void Program::resume(bool trains) {
 int Program::run(int argc, char** argv, const std::function<void()>& body,
                  const std::function<bool()>& trains) {
   return Command::run(
-      argc, argv, [&] { prepare(trains()); }, [&] { is_sweep() ? run_sweep() : body(); });
+      argc, argv, [&] { prepare(trains()); }, body);
 }
 
 nn::Checkpoint Program::settings() const {

@@ -11,11 +11,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "examples/programs/command.h"
 #include "models/runs/run.h"
-#include "models/runs/sweep.h"
 #include "nn/training/checkpoint.h"
 #include "tensor/io/file.h"
 
@@ -50,11 +48,6 @@ struct TrainingOptions {
   std::string resume = "";
   std::string log = "";
   std::string report = "";
-
-  // For a sweep: many runs, each with its own folder.
-  std::string seeds = "";
-  std::vector<std::string> sweep = {};
-  index_t jobs = 1;
 };
 
 /// The checkpoint file in the folders of --save and --resume.
@@ -100,14 +93,9 @@ class Program final : public Command {
   void add_common_options();
   void lock_folder(const std::filesystem::path& checkpoint);
   void prepare(bool trains);
-  bool is_sweep() const { return !options.seeds.empty() || !options.sweep.empty(); }
-  runs::SweepOptions sweep_options();
-  std::vector<std::string> words_of(const runs::SweepRun& run) const;
-  void run_sweep();
   void resume(bool trains);
 
   std::string save_flag_;
-  std::vector<std::string> common_;  // of the command lines of a sweep's runs
 };
 
 }  // namespace tessera::examples

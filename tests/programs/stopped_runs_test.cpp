@@ -200,6 +200,35 @@ TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   EXPECT_TRUE(fails("own_experiment", files, first + "log.csv: cannot be written"));
 }
 
+TEST_F(StoppedRuns, TheExperimentInFiftyLinesIsContinued) {
+  std::istringstream source(file_text(TESSERA_SOURCE_DIR "/examples/course/own_experiment.cpp"));
+  int lines = 0;
+  for (std::string line; std::getline(source, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    lines += first != std::string::npos && line.compare(first, 2, "//") != 0;
+  }
+  EXPECT_LE(lines, 50);
+  EXPECT_GT(lines, 20);
+
+  std::string many;
+  for (int i = 0; i < 30; ++i) many += file_text(folder_ / "train.tsv");
+  write("many.tsv", many);
+  const std::string whole = output_of("own_experiment", "many.tsv test.tsv");
+  EXPECT_TRUE(contains(whole, "width=64,seed=2, epoch ")) << whole;
+  fs::rename(folder_ / "experiment", folder_ / "whole");
+  LaunchedRun stopped = start("own_experiment", "many.tsv test.tsv", "--default-signal");
+  ASSERT_TRUE(await(stopped, "experiment/width=32,seed=1/checkpoint.safetensors"));
+  ::kill(stopped.command(), SIGINT);
+  EXPECT_EQ(code_of(stopped), 128 + SIGINT);
+  EXPECT_TRUE(contains(file_text(folder_ / "out.txt"), "; start it again to continue\n"));
+  const std::string rest = output_of("own_experiment", "many.tsv test.tsv");
+  EXPECT_FALSE(contains(rest, "width=32,seed=0")) << "finished runs are not run again";
+  for (const auto& entry : fs::directory_iterator(folder_ / "whole")) {
+    const fs::path file = entry.path().filename() / "checkpoint.safetensors";
+    EXPECT_TRUE(file_text(folder_ / "experiment" / file) == file_text(folder_ / "whole" / file));
+  }
+}
+
 TEST_F(StoppedRuns, OneClassIsNothingToLearn) {
   write("one.tsv", "fruit\tapples\nfruit\tpears\n");
   write("one_tag.tsv", "apples\tO\n\npears\tO\n");
@@ -209,6 +238,21 @@ TEST_F(StoppedRuns, OneClassIsNothingToLearn) {
   const std::string model = bert("");
   EXPECT_TRUE(fails("fine_tune", model + "--train one_tag.tsv --task tokens",
                     "one_tag.tsv: " + words + "'O'"));
+}
+
+/// The number after `name` in a text.
+double number_after(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find(name);
+  EXPECT_NE(at, std::string::npos) << text;
+  return std::atof(text.c_str() + at + name.size());
+}
+
+// Encoders of what is no text.
+TEST_F(Programs, EncodersLearnImagesAndSeries) {
+  EXPECT_GT(number_after(output_of("images_as_patches", ""), "right: "), 0.85);
+  const std::string series = output_of("series_of_numbers", "");
+  EXPECT_LT(number_after(series, "error: "), 0.2) << series;
+  EXPECT_GT(number_after(series, "of the last value: "), 0.28) << series;
 }
 
 }  // namespace
