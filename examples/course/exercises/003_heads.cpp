@@ -1,23 +1,28 @@
-// Write these functions. 003_heads.h describes each of them. Then run
+// The exercises of examples/course/003_heads.md: write the functions, then run
 //
 //     cmake --build build/release --target exercise_003
-#include "examples/course/exercises/003_heads.h"
-
-#include <algorithm>
-#include <cmath>
-
-#include "examples/course/exercises/unsolved.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
+/// 003.1. The columns of a projection that belong to head `head` of `heads`: d = D / heads adjacent
+/// columns. Heads are counted from 0.
+///
+/// **Shapes**: x (T, D) -> (T, d).
 Matrix columns_of_head(const Matrix& x, index_t head, index_t heads) {
   unsolved("003.1", x, head, heads);
 }
 
+/// 003.2. The sum of all heads' contributions: the sum over h of heads[h] times the rows h d, ...,
+/// (h + 1) d - 1 of W^O.
+///
+/// **Shapes**: each head (T, d), w_o (D, D) -> (T, D).
 Matrix combined(const std::vector<Matrix>& heads, const Matrix& w_o) {
   unsolved("003.2", heads, w_o);
 }
 
+/// 003.3. The number of parameters of multi-head attention, with biases: the projections to
+/// queries, keys and values of all heads, and W^O. `width` is D; each head's is D / heads.
 index_t parameters_of_attention(index_t width, index_t heads) {
   unsolved("003.3", width, heads);
 }

@@ -1,20 +1,28 @@
-// Write these functions. 011_a_training_loop_by_hand.h describes each of them. Then run
+// The exercises of examples/course/011_a_training_loop_by_hand.md: write the functions, then run
 //
 //     cmake --build build/release --target exercise_011
-#include "examples/course/exercises/011_a_training_loop_by_hand.h"
-
-#include "examples/course/exercises/unsolved.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
+/// 011.1. A step of SGD with momentum, in place:  b = momentum b + g,  then  w -= lr b.
+///
+/// `b` is the optimiser's state between steps; it begins with zeros. **Shapes**: all the same.
 void momentum_step(Matrix& w, Matrix& b, const Matrix& g, double lr, double momentum) {
   unsolved("011.1", w, b, g, lr, momentum);
 }
 
+/// 011.2. The factor of the learning rate at a step: step / warmup while step < warmup, then down
+/// by a straight line, from 1 at step = warmup to 0 at step = total.
 double linear_schedule(index_t step, index_t warmup, index_t total) {
   unsolved("011.2", step, warmup, total);
 }
 
+/// 011.3. A batch was too large for the memory and was computed in parts. Part p had counts[p]
+/// examples, and mean_gradients[p] is the gradient of the mean of their losses. Return the gradient
+/// of the mean over the whole batch, which is not the mean of these.
+///
+/// **Shapes**: all gradients the same, and the result.
 Matrix gradient_of_the_batch(const std::vector<Matrix>& mean_gradients,
                              const std::vector<index_t>& counts) {
   unsolved("011.3", mean_gradients, counts);

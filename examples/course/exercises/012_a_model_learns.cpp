@@ -1,14 +1,14 @@
-// Write this function. 012_a_model_learns.h describes it. Then run
+// The exercise of examples/course/012_a_model_learns.md: write the function, then run
 //
 //     cmake --build build/release --target exercise_012
-#include "examples/course/exercises/012_a_model_learns.h"
-
-#include <cmath>
-
-#include "examples/course/exercises/unsolved.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
+/// 012.1. The mean loss of a model that gives each class its share p_c of the answers: the sum over
+/// classes of -p_c log p_c, with the natural logarithm. A class without answers adds 0.
+///
+/// `counts` has the number of answers of each class.
 double base_rate(const std::vector<index_t>& counts) {
   unsolved("012.1", counts);
 }

@@ -1,9 +1,7 @@
-// The exercises of examples/course/013_matmul_ladder.md. Write them in 013_matmul_ladder.cpp.
+// The types of the exercises of examples/course/013_matmul_ladder.md.
 #pragma once
 
-#include <string>
-
-#include "bench/matmul_ladder.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
@@ -17,12 +15,6 @@ struct Core {
 struct Loop {
   double numbers, loads, stores, chains;
 };
-
-/// 013.1. The milliseconds that `loop` needs for `products` products of two numbers (M N K of them
-/// in a matrix product). Multiply-adds, loads, stores and waiting for a sum overlap, so that the
-/// slowest of the four decides; between two additions to one sum there are `latency` cycles, in
-/// which `chains` multiply-adds can start.
-double predicted_ms(const Loop& loop, const Core& core, double products);
 
 /// A vector of kBytes / 4 floats: + and * work on all lanes. `unaligned` may have any address.
 template <int kBytes>
@@ -42,22 +34,5 @@ template <int kBytes>
 [[gnu::always_inline]] inline const typename Vector<kBytes>::unaligned& vector_at(const float* p) {
   return *reinterpret_cast<const typename Vector<kBytes>::unaligned*>(p);
 }
-
-/// 013.2. Step 3 of the ladder: the tile of C at `c`, kRows rows of 2 vectors, becomes the sum over
-/// k < depth of A[r][k] B[k][j]. Rows of A, B and C are a_row, b_row and c_row elements apart; the
-/// previous contents of C are ignored.
-///
-/// The sums must stay in registers: use an array Vec<kBytes> sum[kRows][2], with `#pragma GCC
-/// unroll 16` above every loop over it.
-template <int kBytes, int kRows>
-void multiply_tile(const float* a, index_t a_row, const float* b, index_t b_row, float* c,
-                   index_t c_row, index_t depth);
-
-/// All tiles of a product by multiply_tile, compiled for an instruction set: 013_tiles.h.
-struct Tiles {
-  index_t rows, columns;
-  void (*run)(const bench::Product& p);
-};
-Tiles tiles_for(const std::string& isa);
 
 }  // namespace tessera::exercises

@@ -1,12 +1,10 @@
 #include "examples/course/exercises/check.h"
 
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <utility>
 
-#include "examples/course/exercises/unsolved.h"
 #include "tensor/error.h"
 #include "tensor/format.h"
 

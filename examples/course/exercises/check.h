@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "examples/course/matrix.h"
+#include "examples/course/by_hand.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
-using examples::Matrix;
+using examples::to_matrix;
+using examples::to_tensor;
 
 /// One exercise: a check that throws if the solution is wrong, and a hint that is printed then.
 struct Exercise {
@@ -49,5 +51,8 @@ void expect(bool condition, const std::string& what, const std::string& hint);
 /// Runs all checks and prints a line or two for each; returns the exit code for main(): 0 if all
 /// are solved. `lesson` is the name of the lesson's files, "005_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);
+
+/// Runs the checks of one lesson, checks/NNN_name.cpp, on the code in TESSERA_EXERCISES.
+int check_lesson();
 
 }  // namespace tessera::exercises

@@ -1,15 +1,12 @@
-#include "examples/course/exercises/000_see_it_work.h"
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 void the_weights_look_at_the_other_end() {
   expect_close("backwards_weights(3)", backwards_weights(3), {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}},
@@ -44,10 +41,7 @@ void the_share_is_a_mean() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "000_see_it_work",
       {{"000.1 backwards_weights", "places are counted from 0, so the last one is T - 1, not T",
@@ -57,3 +51,5 @@ int main() {
        {"000.3 share_on_anti_diagonal",
         "row i of the anti-diagonal has its weight in column T - 1 - i", the_share_is_a_mean}});
 }
+
+}  // namespace tessera::exercises

@@ -1,18 +1,13 @@
-#include "examples/course/exercises/001_one_head.h"
-
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 void scores_are_divided_by_the_root() {
   const Matrix q = {{2, 0, 0, 2}};
@@ -70,10 +65,7 @@ void the_head_is_the_librarys() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "001_one_head",
       {{"001.1 scaled_scores", "query i is row i of q, key j is row j of k: neither is a column",
@@ -83,3 +75,5 @@ int main() {
        {"001.3 head", "three products with x, then 001.1, 001.2, and weights times values",
         the_head_is_the_librarys}});
 }
+
+}  // namespace tessera::exercises

@@ -1,19 +1,13 @@
-#include "examples/course/exercises/002_scale.h"
-
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
-using examples::to_tensor;
 
 void entropy_is_between_0_and_log_n() {
   const double log2 = std::log(2.0);
@@ -64,10 +58,7 @@ void the_slopes_are_the_tapes() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "002_scale",
       {{"002.1 entropies", "one number a row: minus the sum of w log w",
@@ -77,3 +68,5 @@ int main() {
        {"002.3 slopes", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
         the_slopes_are_the_tapes}});
 }
+
+}  // namespace tessera::exercises

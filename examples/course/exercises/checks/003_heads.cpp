@@ -1,17 +1,14 @@
-#include "examples/course/exercises/003_heads.h"
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "nn/attention.h"
 #include "nn/module.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 void a_head_has_neighbours() {
   const Matrix x = {{1, 2, 3, 4, 5, 6}};
@@ -54,10 +51,7 @@ void heads_cost_nothing() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "003_heads",
       {{"003.1 columns_of_head", "the first column of head h is h d, with d = D / heads",
@@ -67,3 +61,5 @@ int main() {
        {"003.3 parameters_of_attention", "four products (D, D), each with a bias (D)",
         heads_cost_nothing}});
 }
+
+}  // namespace tessera::exercises

@@ -1,21 +1,16 @@
-#include "examples/course/exercises/004_positions.h"
-
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
 #include "tensor/ops/positions.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 /// The row with sines and cosines exchanged.
 Matrix exchanged(Matrix row) {
@@ -92,10 +87,7 @@ void distances_are_subtracted() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "004_positions",
       {{"004.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
@@ -105,3 +97,5 @@ int main() {
        {"004.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
         distances_are_subtracted}});
 }
+
+}  // namespace tessera::exercises

@@ -1,19 +1,15 @@
-#include "examples/course/exercises/005_a_layer_by_hand.h"
-
-#include <cmath>
 #include <utility>
 
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
 #include "nn/norm.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 void rms_norm_is_the_librarys() {
   expect_close("rms_norm of one row", rms_norm({{3, 4}}, {{1, 2}}, 0),
@@ -69,10 +65,7 @@ void the_parameters_are_counted() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "005_a_layer_by_hand",
       {{"005.1 rms_norm",
@@ -86,3 +79,5 @@ int main() {
         "each with a weight and a bias",
         the_parameters_are_counted}});
 }
+
+}  // namespace tessera::exercises

@@ -1,20 +1,14 @@
-#include "examples/course/exercises/006_masks.h"
-
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
-using examples::to_tensor;
 
 Tensor kept(const Matrix& keep) {
   return to_tensor(keep).to(kBool);
@@ -79,10 +73,7 @@ void the_mask_is_longformers() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "006_masks",
       {{"006.1 packed_keep", "a sequence begins where the one before it ends; a length may be 0",
@@ -93,3 +84,5 @@ int main() {
        {"006.3 global_and_window", "a global token's row and its column are all ones",
         the_mask_is_longformers}});
 }
+
+}  // namespace tessera::exercises

@@ -1,18 +1,14 @@
-#include "examples/course/exercises/007_words_into_numbers.h"
-
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "models/pooling.h"
 #include "models/text/tokenizers.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
 
-using examples::to_matrix;
 using Words = std::vector<std::string>;
 
 std::string joined(const Words& pieces) {
@@ -90,10 +86,7 @@ void the_nearest_is_found() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "007_words_into_numbers",
       {{"007.1 word_pieces",
@@ -108,3 +101,5 @@ int main() {
         "divide the product by the row's length; start with a cosine that any row exceeds, not 0",
         the_nearest_is_found}});
 }
+
+}  // namespace tessera::exercises

@@ -1,20 +1,14 @@
-#include "examples/course/exercises/008_minilm_by_hand.h"
-
-#include <algorithm>
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
 #include "tensor/ops/attention.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 void three_tables_are_added() {
   const Matrix words = {{1, 0}, {2, 0}, {3, 0}};
@@ -78,10 +72,7 @@ void the_parameters_are_counted() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "008_minilm_by_hand",
       {{"008.1 embedded", "three sums: words(ids[i], c), positions(i, c), types(0, c)",
@@ -95,3 +86,5 @@ int main() {
         "with a bias, and two norms",
         the_parameters_are_counted}});
 }
+
+}  // namespace tessera::exercises

@@ -1,17 +1,13 @@
-#include "examples/course/exercises/009_what_heads_do.h"
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "models/inspect/attention_flow.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
-using examples::to_tensor;
 
 void shares_are_by_length() {
   expect_close("value_shares with a value of 0",
@@ -67,10 +63,7 @@ void layers_follow_each_other() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "009_what_heads_do",
       {{"009.1 value_shares",
@@ -83,3 +76,5 @@ int main() {
         "begin with the identity; each layer's (A + I) / 2 is multiplied from the left",
         layers_follow_each_other}});
 }
+
+}  // namespace tessera::exercises

@@ -1,20 +1,14 @@
-#include "examples/course/exercises/010_backward_by_hand.h"
-
-#include <cmath>
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
-using examples::to_tensor;
 
 Tensor random_variable(const Shape& shape, Rng& rng) {
   return randn(shape, kFloat64, rng).set_requires_grad();
@@ -74,10 +68,7 @@ void the_rms_norm() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "010_backward_by_hand",
       {{"010.1 cross_entropy_gradient",
@@ -92,3 +83,5 @@ int main() {
         "centred",
         the_rms_norm}});
 }
+
+}  // namespace tessera::exercises

@@ -1,6 +1,3 @@
-#include "examples/course/exercises/011_a_training_loop_by_hand.h"
-
-#include "examples/course/by_hand.h"
 #include "examples/course/exercises/check.h"
 #include "nn/linear.h"
 #include "nn/loss.h"
@@ -10,11 +7,11 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/random.h"
 
+#include TESSERA_EXERCISES
+
 namespace tessera::exercises {
 
 namespace {
-
-using examples::to_matrix;
 
 /// A layer of float64 with gradients.
 nn::Linear make_layer(Rng& rng) {
@@ -96,10 +93,7 @@ void the_parts_are_the_batch() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "011_a_training_loop_by_hand",
       {{"011.1 momentum_step", "the new b is used in the same step, and b stays for the next one",
@@ -112,3 +106,5 @@ int main() {
         "a mean times its count is a sum; add the sums, and divide once",
         the_parts_are_the_batch}});
 }
+
+}  // namespace tessera::exercises

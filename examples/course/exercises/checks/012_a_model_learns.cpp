@@ -1,10 +1,8 @@
-#include "examples/course/exercises/012_a_model_learns.h"
-
-#include <cmath>
-
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
 #include "tensor/create.h"
+
+#include TESSERA_EXERCISES
 
 namespace tessera::exercises {
 
@@ -44,12 +42,11 @@ void the_rate_is_an_entropy() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "012_a_model_learns",
       {{"012.1 base_rate", "a share is a count divided by all counts; each class adds -p log p",
         the_rate_is_an_entropy}});
 }
+
+}  // namespace tessera::exercises

@@ -1,15 +1,13 @@
-#include "examples/course/exercises/013_matmul_ladder.h"
-
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <vector>
 
 #include "bench/ladders.h"
+#include "bench/matmul_ladder.h"
 #include "bench/probe_loops.h"
 #include "examples/course/exercises/check.h"
 #include "examples/course/exercises/timing.h"
 #include "tensor/random.h"
+
+#include TESSERA_EXERCISES
 
 namespace tessera::exercises {
 
@@ -39,6 +37,43 @@ void time_is_the_slowest_port() {
   expect_ms("predicted_ms of step 2", {8, 2, 1, 64}, 0.0625);
   expect_ms("predicted_ms of many loads", {8, 6, 1, 64}, 0.1875);
   expect_ms("predicted_ms of step 3", {16, 0.5, 0, 24}, 0.015625);
+}
+
+/// All tiles of a product by multiply_tile, compiled for an instruction set.
+struct Tiles {
+  index_t rows, columns;
+  void (*run)(const bench::Product& p);
+};
+
+template <int kBytes, int kRows>
+[[gnu::always_inline]] inline void multiply_tiles(const bench::Product& p) {
+  constexpr index_t kColumns = 2 * kBytes / static_cast<index_t>(sizeof(float));
+  for (index_t j = 0; j < p.n; j += kColumns) {
+    for (index_t i = 0; i < p.m; i += kRows) {
+      multiply_tile<kBytes, kRows>(p.a + i * p.k, p.k, p.b + j, p.n, p.c + i * p.n + j, p.n, p.k);
+    }
+  }
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f")]] inline void tiles_avx512(const bench::Product& p) {
+  multiply_tiles<64, 12>(p);
+}
+[[gnu::target("avx2,fma")]] inline void tiles_avx2(const bench::Product& p) {
+  multiply_tiles<32, 6>(p);
+}
+#endif
+inline void tiles_baseline(const bench::Product& p) {
+  multiply_tiles<16, 6>(p);
+}
+
+Tiles tiles_for(const std::string& isa) {
+#if defined(__x86_64__)
+  if (isa == "avx512") return {12, 32, tiles_avx512};
+  if (isa == "avx2") return {6, 16, tiles_avx2};
+#endif
+  (void)isa;
+  return {6, 8, tiles_baseline};
 }
 
 /// (m, k) by (k, n), with the expected C[i][j] in double.
@@ -144,10 +179,7 @@ void a_tile_is_fast() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "013_matmul_ladder",
       {{"013.1 predicted_ms", "cycles = the largest of four quotients; then cycles / GHz, in ms",
@@ -155,3 +187,5 @@ int main() {
        {"013.2 multiply_tile", "zero the sums; for each k two vectors of B, then each row; store",
         a_tile_is_fast}});
 }
+
+}  // namespace tessera::exercises

@@ -1,7 +1,3 @@
-#include "examples/course/exercises/014_attention_ladder.h"
-
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -11,6 +7,8 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/random.h"
+
+#include TESSERA_EXERCISES
 
 namespace tessera::exercises {
 
@@ -141,10 +139,7 @@ void tiles_are_fast() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "014_attention_ladder",
       {{"014.1 take_tile", "first the new m, then the factor for l and O, then the tile's terms",
@@ -153,3 +148,5 @@ int main() {
         "for each block of queries: for each tile of keys: scores, take, weigh; O / l",
         tiles_are_fast}});
 }
+
+}  // namespace tessera::exercises

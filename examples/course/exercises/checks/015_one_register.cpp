@@ -1,7 +1,7 @@
-#include "examples/course/exercises/015_one_register.h"
-
 #include "examples/course/exercises/check.h"
 #include "tensor/error.h"
+
+#include TESSERA_EXERCISES
 
 namespace tessera::exercises {
 
@@ -46,10 +46,7 @@ void registers_are_full() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "015_one_register",
       {{"015.1 register_after", "for each step s <= p and each key j, lane j grows by a product",
@@ -57,3 +54,5 @@ int main() {
        {"015.2 largest_rows", "rows * vectors + vectors + 1 registers must be there",
         registers_are_full}});
 }
+
+}  // namespace tessera::exercises

@@ -1,12 +1,10 @@
-#include "examples/course/exercises/016_many_cores.h"
-
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "examples/course/exercises/check.h"
 #include "tensor/error.h"
 #include "tensor/random.h"
+
+#include TESSERA_EXERCISES
 
 namespace tessera::exercises {
 
@@ -128,10 +126,7 @@ void the_tree_is_fixed() {
 
 }  // namespace
 
-}  // namespace tessera::exercises
-
-int main() {
-  using namespace tessera::exercises;
+int check_lesson() {
   return run_checks(
       "016_many_cores",
       {{"016.1 three_numbers", "floats near 1e8 are 8 apart: what becomes of 1e8 + 1?",
@@ -141,3 +136,5 @@ int main() {
        {"016.3 sum_tree", "a new vector of half the size, until its size is 1",
         the_tree_is_fixed}});
 }
+
+}  // namespace tessera::exercises

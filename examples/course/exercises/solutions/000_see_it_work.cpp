@@ -1,4 +1,5 @@
-#include "examples/course/exercises/000_see_it_work.h"
+// One solution of each exercise of 000.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

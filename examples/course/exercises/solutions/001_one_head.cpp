@@ -1,6 +1,5 @@
-#include "examples/course/exercises/001_one_head.h"
-
-#include <cmath>
+// One solution of each exercise of 001.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

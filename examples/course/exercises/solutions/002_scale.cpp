@@ -1,7 +1,5 @@
-#include "examples/course/exercises/002_scale.h"
-
-#include <algorithm>
-#include <cmath>
+// One solution of each exercise of 002.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

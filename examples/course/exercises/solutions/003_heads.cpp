@@ -1,4 +1,5 @@
-#include "examples/course/exercises/003_heads.h"
+// One solution of each exercise of 003.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,7 +1,7 @@
-#include "examples/course/exercises/004_positions.h"
-
-#include <cmath>
+// One solution of each exercise of 004.
 #include <cstdlib>
+
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,7 +1,5 @@
-#include "examples/course/exercises/005_a_layer_by_hand.h"
-
-#include <algorithm>
-#include <cmath>
+// One solution of each exercise of 005.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

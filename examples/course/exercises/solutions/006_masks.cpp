@@ -1,8 +1,7 @@
-#include "examples/course/exercises/006_masks.h"
-
-#include <algorithm>
-#include <cmath>
+// One solution of each exercise of 006.
 #include <numeric>
+
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,7 +1,5 @@
-#include "examples/course/exercises/007_words_into_numbers.h"
-
-#include <algorithm>
-#include <cmath>
+// One solution of each exercise of 007.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,8 +1,11 @@
-#include "examples/course/exercises/008_minilm_by_hand.h"
-
-#include <cmath>
+// One solution of each exercise of 008.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
+
+struct BertSizes {
+  index_t words, positions, types, width, hidden, layers;
+};
 
 Matrix embedded(const std::vector<index_t>& ids, const Matrix& words, const Matrix& positions,
                 const Matrix& types) {

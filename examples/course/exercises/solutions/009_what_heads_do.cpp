@@ -1,6 +1,5 @@
-#include "examples/course/exercises/009_what_heads_do.h"
-
-#include <cmath>
+// One solution of each exercise of 009.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,6 +1,5 @@
-#include "examples/course/exercises/010_backward_by_hand.h"
-
-#include <cmath>
+// One solution of each exercise of 010.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

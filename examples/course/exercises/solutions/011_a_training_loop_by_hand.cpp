@@ -1,4 +1,5 @@
-#include "examples/course/exercises/011_a_training_loop_by_hand.h"
+// One solution of each exercise of 011.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,6 +1,5 @@
-#include "examples/course/exercises/012_a_model_learns.h"
-
-#include <cmath>
+// One solution of the exercise of 012.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,6 +1,6 @@
+// One solution of each exercise of 013.
 #include "examples/course/exercises/013_matmul_ladder.h"
-
-#include <algorithm>
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 
@@ -35,5 +35,3 @@ template <int kBytes, int kRows>
 }
 
 }  // namespace tessera::exercises
-
-#include "examples/course/exercises/013_tiles.h"  // compiles multiply_tile

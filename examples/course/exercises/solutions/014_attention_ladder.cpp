@@ -1,9 +1,17 @@
-#include "examples/course/exercises/014_attention_ladder.h"
+// One solution of each exercise of 014.
+#include <limits>
 
-#include <algorithm>
-#include <cmath>
+#include "bench/attention_ladder.h"
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
+
+/// The softmax of one query over the keys seen so far: m, l and O, and O / l is the output.
+struct Running {
+  double largest = -std::numeric_limits<double>::infinity();  // m, the largest score
+  double sum = 0;                                             // l = sum of exp(s - m)
+  std::vector<double> out;                                    // O = sum of exp(s - m) V, width d
+};
 
 void take_tile(Running& running, const std::vector<double>& scores, const Matrix& values) {
   double largest = running.largest;

@@ -1,6 +1,5 @@
-#include "examples/course/exercises/015_one_register.h"
-
-#include <algorithm>
+// One solution of each exercise of 015.
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
 

@@ -1,8 +1,11 @@
-#include "examples/course/exercises/016_many_cores.h"
+// One solution of each exercise of 016.
+#include <array>
 
-#include <algorithm>
+#include "examples/course/exercises/exercise.h"
 
 namespace tessera::exercises {
+
+inline constexpr std::size_t kChunk = 256;
 
 std::array<float, 3> three_numbers() {
   return {1, 1e8F, -1e8F};  // 0 and 1: 1 is less than half of the distance of floats near 1e8

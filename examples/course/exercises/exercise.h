@@ -1,18 +1,27 @@
-// A placeholder for your code.
+// What the code of every exercise may use.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <vector>
+
+#include "examples/course/matrix.h"
 
 namespace tessera::exercises {
+
+using examples::Matrix;
 
 /// The error of an exercise that is not solved yet.
 struct Unsolved : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws Unsolved. It takes the exercise's arguments, so that the compiler sees them used; replace
-/// the whole line.
+/// A placeholder for your code. It takes the exercise's arguments, so that the compiler sees them
+/// used; replace the whole line. **Errors**: always Unsolved.
 template <class... Arguments>
 [[noreturn]] void unsolved(const std::string& exercise, const Arguments&...) {
   throw Unsolved("exercise " + exercise + " is not solved yet");

@@ -1,11 +1,12 @@
-// The messages for a wrong exercise. (The unsolved ones are run by exercises_test.cmake.)
+// The exercises of the course: messages of checks; unsolved, solved and mistaken exercises.
 #include "examples/course/exercises/check.h"
-
-#include "examples/course/exercises/unsolved.h"
+#include "tests/programs/exercise_variants.h"
 #include "tests/support/test.h"
 
 namespace tessera::exercises {
 namespace {
+
+using test::contains;
 
 /// The error of a check, or an empty text.
 template <class Check>
@@ -46,6 +47,44 @@ TEST(ExerciseCheckTest, IsRedUntilAllAreSolved) {
             "  000.1 solved: solved\n"
             "  000.3 open: not solved yet; write it in examples/course/exercises/000_lesson.cpp\n"
             "1 of 3 solved\n");
+}
+
+/// Expects the exit code, and returns what the checks print.
+std::string output_of(const Variant& variant, int code) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(variant.check(), code);
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(ExercisesTest, UnsolvedOnesAreNamedWithTheirFile) {
+  for (const Variant& variant : kVariants) {
+    if (variant.name != "unsolved" || variant.wanted.empty()) continue;
+    const std::string output = output_of(variant, 1);
+    const std::string file = "examples/course/exercises/" + variant.lesson + ".cpp";
+    for (const std::string& number : variant.wanted) {
+      const std::string line = output.substr(std::min(output.find(number), output.size()));
+      EXPECT_TRUE(
+          contains(line.substr(0, line.find('\n')), ": not solved yet; write it in " + file));
+    }
+  }
+}
+
+TEST(ExercisesTest, SolutionsPass) {
+  for (const Variant& variant : kVariants) {
+    if (variant.name != "solved") continue;
+    output_of(variant, 0);
+  }
+}
+
+TEST(ExercisesTest, MistakesGetTheirHints) {
+  std::map<std::string, int> mistakes;
+  for (const Variant& variant : kVariants) {
+    if (variant.name == "solved" || variant.name == "unsolved") continue;
+    SCOPED_TRACE(variant.lesson + ": " + variant.name);
+    EXPECT_TRUE(contains(output_of(variant, 1), "Hint: " + variant.wanted.at(0)));
+    ++mistakes[variant.lesson];
+  }
+  for (const auto& [lesson, count] : mistakes) EXPECT_GE(count, 6) << lesson;
 }
 
 }  // namespace
