@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Writes the seeds of the tensor files' fuzz targets: small files of every kind that the formats know.
 
-    python3 tests/fuzz/make_corpus.py    # corpus/{npy,npz,safetensors,checkpoint}/seed_*
+    python3 tests/fuzz/make_corpus.py    # seed_* in corpus/{npy,npz,safetensors,checkpoint}.tar
 """
+import collections
 import json
-import pathlib
 import struct
 import zlib
 
-CORPUS = pathlib.Path(__file__).parent / "corpus"
+from corpus import save_seeds
+
+SEEDS = collections.defaultdict(dict)
 
 
 def write(target, name, data):
-    folder = CORPUS / target
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ("seed_" + name)).write_bytes(data)
+    SEEDS[target][name] = data
 
 
 def npy(descr, shape, data, fortran=False, version=1):
@@ -103,3 +103,6 @@ values.update({"optimizer." + name: value for name, value in optimizer.items()})
 write("checkpoint", "run", safetensors(tensors, values))
 write("checkpoint", "none", safetensors({}, {"tessera.checkpoint": "1"}))
 write("checkpoint", "version", safetensors({}, {"tessera.checkpoint": "2"}))
+
+for target, seeds in SEEDS.items():
+    save_seeds(target, seeds)

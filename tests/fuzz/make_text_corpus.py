@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets for texts from what tests/golden has: small files of every kind.
 
-    python3 tests/fuzz/make_text_corpus.py    # corpus/{config,tokenizer,vocabulary}/seed_*
+    python3 tests/fuzz/make_text_corpus.py    # seed_* in corpus/{config,tokenizer,vocabulary}.tar
 """
+import collections
 import json
 import pathlib
 
-HERE = pathlib.Path(__file__).parent
-GOLDEN = HERE.parent / "golden"
+from corpus import save_seeds
+
+SEEDS = collections.defaultdict(dict)
+GOLDEN = pathlib.Path(__file__).parent.parent / "golden"
 TEXT = "The caf\u00e9, 42 [MASK] a\u0301<s>\n \u4e2d lions' ".encode()
 
 
 def write(target, name, data):
-    folder = HERE / "corpus" / target
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ("seed_" + name)).write_bytes(data if isinstance(data, bytes) else data.encode())
+    SEEDS[target][name] = data if isinstance(data, bytes) else data.encode()
 
 
 def compact(value):
@@ -49,3 +50,6 @@ write("vocabulary", "words", b"words\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n[SEP]\nthe\nl
 write("vocabulary", "characters", "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\na\n\\n\n\\\\\n\u00e9\n".encode() + b"\0" + TEXT)
 write("vocabulary", "bert", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nlion\n##s\ncafe\n,\n4\n##2\n".encode() + b"\0" + TEXT)
 write("vocabulary", "roberta", "<s>\n<pad>\n</s>\n<unk>\n<mask>\r\nlion\n##s\n\nlion\n".encode())
+
+for target, seeds in SEEDS.items():
+    save_seeds(target, seeds)
