@@ -633,12 +633,25 @@ def all_cases():
     yield "composed_losses", composed_losses_case("composed_losses")
 
 
+FAMILIES = ("encoder_layer", "gradients", "mha")  # whose cases are in one file, as "case/entry"
+
+
+def all_files():
+    """The entries of each file, by its name."""
+    files = {}
+    for name, entries in sorted(all_cases(), key=lambda case: case[0]):
+        family = next((f for f in FAMILIES if name.startswith(f + "_")), None)
+        case = name[len(family) + 1:] + "/" if family else ""
+        files.setdefault(family or name, {}).update({case + key: value for key, value in entries.items()})
+    return files
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     torch.set_num_threads(1)
     check_pairs()
     total = 0
-    for name, entries in all_cases():
+    for name, entries in all_files().items():
         path = folder / f"{name}.npz"
         np.savez(path, **{key: np.asarray(value, order="C") for key, value in entries.items()})
         total += path.stat().st_size

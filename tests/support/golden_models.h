@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,22 @@
 
 namespace tessera::test {
 
-/// The golden files whose names begin with `prefix`.
+/// The golden cases whose names begin with `prefix`.
 inline std::vector<std::string> golden_names(const std::string& prefix) {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(TESSERA_GOLDEN_DIR)) {
     const std::string name = file.path().stem().string();
-    if (file.path().extension() == ".npz" && name.starts_with(prefix)) names.push_back(name);
+    if (file.path().extension() != ".npz") continue;
+    if (std::count(std::begin(kGoldenFamilies), std::end(kGoldenFamilies), name) == 0) {
+      names.insert(name);
+      continue;
+    }
+    for (const auto& [entry, value] : load_npz(file.path())) {
+      names.insert(name + "_" + entry.substr(0, entry.find('/')));
+    }
   }
-  std::sort(names.begin(), names.end());
-  return names;
+  std::erase_if(names, [&](const std::string& name) { return !name.starts_with(prefix); });
+  return {names.begin(), names.end()};
 }
 
 /// PyTorch's mask argument: bool marks ignored elements, float is added, 3-D is (B H, Tq, Tk).

@@ -1,7 +1,4 @@
-#include "tests/support/golden.h"
-
-#include <filesystem>
-
+#include "tests/support/golden_models.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
@@ -23,18 +20,9 @@ const std::set<std::string> kOthers = {"composed_losses",
                                        "training",
                                        "training_encoder"};
 
-std::vector<std::string> all_names() {
-  std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(TESSERA_GOLDEN_DIR)) {
-    if (file.path().extension() == ".npz") names.push_back(file.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 TEST(Golden, EveryModuleFileHasItsParts) {
   index_t modules = 0;
-  for (const std::string& name : all_names()) {
+  for (const std::string& name : golden_names("")) {
     if (kOthers.contains(name)) continue;
     SCOPED_TRACE(name);
     const GoldenCase golden(name);
