@@ -1,6 +1,7 @@
 // Kernels of two operands, comparisons and `where`, on every instruction set.
 #include <array>
 
+#include "tests/support/floats.h"
 #include "tests/support/strided_row.h"
 
 namespace tessera::test {
@@ -115,35 +116,32 @@ TEST_P(ElementwiseKernelsTest, PairsOfDoubles) {
   expect_pairs<double>();
 }
 
-template <class T>
-void expect_where() {
-  for (const index_t n : kRowLengths) {
-    for (const index_t mask_stride : kRowStrides) {
-      for (const index_t a_stride : kRowStrides) {
-        SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(mask_stride) +
-                     " and " + std::to_string(a_stride));
-        const std::vector<T> random = random_values<T>(n, 15);
-        std::vector<bool> bits;
-        for (const T value : random) bits.push_back(value > 0);
-        StridedRow<bool> mask(bits, mask_stride, n % 3);
-        StridedRow<T> a(random_values<T>(n, 16), a_stride, n % 5);
-        StridedRow<T> b(random_values<T>(n, 17), 1, n % 2);
-        Guarded<T> y(n, n % 7);
-        table<T>().where(n, mask.first(), mask_stride, a.first(), a_stride, b.first(), 1, y.data());
-        std::vector<T> want;
-        for (index_t i = 0; i < n; ++i) {
-          want.push_back(mask.first()[i * mask_stride] ? a.first()[i * a_stride] : b.first()[i]);
+TEST_P(ElementwiseKernelsTest, Where) {
+  for_floats([]<class T>(T) {
+    for (const index_t n : kRowLengths) {
+      for (const index_t mask_stride : kRowStrides) {
+        for (const index_t a_stride : kRowStrides) {
+          SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(mask_stride) +
+                       " and " + std::to_string(a_stride));
+          const std::vector<T> random = random_values<T>(n, 15);
+          std::vector<bool> bits;
+          for (const T value : random) bits.push_back(value > 0);
+          StridedRow<bool> mask(bits, mask_stride, n % 3);
+          StridedRow<T> a(random_values<T>(n, 16), a_stride, n % 5);
+          StridedRow<T> b(random_values<T>(n, 17), 1, n % 2);
+          Guarded<T> y(n, n % 7);
+          table<T>().where(n, mask.first(), mask_stride, a.first(), a_stride, b.first(), 1,
+                           y.data());
+          std::vector<T> want;
+          for (index_t i = 0; i < n; ++i) {
+            want.push_back(mask.first()[i * mask_stride] ? a.first()[i * a_stride] : b.first()[i]);
+          }
+          ASSERT_TRUE(same_bits(y.values(), want));
+          ASSERT_TRUE(y.intact());
         }
-        ASSERT_TRUE(same_bits(y.values(), want));
-        ASSERT_TRUE(y.intact());
       }
     }
-  }
-}
-
-TEST_P(ElementwiseKernelsTest, Where) {
-  expect_where<float>();
-  expect_where<double>();
+  });
 }
 
 template <class T>
@@ -183,29 +181,25 @@ TEST_P(ElementwiseKernelsTest, PowersOfDoubles) {
   expect_powers<double>(1);
 }
 
-template <class T>
-void expect_special_powers() {
-  using Limits = std::numeric_limits<T>;
-  constexpr T inf = Limits::infinity();
-  std::vector<T> values = {0, 1, 2, 3, T{0.5}, T{2.5}, inf, Limits::denorm_min(), Limits::max()};
-  values.push_back(std::ldexp(T{1}, Limits::digits) - 1);  // the largest odd number
-  for (std::size_t i = values.size(); i-- > 0;) values.push_back(-values[i]);
-  values.push_back(Limits::quiet_NaN());
-  for (const T x : values) {
-    for (const T y : values) {
-      const Wide<T> exact = std::pow(static_cast<Wide<T>>(x), static_cast<Wide<T>>(y));
-      const T got = powers<T>({x}, {y})[0];
-      EXPECT_LE(ulp_error<T>(got, exact), 1) << x << " to the power " << y << ": " << got;
-      if (std::isnan(got)) continue;
-      EXPECT_EQ(std::signbit(got), std::signbit(exact))
-          << x << " to the power " << y << ": " << got;
-    }
-  }
-}
-
 TEST_P(ElementwiseKernelsTest, SpecialPowers) {
-  expect_special_powers<float>();
-  expect_special_powers<double>();
+  for_floats([]<class T>(T) {
+    using Limits = std::numeric_limits<T>;
+    constexpr T inf = Limits::infinity();
+    std::vector<T> values = {0, 1, 2, 3, T{0.5}, T{2.5}, inf, Limits::denorm_min(), Limits::max()};
+    values.push_back(std::ldexp(T{1}, Limits::digits) - 1);  // the largest odd number
+    for (std::size_t i = values.size(); i-- > 0;) values.push_back(-values[i]);
+    values.push_back(Limits::quiet_NaN());
+    for (const T x : values) {
+      for (const T y : values) {
+        const Wide<T> exact = std::pow(static_cast<Wide<T>>(x), static_cast<Wide<T>>(y));
+        const T got = powers<T>({x}, {y})[0];
+        EXPECT_LE(ulp_error<T>(got, exact), 1) << x << " to the power " << y << ": " << got;
+        if (std::isnan(got)) continue;
+        EXPECT_EQ(std::signbit(got), std::signbit(exact))
+            << x << " to the power " << y << ": " << got;
+      }
+    }
+  });
 }
 
 }  // namespace

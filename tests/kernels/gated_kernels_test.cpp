@@ -1,6 +1,7 @@
 // The gated product and its gradient, compared with whole numbers and with the separate kernels, on
 // every instruction set.
 
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -145,41 +146,33 @@ GatedProduct<T> numbered(index_t m, index_t n, index_t k, index_t number) {
           .c_gap = number % 3};
 }
 
-template <class T>
-void expect_exact_gates() {
-  index_t number = 0;
-  for (index_t m = 0; m <= 27; ++m) {
-    for (index_t n = 0; n <= 35; ++n) {
-      expect_exact(numbered<T>(m, n, (m + n) % 5, ++number));
-      ASSERT_FALSE(::testing::Test::HasFatalFailure());
-    }
-  }
-}
-
 TEST_P(GatedKernelsTest, IsExactAtEverySmallSize) {
-  expect_exact_gates<float>();
-  expect_exact_gates<double>();
-}
-
-template <class T>
-void expect_exact_around_blocks() {
-  index_t number = 0;
-  for (const index_t m : {1, 2, 3, 12, 50, 145}) {
-    for (const index_t n : {15, 64, 67, 400}) {
-      for (const index_t k : {7, 257}) {
-        expect_exact(numbered<T>(m, n, k, ++number));
+  for_floats([]<class T>(T) {
+    index_t number = 0;
+    for (index_t m = 0; m <= 27; ++m) {
+      for (index_t n = 0; n <= 35; ++n) {
+        expect_exact(numbered<T>(m, n, (m + n) % 5, ++number));
         ASSERT_FALSE(::testing::Test::HasFatalFailure());
       }
     }
-  }
-  for (const index_t k : {1023, 1025, 2050}) {
-    for (const index_t m : {1, 37}) expect_exact(numbered<T>(m, 33, k, ++number));
-  }
+  });
 }
 
 TEST_P(GatedKernelsTest, IsExactAroundTilesAndBlocks) {
-  expect_exact_around_blocks<float>();
-  expect_exact_around_blocks<double>();
+  for_floats([]<class T>(T) {
+    index_t number = 0;
+    for (const index_t m : {1, 2, 3, 12, 50, 145}) {
+      for (const index_t n : {15, 64, 67, 400}) {
+        for (const index_t k : {7, 257}) {
+          expect_exact(numbered<T>(m, n, k, ++number));
+          ASSERT_FALSE(::testing::Test::HasFatalFailure());
+        }
+      }
+    }
+    for (const index_t k : {1023, 1025, 2050}) {
+      for (const index_t m : {1, 37}) expect_exact(numbered<T>(m, 33, k, ++number));
+    }
+  });
 }
 
 template <class T>
@@ -212,8 +205,7 @@ void expect_bits_of_separate_kernels(Activation activation) {
 
 TEST_P(GatedKernelsTest, HasTheBitsOfTheSeparateKernels) {
   for (const Activation activation : kActivations) {
-    expect_bits_of_separate_kernels<float>(activation);
-    expect_bits_of_separate_kernels<double>(activation);
+    for_floats([&]<class T>(T) { expect_bits_of_separate_kernels<T>(activation); });
   }
 }
 
@@ -239,8 +231,7 @@ void expect_bits_for_any_threads(bool packed) {
 
 TEST_P(GatedKernelsTest, HasTheSameBitsOnEveryThreadCount) {
   for (const bool packed : {false, true}) {
-    expect_bits_for_any_threads<float>(packed);
-    expect_bits_for_any_threads<double>(packed);
+    for_floats([&]<class T>(T) { expect_bits_for_any_threads<T>(packed); });
   }
 }
 
@@ -272,8 +263,7 @@ void expect_gradient(Activation activation, index_t n) {
 TEST_P(GatedKernelsTest, GradientHasTheBitsOfTheSeparateKernels) {
   for (const Activation activation : kActivations) {
     for (const index_t n : {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 511, 513, 1100}) {
-      expect_gradient<float>(activation, n);
-      expect_gradient<double>(activation, n);
+      for_floats([&]<class T>(T) { expect_gradient<T>(activation, n); });
     }
   }
 }

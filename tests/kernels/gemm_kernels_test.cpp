@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tensor/kernels/table.h"
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -176,19 +177,15 @@ T multiply_add(T a, T b, T acc) {
 class GemmTest : public IsaTest {};
 INSTANTIATE_TEST_SUITE_P(Isa, GemmTest, each_isa(), isa_name);
 
-template <class T>
-void expect_exact_at_every_small_size() {
-  for (index_t m = 0; m <= 40; ++m) {
-    for (index_t n = 0; n <= 40; ++n) {
-      Product<T> product{.m = m, .n = n, .k = (m + n) % 4, .c_gap = (m + n) % 3};
-      ASSERT_TRUE(product.is_exact());
-    }
-  }
-}
-
 TEST_P(GemmTest, IsExactAtEverySmallSize) {
-  expect_exact_at_every_small_size<float>();
-  expect_exact_at_every_small_size<double>();
+  for_floats([]<class T>(T) {
+    for (index_t m = 0; m <= 40; ++m) {
+      for (index_t n = 0; n <= 40; ++n) {
+        Product<T> product{.m = m, .n = n, .k = (m + n) % 4, .c_gap = (m + n) % 3};
+        ASSERT_TRUE(product.is_exact());
+      }
+    }
+  });
 }
 
 /// One product; `number` chooses layouts and options in turn.
@@ -205,72 +202,56 @@ template <class T>
   return product.is_exact();
 }
 
-template <class T>
-void expect_exact_around_tiles_and_blocks() {
-  int number = 0;
-  for (index_t m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 25, 37, 143, 145}) {
-    for (index_t n : {1, 4, 7, 8, 9, 15, 16, 17, 32, 33, 63, 64, 65, 97, 130}) {
-      for (index_t k : {0, 1, 2, 255, 257, 383, 384, 385, 769}) {
-        ASSERT_TRUE(is_exact<T>(m, n, k, ++number));
+TEST_P(GemmTest, IsExactAroundTilesAndBlocks) {
+  for_floats([]<class T>(T) {
+    int number = 0;
+    for (index_t m : {1, 2, 3, 5, 6, 7, 11, 12, 13, 25, 37, 143, 145}) {
+      for (index_t n : {1, 4, 7, 8, 9, 15, 16, 17, 32, 33, 63, 64, 65, 97, 130}) {
+        for (index_t k : {0, 1, 2, 255, 257, 383, 384, 385, 769}) {
+          ASSERT_TRUE(is_exact<T>(m, n, k, ++number));
+        }
       }
     }
-  }
-}
-
-TEST_P(GemmTest, IsExactAroundTilesAndBlocks) {
-  expect_exact_around_tiles_and_blocks<float>();
-  expect_exact_around_tiles_and_blocks<double>();
+  });
 }
 
 /// Several blocks of k on every instruction set, and few and many rows, packed and in place.
-template <class T>
-void expect_exact_past_blocks_of_k() {
-  int turn = 0;
-  for (index_t m : {36, 150}) {
-    for (index_t k : {1023, 1024, 1025, 2049}) {
-      for (int b_layout = 0; b_layout < kLayouts; ++b_layout) {
-        ASSERT_TRUE(is_exact<T>(m, 33, k, b_layout * kLayouts + ++turn % kLayouts));
+TEST_P(GemmTest, IsExactPastBlocksOfK) {
+  for_floats([]<class T>(T) {
+    int turn = 0;
+    for (index_t m : {36, 150}) {
+      for (index_t k : {1023, 1024, 1025, 2049}) {
+        for (int b_layout = 0; b_layout < kLayouts; ++b_layout) {
+          ASSERT_TRUE(is_exact<T>(m, 33, k, b_layout * kLayouts + ++turn % kLayouts));
+        }
       }
     }
-  }
-}
-
-TEST_P(GemmTest, IsExactPastBlocksOfK) {
-  expect_exact_past_blocks_of_k<float>();
-  expect_exact_past_blocks_of_k<double>();
+  });
 }
 
 /// Enough panels of B to pack A (kReadsWorthPacking); the last tiles are narrower.
-template <class T>
-void expect_exact_with_strips() {
-  const index_t n = 64 * 2 * kernels::table().of<T>().lanes + 5;
-  int number = 0;
-  for (index_t m : {48, 61, 150}) {
-    for (index_t k : {0, 1, 7, 16, 30}) {
-      for (int a_layout = 0; a_layout < kLayouts; ++a_layout) {
-        ASSERT_TRUE(is_exact<T>(m, n, k, a_layout + kLayouts * ++number));
+TEST_P(GemmTest, IsExactWithStrips) {
+  for_floats([]<class T>(T) {
+    const index_t n = 64 * 2 * kernels::table().of<T>().lanes + 5;
+    int number = 0;
+    for (index_t m : {48, 61, 150}) {
+      for (index_t k : {0, 1, 7, 16, 30}) {
+        for (int a_layout = 0; a_layout < kLayouts; ++a_layout) {
+          ASSERT_TRUE(is_exact<T>(m, n, k, a_layout + kLayouts * ++number));
+        }
       }
     }
-  }
-}
-
-TEST_P(GemmTest, IsExactWithStrips) {
-  expect_exact_with_strips<float>();
-  expect_exact_with_strips<double>();
+  });
 }
 
 /// Rows of A a multiple of 4 KiB apart, which are packed for few panels of B.
-template <class T>
-void expect_exact_with_colliding_rows() {
-  const index_t n = 5 * 2 * kernels::table().of<T>().lanes + 3;
-  for (index_t m : {8, 9, 13, 25}) {
-    for (index_t k : {512, 1024, 2048}) ASSERT_TRUE(is_exact<T>(m, n, k, 0));
-  }
-}
-
 TEST_P(GemmTest, IsExactWithCollidingRows) {
-  expect_exact_with_colliding_rows<float>();
-  expect_exact_with_colliding_rows<double>();
+  for_floats([]<class T>(T) {
+    const index_t n = 5 * 2 * kernels::table().of<T>().lanes + 3;
+    for (index_t m : {8, 9, 13, 25}) {
+      for (index_t k : {512, 1024, 2048}) ASSERT_TRUE(is_exact<T>(m, n, k, 0));
+    }
+  });
 }
 
 TEST_P(GemmTest, IsExactWithACLargerThanCaches) {
@@ -278,173 +259,112 @@ TEST_P(GemmTest, IsExactWithACLargerThanCaches) {
   ASSERT_TRUE(is_exact<double>(1500, 727, 5, 0));
 }
 
-template <class T>
-void expect_exact_in_every_layout() {
-  for (int a = 0; a < kLayouts; ++a) {
-    for (int b = 0; b < kLayouts; ++b) {
-      for (index_t m : {1, 13, 30}) {
-        for (index_t offset : {0, 1, 3}) {
-          Product<T> product{.m = m,
-                             .n = 37,
-                             .k = 19,
-                             .a_layout = static_cast<Layout>(a),
-                             .b_layout = static_cast<Layout>(b),
-                             .offset = offset};
-          ASSERT_TRUE(product.is_exact());
-        }
-      }
-    }
-  }
-}
-
-TEST_P(GemmTest, IsExactInEveryLayout) {
-  expect_exact_in_every_layout<float>();
-  expect_exact_in_every_layout<double>();
-}
-
-template <class T>
-void expect_exact_with_bias() {
-  for (index_t k : {0, 5, 300}) {
-    for (bool bias : {false, true}) {
-      for (index_t m : {3, 30}) {
-        Product<T> product{.m = m, .n = 41, .k = k, .c_gap = 2, .bias = bias};
-        ASSERT_TRUE(product.is_exact());
-      }
-    }
-  }
-}
-
-TEST_P(GemmTest, AddsTheBias) {
-  expect_exact_with_bias<float>();
-  expect_exact_with_bias<double>();
-}
-
-template <class T>
-void expect_one_chain() {
-  for (index_t k : {1, 37, 256, 600, 1025, 2049}) {
-    for (index_t m : {29, 40}) {
-      Product<T> product{.m = m, .n = 43, .k = k, .bias = true};
-      ASSERT_TRUE(product.run_and_compare([&](index_t i, index_t j) {
-        T sum = 0;
-        for (index_t p = 0; p < k; ++p) {
-          sum = multiply_add(product.a.at(i, p), product.b.at(p, j), sum);
-        }
-        return sum + product.addend.at(0, j);
-      }));
-    }
-  }
-}
-
 TEST_P(GemmTest, EachElementIsOneChainOfMultiplyAdds) {
-  expect_one_chain<float>();
-  expect_one_chain<double>();
+  for_floats([]<class T>(T) {
+    for (index_t k : {1, 37, 256, 600, 1025, 2049}) {
+      for (index_t m : {29, 40}) {
+        Product<T> product{.m = m, .n = 43, .k = k, .bias = true};
+        ASSERT_TRUE(product.run_and_compare([&](index_t i, index_t j) {
+          T sum = 0;
+          for (index_t p = 0; p < k; ++p) {
+            sum = multiply_add(product.a.at(i, p), product.b.at(p, j), sum);
+          }
+          return sum + product.addend.at(0, j);
+        }));
+      }
+    }
+  });
 }
 
 /// |error| <= gamma_K |A| |B|, gamma_K = K u / (1 - K u): Higham, "Accuracy and Stability of
 /// Numerical Algorithms", 2002, eq. 3.13.
-template <class T>
-void expect_within_the_error_bound() {
-  for (index_t k : {1, 100, 1000}) {
-    Product<T> product{.m = 31, .n = 45, .k = k};
-    ASSERT_TRUE(product.run());
-    const Wide<T> u = std::numeric_limits<T>::epsilon() / 2;
-    const Wide<T> gamma = static_cast<Wide<T>>(k) * u / (1 - static_cast<Wide<T>>(k) * u);
-    for (index_t i = 0; i < product.m; ++i) {
-      for (index_t j = 0; j < product.n; ++j) {
-        Wide<T> sum = 0;
-        Wide<T> magnitude = 0;
-        for (index_t p = 0; p < k; ++p) {
-          const Wide<T> term = Wide<T>{product.a.at(i, p)} * product.b.at(p, j);
-          sum += term;
-          magnitude += std::fabs(term);
-        }
-        const Wide<T> error = std::fabs(product.c[i * product.n + j] - sum);
-        ASSERT_LE(error, gamma * magnitude) << product.wrong(i, j).message();
-      }
-    }
-  }
-}
-
 TEST_P(GemmTest, StaysWithinTheErrorBound) {
-  expect_within_the_error_bound<float>();
-  expect_within_the_error_bound<double>();
-}
-
-template <class T>
-void expect_same_bits_on_every_thread_count() {
-  const index_t sizes[][3] = {{1, 700, 900},  {8, 520, 300}, {250, 130, 300},
-                              {601, 17, 270}, {40, 512, 8},  {294, 64, 64}};
-  for (const auto& [m, n, k] : sizes) {
-    for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
-      Product<T> product{.m = m, .n = n, .k = k, .b_layout = layout};
-      set_thread_count(1);
-      const auto want = product.values();
-      for (int threads : {2, 3, 4, 7, 8}) {
-        set_thread_count(threads);
-        ASSERT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+  for_floats([]<class T>(T) {
+    for (index_t k : {1, 100, 1000}) {
+      Product<T> product{.m = 31, .n = 45, .k = k};
+      ASSERT_TRUE(product.run());
+      const Wide<T> u = std::numeric_limits<T>::epsilon() / 2;
+      const Wide<T> gamma = static_cast<Wide<T>>(k) * u / (1 - static_cast<Wide<T>>(k) * u);
+      for (index_t i = 0; i < product.m; ++i) {
+        for (index_t j = 0; j < product.n; ++j) {
+          Wide<T> sum = 0;
+          Wide<T> magnitude = 0;
+          for (index_t p = 0; p < k; ++p) {
+            const Wide<T> term = Wide<T>{product.a.at(i, p)} * product.b.at(p, j);
+            sum += term;
+            magnitude += std::fabs(term);
+          }
+          const Wide<T> error = std::fabs(product.c[i * product.n + j] - sum);
+          ASSERT_LE(error, gamma * magnitude) << product.wrong(i, j).message();
+        }
       }
-      set_thread_count(0);
     }
-  }
+  });
 }
 
 TEST_P(GemmTest, GivesTheSameBitsOnEveryThreadCount) {
-  expect_same_bits_on_every_thread_count<float>();
-  expect_same_bits_on_every_thread_count<double>();
+  for_floats([]<class T>(T) {
+    const index_t sizes[][3] = {{1, 700, 900},  {8, 520, 300}, {250, 130, 300},
+                                {601, 17, 270}, {40, 512, 8},  {294, 64, 64}};
+    for (const auto& [m, n, k] : sizes) {
+      for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
+        Product<T> product{.m = m, .n = n, .k = k, .b_layout = layout};
+        set_thread_count(1);
+        const auto want = product.values();
+        for (int threads : {2, 3, 4, 7, 8}) {
+          set_thread_count(threads);
+          ASSERT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+        }
+        set_thread_count(0);
+      }
+    }
+  });
 }
 
 /// A thread's last, smaller part must not pack more rows at a time than the others.
-template <class T>
-void expect_room_for_uneven_parts() {
-  for (index_t m : {294, 577, 774}) {
-    for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
-      for (index_t n : {64, 400}) {
-        Product<T> product{.m = m, .n = n, .k = 257, .a_layout = layout};
-        set_thread_count(3);
-        EXPECT_TRUE(product.is_exact());
-        const auto want = product.values();
-        set_thread_count(2);
-        EXPECT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+TEST_P(GemmTest, HasRoomForUnevenParts) {
+  for_floats([]<class T>(T) {
+    for (index_t m : {294, 577, 774}) {
+      for (Layout layout : {Layout::RowMajor, Layout::Transposed}) {
+        for (index_t n : {64, 400}) {
+          Product<T> product{.m = m, .n = n, .k = 257, .a_layout = layout};
+          set_thread_count(3);
+          EXPECT_TRUE(product.is_exact());
+          const auto want = product.values();
+          set_thread_count(2);
+          EXPECT_TRUE(same_bits(product.values(), want)) << product.wrong(0, 0).message();
+        }
       }
     }
-  }
-  set_thread_count(0);
-}
-
-TEST_P(GemmTest, HasRoomForUnevenParts) {
-  expect_room_for_uneven_parts<float>();
-  expect_room_for_uneven_parts<double>();
-}
-
-template <class T>
-void expect_row_alone_is_row_of_many() {
-  Product<T> product{.m = 67, .n = 131, .k = 300, .bias = true};
-  const auto want = product.values();
-  for (index_t rows : {1, 2, 8, 25}) {
-    for (index_t i = 0; i + rows <= product.m; i += rows) {
-      Guarded<T> c(rows * product.n);
-      kernels::GemmArgs<T> args = {.m = rows,
-                                   .n = product.n,
-                                   .k = product.k,
-                                   .c = c.data(),
-                                   .c_row = product.n,
-                                   .a = {product.a.data() + i * product.k, product.k, 1},
-                                   .b = {product.b.data(), product.n, 1},
-                                   .epilogue = {.bias = product.addend.data()}};
-      const auto& table = kernels::table().of<T>();
-      Guarded<T> workspace(table.gemm_workspace(args));
-      args.workspace = workspace.data();
-      table.gemm(args);
-      const auto part = want.begin() + i * product.n;
-      ASSERT_TRUE(same_bits(c.values(), std::vector<T>(part, part + rows * product.n)))
-          << rows << " rows from " << i;
-    }
-  }
+    set_thread_count(0);
+  });
 }
 
 TEST_P(GemmTest, ARowAloneHasTheBitsItHasAmongOthers) {
-  expect_row_alone_is_row_of_many<float>();
-  expect_row_alone_is_row_of_many<double>();
+  for_floats([]<class T>(T) {
+    Product<T> product{.m = 67, .n = 131, .k = 300, .bias = true};
+    const auto want = product.values();
+    for (index_t rows : {1, 2, 8, 25}) {
+      for (index_t i = 0; i + rows <= product.m; i += rows) {
+        Guarded<T> c(rows * product.n);
+        kernels::GemmArgs<T> args = {.m = rows,
+                                     .n = product.n,
+                                     .k = product.k,
+                                     .c = c.data(),
+                                     .c_row = product.n,
+                                     .a = {product.a.data() + i * product.k, product.k, 1},
+                                     .b = {product.b.data(), product.n, 1},
+                                     .epilogue = {.bias = product.addend.data()}};
+        const auto& table = kernels::table().of<T>();
+        Guarded<T> workspace(table.gemm_workspace(args));
+        args.workspace = workspace.data();
+        table.gemm(args);
+        const auto part = want.begin() + i * product.n;
+        ASSERT_TRUE(same_bits(c.values(), std::vector<T>(part, part + rows * product.n)))
+            << rows << " rows from " << i;
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // instruction set: ragged sizes, misaligned and strided rows, guard bytes on both sides.
 #include <array>
 
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -69,8 +70,7 @@ void expect_softmax_gradients(index_t n) {
 
 TEST_P(GradientKernelsTest, Softmaxes) {
   for (const index_t n : kGradientLengths) {
-    expect_softmax_gradients<float>(n);
-    expect_softmax_gradients<double>(n);
+    for_floats([&]<class T>(T) { expect_softmax_gradients<T>(n); });
   }
 }
 
@@ -221,8 +221,7 @@ void expect_gradient_of_a_constant_row(index_t n) {
 
 TEST_P(GradientKernelsTest, LayerNormOfAConstantRow) {
   for (const index_t n : kGradientLengths) {
-    expect_gradient_of_a_constant_row<float>(n);
-    expect_gradient_of_a_constant_row<double>(n);
+    for_floats([&]<class T>(T) { expect_gradient_of_a_constant_row<T>(n); });
   }
 }
 
@@ -275,8 +274,7 @@ void expect_norm_bits(index_t n) {
 
 TEST_P(GradientKernelsTest, TheBitsOfLayerNormsGradient) {
   for (const index_t n : kGradientLengths) {
-    expect_norm_bits<float>(n);
-    expect_norm_bits<double>(n);
+    for_floats([&]<class T>(T) { expect_norm_bits<T>(n); });
   }
 }
 

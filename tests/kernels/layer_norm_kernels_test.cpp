@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -90,8 +91,7 @@ TEST_P(LayerNormKernelsTest, Rows) {
   for (const index_t n : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 511, 513, 768, 1100}) {
     for (const bool affine : {false, true}) {
       for (const bool centres : {true, false}) {
-        expect_rows<float>(n, affine, centres);
-        expect_rows<double>(n, affine, centres);
+        for_floats([&]<class T>(T) { expect_rows<T>(n, affine, centres); });
       }
     }
   }

@@ -1,4 +1,5 @@
 #include "tensor/error.h"
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -92,8 +93,7 @@ void expect_cross_entropy(index_t classes, T smoothing, bool weighted) {
 TEST_P(LossKernelsTest, CrossEntropy) {
   for (const index_t classes : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 511, 513, 1500}) {
     for (const bool weighted : {false, true}) {
-      expect_cross_entropy<float>(classes, 0, weighted);
-      expect_cross_entropy<double>(classes, 0, weighted);
+      for_floats([&]<class T>(T) { expect_cross_entropy<T>(classes, 0, weighted); });
       expect_cross_entropy<float>(classes, 0.125F, weighted);
       expect_cross_entropy<double>(classes, 0.125, weighted);
     }
@@ -157,8 +157,7 @@ TEST_P(LossKernelsTest, Pointwise) {
   for (const PointwiseLoss kind : kPointwiseLosses) {
     for (const index_t n : {0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 1000}) {
       for (const bool weighted : {false, true}) {
-        expect_pointwise<float>(kind, n, weighted);
-        expect_pointwise<double>(kind, n, weighted);
+        for_floats([&]<class T>(T) { expect_pointwise<T>(kind, n, weighted); });
       }
     }
   }
@@ -220,8 +219,7 @@ TEST_P(LossKernelsTest, SmoothL1AtItsSeamAtZeroAndBeyond) {
 TEST_P(LossKernelsTest, ACutChangesNoBit) {
   for (const PointwiseLoss kind : kPointwiseLosses) {
     for (const bool weighted : {false, true}) {
-      expect_cuts_change_nothing<float>(kind, weighted);
-      expect_cuts_change_nothing<double>(kind, weighted);
+      for_floats([&]<class T>(T) { expect_cuts_change_nothing<T>(kind, weighted); });
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <variant>
 
+#include "tests/support/floats.h"
 #include "tests/support/strided_row.h"
 #include "tests/support/test.h"
 
@@ -224,21 +225,17 @@ TEST_P(MathTest, ValuesOfDoubles) {
   expect_values<double>();
 }
 
-template <class T>
-void expect_slopes() {
-  const std::vector<T> dy = random_values<T>(20000, 54, 0.5, 2);
-  for (const Function<T>& f : functions<T>()) {
-    const std::vector<T> x = random_values<T>(20000, 53, f.low, 12);
-    std::vector<Wide<T>> want = each_of(f.slope, x);
-    for (std::size_t i = 0; i < x.size(); ++i) want[i] *= dy[i];
-    const double absolute = 8 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    EXPECT_TRUE(near(gradient(f.op, x, dy), want, 8, absolute)) << f.name;
-  }
-}
-
 TEST_P(MathTest, Slopes) {
-  expect_slopes<float>();
-  expect_slopes<double>();
+  for_floats([]<class T>(T) {
+    const std::vector<T> dy = random_values<T>(20000, 54, 0.5, 2);
+    for (const Function<T>& f : functions<T>()) {
+      const std::vector<T> x = random_values<T>(20000, 53, f.low, 12);
+      std::vector<Wide<T>> want = each_of(f.slope, x);
+      for (std::size_t i = 0; i < x.size(); ++i) want[i] *= dy[i];
+      const double absolute = 8 * static_cast<double>(std::numeric_limits<T>::epsilon());
+      EXPECT_TRUE(near(gradient(f.op, x, dy), want, 8, absolute)) << f.name;
+    }
+  });
 }
 
 /// Functions with parameters, for numbers in [-30, 30).
@@ -271,27 +268,23 @@ std::array<W, 2> parametric_at(const Parametric& f, W x) {
   return {std::min(std::max(x, p), q), static_cast<W>(x >= p && x <= q)};
 }
 
-template <class T>
-void expect_parametric() {
-  const std::vector<T> x = random_values<T>(20000, 61, -30, 30);
-  const std::vector<T> dy = random_values<T>(20000, 62, 0.5, 2);
-  for (auto [f, ulps] : kParametric) {
-    SCOPED_TRACE("op " + std::to_string(static_cast<int>(f.op)) + ", p " + std::to_string(f.p));
-    f.p = static_cast<double>(static_cast<T>(f.p));
-    std::vector<Wide<T>> want, slopes;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const auto [value, slope] = parametric_at(f, static_cast<Wide<T>>(x[i]));
-      want.push_back(value);
-      slopes.push_back(slope * static_cast<Wide<T>>(dy[i]));
-    }
-    EXPECT_TRUE(near(compute<T>(f, x), want, ulps));
-    EXPECT_TRUE(near(gradient<T>(f, x, dy), slopes, ulps));
-  }
-}
-
 TEST_P(MathTest, ValuesAndSlopesWithParameters) {
-  expect_parametric<float>();
-  expect_parametric<double>();
+  for_floats([]<class T>(T) {
+    const std::vector<T> x = random_values<T>(20000, 61, -30, 30);
+    const std::vector<T> dy = random_values<T>(20000, 62, 0.5, 2);
+    for (auto [f, ulps] : kParametric) {
+      SCOPED_TRACE("op " + std::to_string(static_cast<int>(f.op)) + ", p " + std::to_string(f.p));
+      f.p = static_cast<double>(static_cast<T>(f.p));
+      std::vector<Wide<T>> want, slopes;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto [value, slope] = parametric_at(f, static_cast<Wide<T>>(x[i]));
+        want.push_back(value);
+        slopes.push_back(slope * static_cast<Wide<T>>(dy[i]));
+      }
+      EXPECT_TRUE(near(compute<T>(f, x), want, ulps));
+      EXPECT_TRUE(near(gradient<T>(f, x, dy), slopes, ulps));
+    }
+  });
 }
 
 template <class T>
@@ -303,42 +296,38 @@ std::vector<Op> all_ops() {
 }
 
 // The bits of an element do not depend on its position, the stride or the alignment.
-template <class T>
-void expect_elementwise() {
-  for (const Op& op : all_ops<T>()) {
-    for (const index_t n : kRowLengths) {
-      std::vector<T> values = random_values<T>(n, 11, -4, 4);
-      if (n > 2) values[2] = T{1e7};  // sine and cosine compute it lane by lane
-      for (const index_t stride : kRowStrides) {
-        SCOPED_TRACE("op number " + std::to_string(op.index()) + ", n " + std::to_string(n) +
-                     ", stride " + std::to_string(stride));
-        StridedRow<T> x(values, stride, n % 4), dy(random_values<T>(n, 55), 2, n % 3);
-        // The slopes of functions with parameters change at 0 and on both sides of it; roots have
-        // no slope there.
-        const auto [low, high] = op.index() == 0 ? std::pair(0.1, 2.0) : std::pair(-3.0, 3.0);
-        StridedRow<T> x_or_y(random_values<T>(n, 56, low, high), stride, n % 4);
-        Guarded<T> y(n, n % 3), dx(n, n % 5), in_place(x.values(), n % 7);
-        forward(op, n, x.first(), stride, y.data());
-        forward(op, n, in_place.data(), 1, in_place.data());
-        backward(op, n, x_or_y.first(), stride, dy.first(), 2, dx.data());
-        std::vector<T> want(static_cast<std::size_t>(n)), want_dx = want;
-        for (index_t i = 0; i < n; ++i) {
-          const auto at = static_cast<std::size_t>(i);
-          forward(op, 1, x.first() + i * stride, 1, &want[at]);
-          backward(op, 1, x_or_y.first() + i * stride, 1, dy.first() + 2 * i, 1, &want_dx[at]);
+TEST_P(MathTest, AnElementsBitsDependOnItAlone) {
+  for_floats([]<class T>(T) {
+    for (const Op& op : all_ops<T>()) {
+      for (const index_t n : kRowLengths) {
+        std::vector<T> values = random_values<T>(n, 11, -4, 4);
+        if (n > 2) values[2] = T{1e7};  // sine and cosine compute it lane by lane
+        for (const index_t stride : kRowStrides) {
+          SCOPED_TRACE("op number " + std::to_string(op.index()) + ", n " + std::to_string(n) +
+                       ", stride " + std::to_string(stride));
+          StridedRow<T> x(values, stride, n % 4), dy(random_values<T>(n, 55), 2, n % 3);
+          // The slopes of functions with parameters change at 0 and on both sides of it; roots have
+          // no slope there.
+          const auto [low, high] = op.index() == 0 ? std::pair(0.1, 2.0) : std::pair(-3.0, 3.0);
+          StridedRow<T> x_or_y(random_values<T>(n, 56, low, high), stride, n % 4);
+          Guarded<T> y(n, n % 3), dx(n, n % 5), in_place(x.values(), n % 7);
+          forward(op, n, x.first(), stride, y.data());
+          forward(op, n, in_place.data(), 1, in_place.data());
+          backward(op, n, x_or_y.first(), stride, dy.first(), 2, dx.data());
+          std::vector<T> want(static_cast<std::size_t>(n)), want_dx = want;
+          for (index_t i = 0; i < n; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            forward(op, 1, x.first() + i * stride, 1, &want[at]);
+            backward(op, 1, x_or_y.first() + i * stride, 1, dy.first() + 2 * i, 1, &want_dx[at]);
+          }
+          ASSERT_TRUE(same_bits(y.values(), want));
+          ASSERT_TRUE(same_bits(in_place.values(), want));
+          ASSERT_TRUE(same_bits(dx.values(), want_dx));
+          ASSERT_TRUE(y.intact() && in_place.intact() && dx.intact());
         }
-        ASSERT_TRUE(same_bits(y.values(), want));
-        ASSERT_TRUE(same_bits(in_place.values(), want));
-        ASSERT_TRUE(same_bits(dx.values(), want_dx));
-        ASSERT_TRUE(y.intact() && in_place.intact() && dx.intact());
       }
     }
-  }
-}
-
-TEST_P(MathTest, AnElementsBitsDependOnItAlone) {
-  expect_elementwise<float>();
-  expect_elementwise<double>();
+  });
 }
 
 // AVX2 and AVX-512 round alike; the baseline has no fused multiply-add.
@@ -358,68 +347,60 @@ TEST(Math, SameBitsOnEveryFusedIsa) {
   set_isa(before);
 }
 
-template <class T>
-void expect_special_values() {
-  constexpr T inf = std::numeric_limits<T>::infinity();
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  constexpr T tiny = std::numeric_limits<T>::denorm_min();
-  const std::vector<T> special = {0, -T{0}, inf, -inf, nan};
-  for (const Function<T>& f : functions<T>()) {
-    EXPECT_TRUE(same_bits(compute(f.op, special), f.special)) << f.name;
-  }
-  const auto expect = [&](const Op& op, const std::vector<T>& x, const std::vector<T>& want) {
-    EXPECT_TRUE(same_bits(compute(op, x), want)) << op.index();
-  };
-  using enum UnaryOp;
-  for (const UnaryOp op : {kSin, kTanh, kExpm1, kLog1p}) expect(op, {tiny, -tiny}, {tiny, -tiny});
-  for (const UnaryOp op : {kGelu, kGeluTanh}) EXPECT_EQ(compute<T>(op, {T{-1e4}})[0], 0);
-  expect(kLog1p, {-1, -2}, {-inf, nan});
-  expect(kLog, {1}, {0});
-  // Halves are rounded to even, and a result of 0 keeps the sign.
-  const std::vector<T> x = {T{-2.5}, T{-1.5}, T{-0.75}, T{-0.5}, T{0.25}, T{0.5}, T{1.5}, T{2.5}};
-  expect(kRound, x, {-2, -2, -1, -T{0}, 0, 0, 2, 2});
-  expect(kFloor, x, {-3, -2, -1, -1, 0, 0, 1, 2});
-  expect(kCeil, x, {-2, -1, -T{0}, -T{0}, 1, 1, 2, 3});
-}
-
 TEST_P(MathTest, SpecialValues) {
-  expect_special_values<float>();
-  expect_special_values<double>();
-}
-
-template <class T>
-void expect_edges() {
-  constexpr T inf = std::numeric_limits<T>::infinity();
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  constexpr T half = T{0.5};
-  const auto slopes = [](const Op& op, const std::vector<T>& x) {
-    return gradient(op, x, std::vector<T>(x.size(), 3));
-  };
-  // Far from 0 the slopes of GELU and SiLU are constant.
-  const std::vector<T> far = {-inf, -1000, 1000, inf, nan};
-  for (const UnaryOp op : {UnaryOp::kGelu, UnaryOp::kGeluTanh, UnaryOp::kSilu}) {
-    EXPECT_TRUE(near(slopes(op, far), std::vector<Wide<T>>{0, 0, 3, 3, nan}, 0, 1e-30));
-    if (op == UnaryOp::kSilu) continue;
-    EXPECT_TRUE(near(slopes(op, {-40, 40}), std::vector<Wide<T>>{0, 3}, 0, 1e-30));
-  }
-  EXPECT_TRUE(same_bits(slopes(UnaryOp::kRelu, {-inf, -1, 0, 1, inf, nan}), {0, 0, 0, 3, 3, 3}));
-
-  const std::vector<T> x = {0, -T{0}, inf, -inf, nan, -1, 2};
-  const Op leaky = Parametric{ParametricOp::kLeakyRelu, 0.5, 0};
-  EXPECT_TRUE(same_bits(compute(leaky, x), {0, -T{0}, inf, -inf, nan, -half, 2}));
-  EXPECT_TRUE(same_bits(slopes(leaky, x), {T{1.5}, T{1.5}, 3, T{1.5}, T{1.5}, T{1.5}, 3}));
-  // The bounds are included, and a zero keeps its sign at the bound 0.
-  const Op between = Parametric{ParametricOp::kClamp, 0, 2};
-  EXPECT_TRUE(same_bits(compute(between, x), {0, -T{0}, 2, 0, nan, 0, 2}));
-  EXPECT_TRUE(same_bits(slopes(between, x), {3, 3, 0, 0, 0, 0, 3}));
-  const Op soft = Parametric{ParametricOp::kSoftplus, 1, 1.5};
-  EXPECT_TRUE(same_bits(compute<T>(soft, {inf, -inf, nan, 2}), {inf, 0, nan, 2}));
-  EXPECT_EQ(slopes(soft, {2})[0], 3);  // above the threshold
+  for_floats([]<class T>(T) {
+    constexpr T inf = std::numeric_limits<T>::infinity();
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    constexpr T tiny = std::numeric_limits<T>::denorm_min();
+    const std::vector<T> special = {0, -T{0}, inf, -inf, nan};
+    for (const Function<T>& f : functions<T>()) {
+      EXPECT_TRUE(same_bits(compute(f.op, special), f.special)) << f.name;
+    }
+    const auto expect = [&](const Op& op, const std::vector<T>& x, const std::vector<T>& want) {
+      EXPECT_TRUE(same_bits(compute(op, x), want)) << op.index();
+    };
+    using enum UnaryOp;
+    for (const UnaryOp op : {kSin, kTanh, kExpm1, kLog1p}) expect(op, {tiny, -tiny}, {tiny, -tiny});
+    for (const UnaryOp op : {kGelu, kGeluTanh}) EXPECT_EQ(compute<T>(op, {T{-1e4}})[0], 0);
+    expect(kLog1p, {-1, -2}, {-inf, nan});
+    expect(kLog, {1}, {0});
+    // Halves are rounded to even, and a result of 0 keeps the sign.
+    const std::vector<T> x = {T{-2.5}, T{-1.5}, T{-0.75}, T{-0.5}, T{0.25}, T{0.5}, T{1.5}, T{2.5}};
+    expect(kRound, x, {-2, -2, -1, -T{0}, 0, 0, 2, 2});
+    expect(kFloor, x, {-3, -2, -1, -1, 0, 0, 1, 2});
+    expect(kCeil, x, {-2, -1, -T{0}, -T{0}, 1, 1, 2, 3});
+  });
 }
 
 TEST_P(MathTest, EdgesOfSlopesAndOfParameters) {
-  expect_edges<float>();
-  expect_edges<double>();
+  for_floats([]<class T>(T) {
+    constexpr T inf = std::numeric_limits<T>::infinity();
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    constexpr T half = T{0.5};
+    const auto slopes = [](const Op& op, const std::vector<T>& x) {
+      return gradient(op, x, std::vector<T>(x.size(), 3));
+    };
+    // Far from 0 the slopes of GELU and SiLU are constant.
+    const std::vector<T> far = {-inf, -1000, 1000, inf, nan};
+    for (const UnaryOp op : {UnaryOp::kGelu, UnaryOp::kGeluTanh, UnaryOp::kSilu}) {
+      EXPECT_TRUE(near(slopes(op, far), std::vector<Wide<T>>{0, 0, 3, 3, nan}, 0, 1e-30));
+      if (op == UnaryOp::kSilu) continue;
+      EXPECT_TRUE(near(slopes(op, {-40, 40}), std::vector<Wide<T>>{0, 3}, 0, 1e-30));
+    }
+    EXPECT_TRUE(same_bits(slopes(UnaryOp::kRelu, {-inf, -1, 0, 1, inf, nan}), {0, 0, 0, 3, 3, 3}));
+
+    const std::vector<T> x = {0, -T{0}, inf, -inf, nan, -1, 2};
+    const Op leaky = Parametric{ParametricOp::kLeakyRelu, 0.5, 0};
+    EXPECT_TRUE(same_bits(compute(leaky, x), {0, -T{0}, inf, -inf, nan, -half, 2}));
+    EXPECT_TRUE(same_bits(slopes(leaky, x), {T{1.5}, T{1.5}, 3, T{1.5}, T{1.5}, T{1.5}, 3}));
+    // The bounds are included, and a zero keeps its sign at the bound 0.
+    const Op between = Parametric{ParametricOp::kClamp, 0, 2};
+    EXPECT_TRUE(same_bits(compute(between, x), {0, -T{0}, 2, 0, nan, 0, 2}));
+    EXPECT_TRUE(same_bits(slopes(between, x), {3, 3, 0, 0, 0, 0, 3}));
+    const Op soft = Parametric{ParametricOp::kSoftplus, 1, 1.5};
+    EXPECT_TRUE(same_bits(compute<T>(soft, {inf, -inf, nan, 2}), {inf, 0, nan, 2}));
+    EXPECT_EQ(slopes(soft, {2})[0], 3);  // above the threshold
+  });
 }
 
 // The doubles nearest to multiples of pi/2, small, medium and huge.

@@ -1,4 +1,5 @@
 #include "tensor/error.h"
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -71,11 +72,9 @@ void expect_sgd(index_t n, bool momentum, bool nesterov) {
 
 TEST_P(OptimizerKernelsTest, Sgd) {
   for (const index_t n : kSizes) {
-    expect_sgd<float>(n, false, false);
-    expect_sgd<double>(n, false, false);
+    for_floats([&]<class T>(T) { expect_sgd<T>(n, false, false); });
     for (const bool nesterov : {false, true}) {
-      expect_sgd<float>(n, true, nesterov);
-      expect_sgd<double>(n, true, nesterov);
+      for_floats([&]<class T>(T) { expect_sgd<T>(n, true, nesterov); });
     }
   }
 }
@@ -185,8 +184,7 @@ void expect_cuts_change_nothing() {
 }
 
 TEST_P(OptimizerKernelsTest, ACutChangesNoBit) {
-  expect_cuts_change_nothing<float>();
-  expect_cuts_change_nothing<double>();
+  for_floats([&]<class T>(T) { expect_cuts_change_nothing<T>(); });
 }
 
 template <class T>
@@ -201,8 +199,7 @@ void expect_sum_of_squares(index_t n) {
 
 TEST_P(OptimizerKernelsTest, SumOfSquares) {
   for (const index_t n : kSizes) {
-    expect_sum_of_squares<float>(n);
-    expect_sum_of_squares<double>(n);
+    for_floats([&]<class T>(T) { expect_sum_of_squares<T>(n); });
   }
   expect_sum_of_squares<float>(70000);
 }

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -94,34 +95,29 @@ void expect_columns(index_t rows, index_t columns) {
 TEST_P(ReduceKernelsTest, ColumnsHaveTheBitsOfRows) {
   for (const index_t rows : {0, 1, 2, 15, 16, 17, 33, 511, 513, 1100}) {
     for (const index_t columns : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 130}) {
-      expect_columns<float>(rows, columns);
-      expect_columns<double>(rows, columns);
-    }
-  }
-}
-
-template <class T>
-void expect_nan_is_seen() {
-  for (index_t n = 1; n <= 70; ++n) {
-    for (index_t i = 0; i < n; ++i) {
-      std::vector<T> x = random_values<T>(n, 23);
-      x[static_cast<std::size_t>(i)] = std::numeric_limits<T>::quiet_NaN();
-      for (const ReduceOp op : kOps) {
-        ASSERT_TRUE(std::isnan(table<T>().reduce(op, n, x.data(), 1)))
-            << "NaN at " << i << " of " << n << ", op " << static_cast<int>(op) << "; "
-            << circumstances();
-        T column;
-        table<T>().reduce_columns(op, n, 1, x.data(), 1, &column);
-        ASSERT_TRUE(std::isnan(column)) << "NaN at " << i << " of a column of " << n;
-      }
-      ASSERT_EQ(table<T>().argmax(n, x.data(), 1), i);
+      for_floats([&]<class T>(T) { expect_columns<T>(rows, columns); });
     }
   }
 }
 
 TEST_P(ReduceKernelsTest, NanIsSeenAtEveryPlace) {
-  expect_nan_is_seen<float>();
-  expect_nan_is_seen<double>();
+  for_floats([]<class T>(T) {
+    for (index_t n = 1; n <= 70; ++n) {
+      for (index_t i = 0; i < n; ++i) {
+        std::vector<T> x = random_values<T>(n, 23);
+        x[static_cast<std::size_t>(i)] = std::numeric_limits<T>::quiet_NaN();
+        for (const ReduceOp op : kOps) {
+          ASSERT_TRUE(std::isnan(table<T>().reduce(op, n, x.data(), 1)))
+              << "NaN at " << i << " of " << n << ", op " << static_cast<int>(op) << "; "
+              << circumstances();
+          T column;
+          table<T>().reduce_columns(op, n, 1, x.data(), 1, &column);
+          ASSERT_TRUE(std::isnan(column)) << "NaN at " << i << " of a column of " << n;
+        }
+        ASSERT_EQ(table<T>().argmax(n, x.data(), 1), i);
+      }
+    }
+  });
 }
 
 TEST_P(ReduceKernelsTest, ExtremaAtEveryPlace) {

@@ -1,5 +1,6 @@
 // Rotary positions on every instruction set: separately, and inside the product that makes the
 // heads.
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -107,8 +108,7 @@ void expect_definition(const RotaryCase& c) {
 
 TEST_P(RotaryKernelsTest, IsTheDefinition) {
   for (const RotaryCase& c : cases()) {
-    expect_definition<float>(c);
-    expect_definition<double>(c);
+    for_floats([&]<class T>(T) { expect_definition<T>(c); });
   }
 }
 
@@ -141,8 +141,7 @@ void expect_same_in_any_place(bool interleaved) {
 
 TEST_P(RotaryKernelsTest, APairsBitsDependOnItAlone) {
   for (const bool interleaved : {false, true}) {
-    expect_same_in_any_place<float>(interleaved);
-    expect_same_in_any_place<double>(interleaved);
+    for_floats([&]<class T>(T) { expect_same_in_any_place<T>(interleaved); });
   }
 }
 
@@ -226,8 +225,7 @@ TEST_P(RotaryKernelsTest, InTheProductHasTheBitsOfAfterIt) {
       {20, 600, 1030, 3, {200, 100, true, false}}, {5, 576, 600, 8, {64, 64, false, false}},
       {5, 3, 0, 1, {2, 2, false, false}}};
   for (const Sizes& p : products) {
-    expect_fused_bits<float>(p);
-    expect_fused_bits<double>(p);
+    for_floats([&]<class T>(T) { expect_fused_bits<T>(p); });
   }
 }
 

@@ -1,3 +1,4 @@
+#include "tests/support/floats.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {
@@ -82,8 +83,7 @@ void expect_rows(index_t n) {
 TEST_P(SoftmaxKernelsTest, Rows) {
   for (const index_t n :
        {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 100, 511, 513, 1025, 4097}) {
-    expect_rows<float>(n);
-    expect_rows<double>(n);
+    for_floats([&]<class T>(T) { expect_rows<T>(n); });
   }
 }
 
@@ -99,35 +99,31 @@ TEST_P(SoftmaxKernelsTest, LengthOneIsExactlyOne) {
   EXPECT_EQ(log_softmax<double>({-17.25})[0], 0.0);
 }
 
-template <class T>
-void expect_infinities() {
-  constexpr T inf = std::numeric_limits<T>::infinity();
-  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  for (const std::size_t n : {1UL, 5UL, 16UL, 33UL, 127UL, 128UL, 129UL}) {
-    const std::vector<T> all_nan(n, nan);
-    EXPECT_TRUE(same_bits(softmax(std::vector<T>(n, -inf)), all_nan));
-    EXPECT_TRUE(same_bits(log_softmax(std::vector<T>(n, -inf)), all_nan));
-    EXPECT_EQ(logsumexp(std::vector<T>(n, -inf)), -inf);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::vector<T> x = random_values<T>(static_cast<index_t>(n), 33);
-      x[i] = nan;
-      ASSERT_TRUE(same_bits(softmax(x), all_nan)) << "NaN at " << i << " of " << n;
-      ASSERT_TRUE(same_bits(log_softmax(x), all_nan)) << "NaN at " << i << " of " << n;
-      ASSERT_TRUE(std::isnan(logsumexp(x))) << "NaN at " << i << " of " << n;
-      x[i] = inf;
-      ASSERT_TRUE(same_bits(softmax(x), all_nan)) << "inf at " << i << " of " << n;
-      ASSERT_EQ(logsumexp(x), inf) << "inf at " << i << " of " << n;
-      std::vector<T> lone(n, -inf), one(n, 0);
-      lone[i] = T{-4};
-      one[i] = 1;
-      ASSERT_TRUE(same_bits(softmax(lone), one)) << "the only finite one at " << i << " of " << n;
-    }
-  }
-}
-
 TEST_P(SoftmaxKernelsTest, Infinities) {
-  expect_infinities<float>();
-  expect_infinities<double>();
+  for_floats([]<class T>(T) {
+    constexpr T inf = std::numeric_limits<T>::infinity();
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    for (const std::size_t n : {1UL, 5UL, 16UL, 33UL, 127UL, 128UL, 129UL}) {
+      const std::vector<T> all_nan(n, nan);
+      EXPECT_TRUE(same_bits(softmax(std::vector<T>(n, -inf)), all_nan));
+      EXPECT_TRUE(same_bits(log_softmax(std::vector<T>(n, -inf)), all_nan));
+      EXPECT_EQ(logsumexp(std::vector<T>(n, -inf)), -inf);
+      for (std::size_t i = 0; i < n; ++i) {
+        std::vector<T> x = random_values<T>(static_cast<index_t>(n), 33);
+        x[i] = nan;
+        ASSERT_TRUE(same_bits(softmax(x), all_nan)) << "NaN at " << i << " of " << n;
+        ASSERT_TRUE(same_bits(log_softmax(x), all_nan)) << "NaN at " << i << " of " << n;
+        ASSERT_TRUE(std::isnan(logsumexp(x))) << "NaN at " << i << " of " << n;
+        x[i] = inf;
+        ASSERT_TRUE(same_bits(softmax(x), all_nan)) << "inf at " << i << " of " << n;
+        ASSERT_EQ(logsumexp(x), inf) << "inf at " << i << " of " << n;
+        std::vector<T> lone(n, -inf), one(n, 0);
+        lone[i] = T{-4};
+        one[i] = 1;
+        ASSERT_TRUE(same_bits(softmax(lone), one)) << "the only finite one at " << i << " of " << n;
+      }
+    }
+  });
 }
 
 TEST_P(SoftmaxKernelsTest, ScoresFarFromZeroNeitherOverflowNorVanish) {
