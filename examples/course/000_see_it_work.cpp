@@ -18,8 +18,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/models.h"
 
 using namespace tessera;
@@ -132,7 +131,7 @@ void draw(const std::string& folder, const std::vector<Matrix>& maps) {
   for (std::size_t i = 0; i < maps.size(); ++i) {
     picture.panels.push_back({titles[i], maps[i], "looks at", "place", letters, letters});
   }
-  write_picture(folder, "000_attention.svg", svg_picture(picture));
+  write_picture(folder, "000_attention.svg", picture);
 }
 
 }  // namespace

@@ -17,8 +17,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/ops.h"
 
@@ -70,7 +69,7 @@ void draw(const std::string& folder, const Tensor& weights, const Tensor& undivi
                      .digits = 2};
   picture.panels = {{"scores / sqrt(3)", to_matrix(weights), "key", "query", tokens, tokens},
                     {"scores", to_matrix(undivided), "key", "query", tokens, tokens}};
-  write_picture(folder, "001_head.svg", svg_picture(picture));
+  write_picture(folder, "001_head.svg", picture);
 }
 
 }  // namespace

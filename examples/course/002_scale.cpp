@@ -20,7 +20,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/pages/chart.h"
 #include "tensor/ops/ops.h"
 

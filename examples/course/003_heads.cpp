@@ -18,8 +18,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "nn/attention.h"
 #include "tensor/ops/ops.h"
 
@@ -70,7 +69,7 @@ void draw(const std::string& folder, const std::vector<Tensor>& weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     picture.panels.push_back({titles[i], to_matrix(weights[i]), "key", "query", kWords, kWords});
   }
-  write_picture(folder, "003_heads.svg", svg_picture(picture));
+  write_picture(folder, "003_heads.svg", picture);
 }
 
 }  // namespace

@@ -16,8 +16,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
 #include "nn/positional_encoding.h"
@@ -197,11 +196,11 @@ void draw(const std::string& folder) {
     for (index_t j = 0; j < kPositions; ++j) of_rows(i, j) /= kPositions / 2;
   }
   write_picture(folder, "004_sines.svg",
-                svg_picture({.description = "Sinusoidal positions, and the products of their rows",
-                             .panels = {{"sines and cosines", table, "column", "position"},
-                                        {"products of rows / 24", of_rows, "position", "position"}},
-                             .low = -1,
-                             .square = 6}));
+                Picture{.description = "Sinusoidal positions, and the products of their rows",
+                        .panels = {{"sines and cosines", table, "column", "position"},
+                                   {"products of rows / 24", of_rows, "position", "position"}},
+                        .low = -1,
+                        .square = 6});
   const Matrix query = {{1, 0.5, 0, -1, 0.5, 1, 0, 0}};
   const Matrix key = {{0.5, 1, 1, 0, 0, 1, 0.5, 0}};
   const Matrix sines = sinusoids(kPositions, 8);
@@ -216,11 +215,11 @@ void draw(const std::string& folder) {
   }
   write_picture(
       folder, "004_scores.svg",
-      svg_picture({.description = "Scores of one query and one key at all pairs of positions",
-                   .panels = {{"rotary", by_rotation}, {"sines added", products(queries, keys)}},
-                   .low = -12,
-                   .high = 12,
-                   .square = 6}));
+      Picture{.description = "Scores of one query and one key at all pairs of positions",
+              .panels = {{"rotary", by_rotation}, {"sines added", products(queries, keys)}},
+              .low = -12,
+              .high = 12,
+              .square = 6});
 }
 
 }  // namespace

@@ -20,8 +20,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/encoder.h"
 #include "tensor/ops/attention.h"
 #include "tensor/ops/rearrange.h"
@@ -141,7 +140,7 @@ void draw_maps(const std::string& folder) {
     picture.panels.push_back(
         {.title = rule.name, .values = map_of(rule), .columns = kNames, .rows = kWords});
   }
-  write_picture(folder, "006_masks.svg", svg_picture(picture));
+  write_picture(folder, "006_masks.svg", picture);
 }
 
 // ---- step 2: exactly 0 ----

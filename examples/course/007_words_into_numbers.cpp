@@ -27,8 +27,7 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/pooling.h"
 #include "models/text/tokenizers.h"
@@ -238,14 +237,13 @@ void draw(const std::string& folder) {
   const Words columns = {"A", "M", "R", "G"};  // animal, motion, rest, grammar
   write_picture(
       folder, "007_lookup.svg",
-      svg_picture(
-          {.description = "One-hot rows times the table are rows of the table",
-           .panels = {{"one-hot rows", one_hot(ids), "vocabulary", "token", {}, tokens},
-                      {"the table", kTable, "column", "vocabulary", columns, kVocabulary},
-                      {"their product", looked_up(ids), "column", "token", columns, tokens}},
-           .low = -4,
-           .high = 4,
-           .digits = 0}));
+      Picture{.description = "One-hot rows times the table are rows of the table",
+              .panels = {{"one-hot rows", one_hot(ids), "vocabulary", "token", {}, tokens},
+                         {"the table", kTable, "column", "vocabulary", columns, kVocabulary},
+                         {"their product", looked_up(ids), "column", "token", columns, tokens}},
+              .low = -4,
+              .high = 4,
+              .digits = 0});
 }
 
 }  // namespace

@@ -19,9 +19,8 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
 #include "examples/course/model_lesson.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/hugging_face/hugging_face.h"
 #include "models/inspect/inspect.h"
 #include "tensor/io/safetensors.h"
@@ -237,7 +236,7 @@ void draw(const std::filesystem::path& folder, const Steps& steps,
   for (index_t layer = 0; layer < layers; ++layer) {
     add(str_cat("after layer ", layer), str_cat("layers.", layer));
   }
-  write_picture(folder, "008_layers.svg", svg_picture(picture));
+  write_picture(folder, "008_layers.svg", picture);
 }
 
 void run(const ModelLesson& lesson) {

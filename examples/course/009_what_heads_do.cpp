@@ -22,10 +22,8 @@
 
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "examples/course/grid.h"
 #include "examples/course/model_lesson.h"
-#include "examples/course/svg.h"
-#include "examples/course/word_rows.h"
+#include "examples/course/pictures.h"
 #include "models/hugging_face/hugging_face.h"
 #include "models/inspect/inspect.h"
 #include "nn/hook.h"

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "examples/course/example.h"
-#include "examples/course/svg.h"
+#include "examples/course/pictures.h"
 #include "models/models.h"
 #include "models/pages/chart.h"
 

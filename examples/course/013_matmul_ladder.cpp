@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/course/drawing.h"
 #include "examples/course/example.h"
+#include "examples/course/pictures.h"
 
 using namespace tessera;
 using namespace tessera::examples;

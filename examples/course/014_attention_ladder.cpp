@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "examples/course/by_hand.h"
-#include "examples/course/drawing.h"
 #include "examples/course/example.h"
+#include "examples/course/pictures.h"
 #include "tensor/ops/attention.h"
 
 using namespace tessera;

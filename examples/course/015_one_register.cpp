@@ -11,8 +11,8 @@
 #include <string>
 
 #include "examples/course/by_hand.h"
-#include "examples/course/drawing.h"
 #include "examples/course/example.h"
+#include "examples/course/pictures.h"
 #include "tensor/ops/matmul.h"
 
 using namespace tessera;

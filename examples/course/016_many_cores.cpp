@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/course/drawing.h"
 #include "examples/course/example.h"
+#include "examples/course/pictures.h"
 #include "nn/training/detail/digest.h"
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"

@@ -1,14 +1,50 @@
-#include "examples/course/grid.h"
+#include "examples/course/pictures.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
-#include "examples/course/svg.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::examples {
+
+namespace {
+
+constexpr const char* kStyle =
+    "<style>\n"
+    "svg{--ground:#fff;--ink:#1f2328;--line:#8c959f;--low:#b2182b;--high:#0860ca;--on:#fff}\n"
+    "@media(prefers-color-scheme:dark){svg{--ground:#0d1117;--ink:#f0f6fc;--line:#656c76;"
+    "--low:#ff7b72;--high:#6cb6ff;--on:#0d1117}}\n"
+    "text{font:13px system-ui,sans-serif;fill:var(--ink);text-anchor:middle}.t{font-weight:600}"
+    ".e{text-anchor:end}.i{text-anchor:start}.o{fill:var(--on)}\n"
+    ".l{fill:var(--low)}.h{fill:var(--high)}.f{fill:none;stroke:var(--line)}\n"
+    "</style>\n";
+
+}  // namespace
+
+std::string svg_text(double x, double y, const std::string& text, const std::string& kind) {
+  return str_cat("<text class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\">", text, "</text>\n");
+}
+
+std::string svg_frame(const std::string& description, int width, int height,
+                      const std::string& body) {
+  return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
+                 "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height, "\">\n<title>",
+                 description, "</title>\n", kStyle,
+                 "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body,
+                 "</svg>\n");
+}
+
+void write_picture(const std::filesystem::path& folder, const std::string& name,
+                   const std::string& svg) {
+  write_text(folder / name, svg);
+  std::printf("wrote %s\n", (folder / name).c_str());
+}
+
+// ---- matrices ----
 
 namespace {
 
@@ -139,7 +175,8 @@ std::string terminal_picture(const Matrix& m, double low, double high) {
   return text;
 }
 
-std::string svg_picture(const Picture& picture) {
+void write_picture(const std::filesystem::path& folder, const std::string& name,
+                   const Picture& picture) {
   int top = kTop;
   for (const Panel& panel : picture.panels) {
     if (!panel.columns.empty()) top = kTop + 16;
@@ -157,7 +194,91 @@ std::string svg_picture(const Picture& picture) {
   }
   body += legend(picture, kGap, bottom + 14);
   const int width = std::max(right, 220) + kGap / 2, height = bottom + 36;
-  return svg_frame(picture.description, width, height, body);
+  write_picture(folder, name, svg_frame(picture.description, width, height, body));
+}
+
+// ---- rows of words ----
+
+namespace {
+
+constexpr int kBox = 24;     // height of a box
+constexpr int kLeft = 130;   // of the boxes
+constexpr int kSeldom = 10;  // percent; smaller numbers are not written
+
+/// Draws the boxes of a row; returns their right end.
+int draw_boxes(const WordRow& row, int top, std::string& svg) {
+  int left = kLeft;
+  for (std::size_t i = 0; i < row.words.size(); ++i) {
+    const int width = kLetter * std::max(static_cast<int>(row.words[i].size()), 2) + 8;
+    const auto percent = static_cast<int>(std::lround(row.weights[i] * 100));
+    svg += str_cat(
+        "<rect class=\"h\" x=\"", left, "\" y=\"", top, "\" width=\"", width, "\" height=\"", kBox,
+        "\" fill-opacity=\"", percent, "%\"/>\n<text x=\"", left + width / 2, "\" y=\"", top + 17,
+        "\"", percent > 50 ? " style=\"fill:var(--ground)\"" : "", ">", row.words[i], "</text>\n");
+    if (percent >= kSeldom) {
+      svg += str_cat("<text x=\"", left + width / 2, "\" y=\"", top + kBox + 14, "\">", percent,
+                     "%</text>\n");
+    }
+    left += width + 3;
+  }
+  return left;
+}
+
+}  // namespace
+
+std::string svg_word_rows(const std::string& description, const std::vector<WordRow>& rows) {
+  std::string body;
+  int top = 12;
+  int right = 0;
+  for (const WordRow& row : rows) {
+    body += str_cat("<text class=\"t\" x=\"", kLeft / 2, "\" y=\"", top + 17, "\">", row.title,
+                    "</text>\n");
+    right = std::max(right, draw_boxes(row, top, body));
+    top += kBox + 24;
+  }
+  return svg_frame(description, right + 12, top, body);
+}
+
+// ---- boxes and texts ----
+
+namespace {
+
+// The colours of tensor/kernels/pictures.
+constexpr const char* kBoxes =
+    "<style>\n"
+    "svg{--dim:#59636e;--a:#fff1d6;--a-edge:#b35900;--b:#ddf0ff;--b-edge:#0860ca;"
+    "--c:#dcf5e0;--c-edge:#177a34;--d:#f1e6ff;--d-edge:#7d3fc4}\n"
+    "@media(prefers-color-scheme:dark){svg{--dim:#9198a1;--a:#3d2a0e;--a-edge:#f0b458;"
+    "--b:#0f2d4d;--b-edge:#6cb6ff;--c:#12351d;--c-edge:#56d364;--d:#2f1d4a;--d-edge:#c297ff}}\n"
+    ".s{font-size:12px;fill:var(--dim)}"
+    ".a{fill:var(--a);stroke:var(--a-edge)}.b{fill:var(--b);stroke:var(--b-edge)}"
+    ".c{fill:var(--c);stroke:var(--c-edge)}.d{fill:var(--d);stroke:var(--d-edge)}"
+    ".p{fill:none;stroke:var(--ink);stroke-width:1.5;marker-end:url(#e)}\n"
+    "</style>\n"
+    "<defs><marker id=\"e\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+    "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" "
+    "style=\"fill:var(--ink)\"/></marker></defs>\n";
+
+}  // namespace
+
+Drawing::Drawing(std::string title, int width, int height)
+    : title_(std::move(title)), width_(width), height_(height) {}
+
+void Drawing::box(double x, double y, double width, double height, const std::string& kind) {
+  body_ += str_cat("<rect class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\" width=\"", width,
+                   "\" height=\"", height, "\"/>\n");
+}
+
+void Drawing::text(double x, double y, const std::string& text, const std::string& kind) {
+  body_ += svg_text(x, y, text, kind);
+}
+
+void Drawing::arrow(double x, double y, double to_x, double to_y) {
+  body_ += str_cat("<path class=\"p\" d=\"M", x, " ", y, "L", to_x, " ", to_y, "\"/>\n");
+}
+
+void Drawing::write(const std::filesystem::path& folder, const std::string& name) const {
+  write_picture(folder, name, svg_frame(title_, width_, height_, kBoxes + body_));
 }
 
 }  // namespace tessera::examples
