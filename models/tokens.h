@@ -41,7 +41,7 @@ Tensor real_tokens(const Tensor& lengths, index_t count);
 PackedRows packing_of(const Tensor& lengths, index_t tokens);
 
 /// Packs one number per token. Returns x itself if nothing is packed or x is undefined.
-/// **Shapes**: (B, T) or (T) -> (1, N). **Errors**: a different shape.
+/// **Shapes**: (B, T) or (T) -> (1, N). **Errors**: a different shape. **Source**: as pack_rows.
 Tensor pack_numbers(const PackedRows& packed, const Tensor& x);
 /// As pack_numbers, for positions; undefined positions of packed tokens are 0, 1, ... in each
 /// sequence.

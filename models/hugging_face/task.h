@@ -95,7 +95,8 @@ struct TextReader {
                 const std::function<void(index_t text, std::span<const float> row)>& use) const;
 
   /// Calls `body`. If it throws NotFinite because a weight in the folder is not finite, throws a
-  /// std::runtime_error that names the weight's file, tensor and element instead.
+  /// std::runtime_error that names the weight's file, tensor and element instead. **Errors**: also
+  /// the exceptions of `body`.
   void with_finite_outputs(const std::function<void()>& body) const;
 };
 
