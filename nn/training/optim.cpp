@@ -2,41 +2,30 @@
 
 #include <cmath>
 
+#include "tensor/error.h"
 #include "tensor/kernels/table.h"
 
 namespace tessera::nn {
 
-// ---- SGD ----
-
-std::vector<const char*> SgdRule::kept() const {
-  return numbers.momentum != 0 ? std::vector{"momentum_buffer"} : std::vector<const char*>();
+SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
+    : Optimizer(
+          {.name = "SGD",
+           .options = {{"momentum", o.momentum, OptionRange::kAtLeast0},
+                       {"dampening", o.dampening, OptionRange::kFinite},
+                       {"nesterov", o.nesterov ? 1.0 : 0.0, OptionRange::kAtLeast0}},
+           .kept = o.momentum != 0 ? std::vector{"momentum_buffer"} : std::vector<const char*>()},
+          std::move(groups), o.lr, o.weight_decay) {
+  require(conflict().empty(), name(), conflict());
 }
 
-std::string SgdRule::wrong() const {
-  const std::string wrong = wrong_number({{"momentum", numbers.momentum, OptionRange::kAtLeast0},
-                                          {"dampening", numbers.dampening, OptionRange::kFinite}});
-  const bool fits = !numbers.nesterov || (numbers.momentum > 0 && numbers.dampening == 0);
-  if (!wrong.empty() || fits) return wrong;
-  return str_cat("nesterov must have momentum above 0 and dampening 0, got ", numbers.momentum,
-                 " and ", numbers.dampening);
+std::string SGD::conflict() const {
+  const double momentum = option("momentum"), dampening = option("dampening");
+  if (option("nesterov") == 0 || (momentum > 0 && dampening == 0)) return {};
+  return str_cat("nesterov must have momentum above 0 and dampening 0, got ", momentum, " and ",
+                 dampening);
 }
 
-Checkpoint SgdRule::options() const {
-  Checkpoint options;
-  options.set("momentum", numbers.momentum);
-  options.set("dampening", numbers.dampening);
-  options.set("nesterov", numbers.nesterov);
-  return options;
-}
-
-std::unique_ptr<Rule> SgdRule::with(const Checkpoint& state) const {
-  return std::make_unique<SgdRule>(
-      SgdOptions{.momentum = state.number("momentum"),
-                 .dampening = state.number("dampening"),
-                 .nesterov = state.count("load_state", "nesterov") != 0});
-}
-
-void SgdRule::update(const ParameterSlice& s) const {
+void SGD::update(const ParameterSlice& s) const {
   visit_floating(s.dtype, [&](auto kind) {
     using T = decltype(kind);
     kernels::table().of<T>().sgd({
@@ -45,50 +34,30 @@ void SgdRule::update(const ParameterSlice& s) const {
         .gradient = s.gradient_as<T>(),
         .buffer = s.kept_as<T>(0),
         .first = s.steps == 0,
-        .nesterov = numbers.nesterov,
+        .nesterov = option("nesterov") != 0,
         .rate = static_cast<T>(s.lr),
         .weight_decay = static_cast<T>(s.weight_decay),
-        .momentum = static_cast<T>(numbers.momentum),
-        .gain = static_cast<T>(1 - numbers.dampening),
+        .momentum = static_cast<T>(option("momentum")),
+        .gain = static_cast<T>(1 - option("dampening")),
     });
   });
 }
 
-// ---- Adam and AdamW ----
+Adam::Adam(const char* name, bool is_decoupled, std::vector<ParameterGroup> groups,
+           const AdamOptions& o)
+    : Optimizer({.name = name,
+                 .options = {{"beta1", o.beta1, OptionRange::kBelow1},
+                             {"beta2", o.beta2, OptionRange::kBelow1},
+                             {"eps", o.eps, OptionRange::kAtLeast0},
+                             {"decoupled", is_decoupled ? 1.0 : 0.0, OptionRange::kFixed}},
+                 .kept = {"exp_avg", "exp_avg_sq"}},
+                std::move(groups), o.lr, o.weight_decay) {}
 
-template <class AnyOptions>
-std::string MomentsRule<AnyOptions>::wrong() const {
-  return wrong_number({{"beta1", numbers.beta1, OptionRange::kBelow1},
-                       {"beta2", numbers.beta2, OptionRange::kBelow1},
-                       {"eps", numbers.eps, OptionRange::kAtLeast0}});
-}
-
-template <class AnyOptions>
-Checkpoint MomentsRule<AnyOptions>::options() const {
-  Checkpoint options;
-  options.set("beta1", numbers.beta1);
-  options.set("beta2", numbers.beta2);
-  options.set("eps", numbers.eps);
-  return options;
-}
-
-template <class AnyOptions>
-std::unique_ptr<Rule> MomentsRule<AnyOptions>::with(const Checkpoint& state) const {
-  return std::make_unique<MomentsRule>(Options{
-      .beta1 = state.number("beta1"), .beta2 = state.number("beta2"), .eps = state.number("eps")});
-}
-
-template <class AnyOptions>
-Checkpoint MomentsRule<AnyOptions>::mark() const {
-  Checkpoint mark;
-  mark.set("decoupled", kIsDecoupled);
-  return mark;
-}
-
-template <class AnyOptions>
-void MomentsRule<AnyOptions>::update(const ParameterSlice& s) const {
+void Adam::update(const ParameterSlice& s) const {
   visit_floating(s.dtype, [&](auto kind) {
     using T = decltype(kind);
+    const double beta1 = option("beta1"), beta2 = option("beta2");
+    const bool is_decoupled = option("decoupled") != 0;
     const auto t = static_cast<double>(s.steps + 1);
     kernels::table().of<T>().adam({
         .n = s.count,
@@ -96,20 +65,17 @@ void MomentsRule<AnyOptions>::update(const ParameterSlice& s) const {
         .gradient = s.gradient_as<T>(),
         .m = s.kept_as<T>(0),
         .v = s.kept_as<T>(1),
-        .l2 = static_cast<T>(kIsDecoupled ? 0 : s.weight_decay),
-        .keep = static_cast<T>(kIsDecoupled ? 1 - s.lr * s.weight_decay : 1),
-        .beta1 = static_cast<T>(numbers.beta1),
-        .gain1 = static_cast<T>(1 - numbers.beta1),
-        .beta2 = static_cast<T>(numbers.beta2),
-        .gain2 = static_cast<T>(1 - numbers.beta2),
-        .step = static_cast<T>(s.lr / (1 - std::pow(numbers.beta1, t))),
-        .root = static_cast<T>(std::sqrt(1 - std::pow(numbers.beta2, t))),
-        .eps = static_cast<T>(numbers.eps),
+        .l2 = static_cast<T>(is_decoupled ? 0 : s.weight_decay),
+        .keep = static_cast<T>(is_decoupled ? 1 - s.lr * s.weight_decay : 1),
+        .beta1 = static_cast<T>(beta1),
+        .gain1 = static_cast<T>(1 - beta1),
+        .beta2 = static_cast<T>(beta2),
+        .gain2 = static_cast<T>(1 - beta2),
+        .step = static_cast<T>(s.lr / (1 - std::pow(beta1, t))),
+        .root = static_cast<T>(std::sqrt(1 - std::pow(beta2, t))),
+        .eps = static_cast<T>(option("eps")),
     });
   });
 }
-
-template struct MomentsRule<AdamOptions>;
-template struct MomentsRule<AdamWOptions>;
 
 }  // namespace tessera::nn

@@ -11,17 +11,17 @@
 //     optimizer.zero_grad();
 //   }
 //
-// An optimiser holds the variables that the module has when the optimiser is made: make the
-// optimiser after set_requires_grad, convert and the tying of weights.
+// Each is made of groups of parameters, of parameters, or of a module, and of options. An optimiser
+// holds the variables that the module has when the optimiser is made: make the optimiser after
+// set_requires_grad, convert and the tying of weights.
 //
-// **Errors**: as OptimizerOf (optimizer.h). Options out of range are: an lr, weight_decay, momentum
-// or eps that is negative or not finite; a beta outside [0, 1); a dampening that is not finite;
-// nesterov without momentum above 0, or with a dampening.
+// **Errors**: as Optimizer. Options out of range are: an lr, weight_decay, momentum or eps that is
+// negative or not finite; a beta outside [0, 1); a dampening that is not finite; nesterov without
+// momentum above 0, or with a dampening.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "nn/training/optimizer.h"
@@ -38,24 +38,20 @@ struct SgdOptions {
   bool nesterov = false;  // requires momentum above 0 and dampening 0
 };
 
-/// The rule of SGD.
-struct SgdRule final : Rule {
-  using Options = SgdOptions;
-  Options numbers;
-
-  explicit SgdRule(const Options& options) : numbers(options) {}
-  const char* name() const override { return "SGD"; }
-  std::vector<const char*> kept() const override;
-  std::string wrong() const override;
-  Checkpoint options() const override;
-  std::unique_ptr<Rule> with(const Checkpoint& state) const override;
-  void update(const ParameterSlice& slice) const override;
-};
-
 /// Stochastic gradient descent.
 /// **Source**: torch.optim.SGD; Sutskever et al., "On the importance of initialization and momentum
 /// in deep learning", 2013.
-using SGD = OptimizerOf<SgdRule>;
+class SGD final : public Optimizer {
+ public:
+  explicit SGD(std::vector<ParameterGroup> groups, const SgdOptions& options = {});
+  template <class P>
+  explicit SGD(const P& parameters, const SgdOptions& options = {})
+      : SGD(detail::groups_of(parameters), options) {}
+
+ private:
+  std::string conflict() const override;
+  void update(const ParameterSlice& slice) const override;
+};
 
 /// w -= lr m' / (sqrt(v') + eps), where m and v follow the gradient g and its square,
 ///
@@ -82,28 +78,33 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
 };
 
-/// The rule of Adam and AdamW, which keep the same tensors and differ in how weights decay.
-template <class AnyOptions>
-struct MomentsRule final : Rule {
-  using Options = AnyOptions;
-  static constexpr bool kIsDecoupled = std::is_same_v<Options, AdamWOptions>;
-  Options numbers;
-
-  explicit MomentsRule(const Options& options) : numbers(options) {}
-  const char* name() const override { return kIsDecoupled ? "AdamW" : "Adam"; }
-  std::vector<const char*> kept() const override { return {"exp_avg", "exp_avg_sq"}; }
-  std::string wrong() const override;
-  Checkpoint options() const override;
-  std::unique_ptr<Rule> with(const Checkpoint& state) const override;
-  Checkpoint mark() const override;
-  void update(const ParameterSlice& slice) const override;
-};
-
 /// **Source**: torch.optim.Adam; Kingma and Ba, "Adam", 2015, algorithm 1.
-using Adam = OptimizerOf<MomentsRule<AdamOptions>>;
+class Adam : public Optimizer {
+ public:
+  explicit Adam(std::vector<ParameterGroup> groups, const AdamOptions& options = {})
+      : Adam("Adam", false, std::move(groups), options) {}
+  template <class P>
+  explicit Adam(const P& parameters, const AdamOptions& options = {})
+      : Adam(detail::groups_of(parameters), options) {}
+
+ protected:
+  /// With `is_decoupled`, weights decay as in AdamW.
+  Adam(const char* name, bool is_decoupled, std::vector<ParameterGroup> groups,
+       const AdamOptions& options);
+
+ private:
+  void update(const ParameterSlice& slice) const final;
+};
 
 /// **Source**: torch.optim.AdamW; Loshchilov and Hutter, "Decoupled weight decay regularization",
 /// 2019, algorithm 2.
-using AdamW = OptimizerOf<MomentsRule<AdamWOptions>>;
+class AdamW final : public Adam {
+ public:
+  explicit AdamW(std::vector<ParameterGroup> groups, const AdamWOptions& o = {})
+      : Adam("AdamW", true, std::move(groups), {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay}) {}
+  template <class P>
+  explicit AdamW(const P& parameters, const AdamWOptions& options = {})
+      : AdamW(detail::groups_of(parameters), options) {}
+};
 
 }  // namespace tessera::nn

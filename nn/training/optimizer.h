@@ -1,5 +1,5 @@
-// The common form of all optimisers: groups of parameters, the tensors that are kept for each
-// parameter, states, and a rule that updates weights. The rules SGD, Adam and AdamW are in optim.h.
+// The common part of all optimisers: groups of parameters, the tensors that are kept for each
+// parameter, and states. The algorithms SGD, Adam and AdamW are in optim.h.
 //
 //   nn::set_requires_grad(model);
 //   nn::AdamW optimizer(model, {.lr = 1e-3});
@@ -9,9 +9,8 @@
 #pragma once
 
 #include <array>
-#include <initializer_list>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/training/checkpoint.h"
@@ -25,7 +24,7 @@ struct ParameterSlice {
   index_t count;
   void* weights;
   const void* gradient;
-  std::array<void*, 2> kept;  // elements of the rule's tensors, in the order of Rule::kept
+  std::array<void*, 2> kept;  // elements of the kept tensors, in the order of their names
   index_t steps;              // earlier steps of this parameter
   double lr, weight_decay;    // of the parameter's group
 
@@ -49,46 +48,23 @@ enum class OptionRange {
   kAtLeast0,  // finite and >= 0
   kBelow1,    // in [0, 1)
   kFinite,    // any finite number
+  kFixed,     // only the number itself, in states too: it marks the states of an algorithm
 };
 
-/// An option with its name in errors.
-struct NamedNumber {
+/// An option of an algorithm, with its name in states and errors.
+struct OptimizerOption {
   std::string name;
   double value;
   OptionRange range;
 };
 
-/// The error of the first number that is outside its range; empty if all are valid.
-std::string wrong_number(std::initializer_list<NamedNumber> numbers);
-
-/// One algorithm and its options, which are plain numbers. To add an optimiser, write a struct
-/// MyRule derived from Rule. MyRule needs a type `Options`, which has `lr` and `weight_decay`, and
-/// a constructor that takes these `Options`. The optimiser is then `OptimizerOf<MyRule>`.
-struct Rule {
-  virtual ~Rule() = default;
-
-  /// The name in errors: "AdamW".
-  virtual const char* name() const = 0;
-  /// The names of the tensors that the rule keeps for each parameter, at most two. The tensors have
-  /// the parameter's shape, and are zeros at first.
-  virtual std::vector<const char*> kept() const = 0;
-  /// The error in the options; empty if the options are valid.
-  virtual std::string wrong() const = 0;
-  /// The options by their names in states; without lr and weight_decay, which belong to groups.
-  virtual Checkpoint options() const = 0;
-  /// A rule with the options of `state`. The ranges of the options are not checked: call `wrong` of
-  /// the result. **Errors**: an option that is missing or not a number.
-  virtual std::unique_ptr<Rule> with(const Checkpoint& state) const = 0;
-  /// Values that distinguish the states of this rule from those of other rules that keep tensors of
-  /// the same names: Adam and AdamW both keep exp_avg.
-  virtual Checkpoint mark() const { return {}; }
-  /// Updates weights. Several threads call this function at once, for slices that do not overlap.
-  /// The new value of an element must depend only on the data of this element, so that the number
-  /// of threads does not change the bits.
-  virtual void update(const ParameterSlice& slice) const = 0;
-};
-
-/// The common part of all optimisers: everything except their rules.
+/// Groups of parameters, and everything of an optimiser that is not its algorithm.
+///
+/// To add an algorithm, derive a class that passes its name, options and kept tensors to the
+/// constructor, and define update().
+/// **Errors** of constructors: no parameter; a parameter that requires no gradient, is not
+/// contiguous, appears twice, has the name of a different one, or shares memory with a different
+/// variable; options out of range.
 /// **Source**: torch.optim.Optimizer, for groups, step and zero_grad.
 class Optimizer {
  public:
@@ -100,11 +76,12 @@ class Optimizer {
     double weight_decay;
   };
 
+  virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// The rule's name.
-  const char* name() const { return name_; }
+  /// The name of the algorithm: "AdamW".
+  const char* name() const { return algorithm_.name; }
   const std::vector<Group>& groups() const { return groups_; }
   /// All parameters, in the order of the groups.
   const Parameters& variables() const { return variables_; }
@@ -126,81 +103,61 @@ class Optimizer {
   /// Sets the learning rate of one group. **Errors**: as above; a group that does not exist.
   void set_lr(std::size_t group, double lr);
 
-  /// Replaces the parameters, group by group. The optimiser then has no steps and no kept tensors,
-  /// as at first; rates and options stay.
-  /// **Errors**: as the constructor; a different number of groups. After an error nothing is
-  /// changed.
-  void set_parameters(std::vector<Parameters> groups);
-
-  /// Everything that a later run needs to continue this one: the settings, and for each parameter
-  /// NAME the tensors that the rule keeps, NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or
-  /// NAME.momentum_buffer (SGD with momentum). After a step the tensors share memory with the
-  /// optimiser: store or clone them before the next step. Before the first step each is a
-  /// single 0 that is expanded to the shape.
+  /// Everything that a later run needs to continue this one: the options; for each group
+  /// group.I.lr, .initial_lr and .weight_decay; for each parameter NAME.step and the kept tensors,
+  /// NAME.exp_avg and NAME.exp_avg_sq (Adam, AdamW) or NAME.momentum_buffer (SGD with momentum).
+  /// After a step the tensors share memory with the optimiser: store or clone them before the next
+  /// step. Before the first step each is a single 0 that is expanded to the shape.
   Checkpoint state() const;
-  /// The values of a state without its tensors: for each parameter NAME.step; for each group
-  /// group.I.lr, .initial_lr and .weight_decay; and the options.
-  Checkpoint settings() const;
-  /// Takes over a state, options included. **Errors**: as check_state; then nothing is changed.
-  void load_state(const Checkpoint& state);
+  /// Takes over a state, options included.
   /// **Errors**: a state that does not match, whose error lists up to 30 differences; the state of
-  /// a different algorithm; numbers out of range.
-  void check_state(const Checkpoint& state) const;
+  /// a different algorithm; numbers out of range. After an error nothing is changed.
+  void load_state(const Checkpoint& state);
 
  protected:
-  Optimizer(std::vector<ParameterGroup> groups, std::unique_ptr<Rule> rule, double lr,
+  /// What an algorithm has of its own.
+  struct Algorithm {
+    const char* name;
+    std::vector<OptimizerOption> options;  // without lr and weight_decay, which belong to groups
+    std::vector<const char*> kept;  // names of tensors with a parameter's shape, at first zeros:
+                                    // at most two
+  };
+
+  /// `lr` and `weight_decay` are for groups without their own.
+  Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, double lr,
             double weight_decay);
-  ~Optimizer() = default;
+
+  /// The value of an option of the algorithm.
+  double option(std::string_view wanted) const;
 
  private:
+  /// The error in options that are each in their range; empty if there is none. A constructor must
+  /// call it itself.
+  virtual std::string conflict() const { return {}; }
+  /// Updates weights. Several threads call this function at once, for slices that do not overlap.
+  /// The new value of an element must depend only on the data of this element, so that the number
+  /// of threads does not change the bits.
+  virtual void update(const ParameterSlice& slice) const = 0;
+
   /// A slice, and the number of elements of all slices before it.
   struct Piece {
     index_t first, count;
     ParameterSlice slice;
   };
 
-  void take(std::vector<Group> groups);
   void check_step() const;
-  std::unique_ptr<Rule> rule_of(const Checkpoint& state) const;
-  std::string name_of_kept(std::size_t variable, std::size_t kept) const;
+  void load_options(const Checkpoint& state);
   void allocate();
   void open_pieces();
   template <class F>
   void for_each_group_number(const F& f) const;
 
-  std::unique_ptr<Rule> rule_;
-  const char* name_;
-  std::vector<const char*> kept_names_;
+  Algorithm algorithm_;
   std::vector<Group> groups_;
   Parameters variables_;
   std::vector<std::vector<Tensor>> kept_;  // of each of `variables_`; none before the first step
   std::vector<index_t> steps_;             // of each of `variables_`
   std::vector<Piece> pieces_;              // kept between steps to reuse their memory
-};
-
-namespace detail {
-
-/// Throws if the parameter's module has replaced the parameter, by convert or prepack.
-void require_current(const char* op, const Parameter& parameter);
-
-}  // namespace detail
-
-/// The optimiser of a rule. **Errors**: no parameter; a parameter that requires no gradient, is not
-/// contiguous, appears twice, has the name of a different one, or shares memory with a different
-/// variable; options out of range; a rule that keeps more than two tensors.
-template <class MyRule>
-class OptimizerOf final : public Optimizer {
- public:
-  using Options = typename MyRule::Options;
-
-  explicit OptimizerOf(std::vector<ParameterGroup> groups, const Options& options = {})
-      : Optimizer(std::move(groups), std::make_unique<MyRule>(options), options.lr,
-                  options.weight_decay) {}
-  explicit OptimizerOf(const Parameters& parameters, const Options& options = {})
-      : OptimizerOf(std::vector<ParameterGroup>{ParameterGroup{parameters}}, options) {}
-  template <class M>
-  explicit OptimizerOf(const M& module, const Options& options = {})
-      : OptimizerOf(parameters(module), options) {}
 };
 
 }  // namespace tessera::nn

@@ -41,6 +41,19 @@ struct ParameterGroup {
   std::optional<double> weight_decay = {};
 };
 
+namespace detail {
+
+/// One group: the given parameters, or those of a module.
+inline std::vector<ParameterGroup> groups_of(const Parameters& parameters) {
+  return {ParameterGroup{parameters}};
+}
+template <class M>
+std::vector<ParameterGroup> groups_of(const M& module) {
+  return groups_of(parameters(module));
+}
+
+}  // namespace detail
+
 /// Two groups: the parameters with at least two axes (matrices), with the optimiser's weight decay,
 /// and the parameters with at most one axis (biases and the scales of norms), without decay.
 /// **Source**: google-research/bert, optimization.py, which excludes biases and layer norms.

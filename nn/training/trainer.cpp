@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <set>
 #include <utility>
 
 #include "nn/detail/check.h"
@@ -54,12 +52,38 @@ Schedule schedule_of(const TrainerOptions& options, index_t steps) {
           .total_steps = steps};
 }
 
-using Variables = std::set<std::shared_ptr<GradSlot>>;
+void check_examples(const TrainerOptions& o, const Examples& train, const Examples& held_out) {
+  const bool has_held_out = !held_out.lengths.empty();
+  require(train.loss && (!has_held_out || held_out.loss), kTrainerOp,
+          "all examples must have a loss function, got an empty one");
+  require(has_held_out || (o.patience == 0 && o.evaluate_every == 0), kTrainerOp,
+          "patience and evaluate_every must be 0 without held-out examples, got ", o.patience,
+          " and ", o.evaluate_every);
+}
 
-Variables variables_of(const Parameters& parameters) {
-  Variables variables;
-  for (const Parameter& parameter : parameters) variables.insert(parameter.tensor.grad_slot());
-  return variables;
+void check_optimizer(const Parameters& wanted, const Parameters& held) {
+  const auto has = [](const Parameters& parameters, const Parameter& variable) {
+    return std::ranges::any_of(parameters, [&](const Parameter& parameter) {
+      return parameter.tensor.grad_slot() == variable.tensor.grad_slot();
+    });
+  };
+  for (const Parameter& variable : held) {
+    require(has(wanted, variable), kTrainerOp,
+            "the optimiser must hold variables of the model only, got ", variable.name);
+  }
+  for (const Parameter& variable : wanted) {
+    require(has(held, variable), kTrainerOp,
+            "the optimiser must hold all variables of the model, got none for ", variable.name,
+            "; exclude it from training with set_requires_grad(part, false)");
+  }
+}
+
+void check_processes(const TrainerOptions& o) {
+  if (o.communicator == nullptr) return;
+  const index_t size = o.communicator->size();
+  require(size <= o.shards, kTrainerOp, "processes must be at most as many as shards, ", o.shards,
+          ", got ", size, "; use ", size,
+          " or more shards, which gives different bits, or fewer processes");
 }
 
 }  // namespace
@@ -75,63 +99,37 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
       total_steps_(steps_of(options, sampler_.batches_per_epoch())),
       scheduler_(optimizer, schedule_of(options, total_steps_)),
       best_(model_.parameters, {.patience = options.patience, .keep_weights = options.keep_best}) {
-  check_examples();
-  check_optimizer();
+  check_examples(options_, train_, held_out_);
+  check_optimizer(model_.parameters, optimizer.variables());
+  check_processes(options_);
   if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
-  const index_t processes = options_.communicator != nullptr ? options_.communicator->size() : 1;
-  require(processes <= options_.shards, kTrainerOp, "processes must be at most as many as shards, ",
-          options_.shards, ", got ", processes, "; use ", processes,
-          " or more shards, which gives different bits, or fewer processes");
 }
 
-void Trainer::check_examples() const {
-  const bool has_held_out = !held_out_.lengths.empty();
-  require(train_.loss && (!has_held_out || held_out_.loss), kTrainerOp,
-          "all examples must have a loss function, got an empty one");
-  require(has_held_out || (options_.patience == 0 && options_.evaluate_every == 0), kTrainerOp,
-          "patience and evaluate_every must be 0 without held-out examples, got ",
-          options_.patience, " and ", options_.evaluate_every);
-}
+// ---- the run ----
 
-void Trainer::check_optimizer() const {
-  const Variables wanted = variables_of(model_.parameters);
-  Variables held;
-  for (const Optimizer::Group& group : optimizer_->groups()) {
-    for (const Parameter& parameter : group.parameters) {
-      require(wanted.contains(parameter.tensor.grad_slot()), kTrainerOp,
-              "the optimiser must hold variables of the model only, got ", parameter.name);
-      held.insert(parameter.tensor.grad_slot());
-    }
+RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
+  stop_ = false;
+  optimizer_->zero_grad();
+  if (options_.communicator != nullptr) require_same_run();
+  // An evaluation may be due since a failed run or the saved state: no step may skip it.
+  if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
+    if (callbacks.save) callbacks.save();
+    if (callbacks.evaluation) callbacks.evaluation(*late);
   }
-  for (const auto& [name, tensor] : model_.parameters) {
-    require(held.contains(tensor.grad_slot()), kTrainerOp,
-            "the optimiser must hold all variables of the model, got none for ", name,
-            "; exclude it from training with set_requires_grad(part, false)");
+  while (step() < total_steps_ && !best_.is_over()) {
+    const StepReport report = advance();
+    if (callbacks.step) callbacks.step(report);
+    const std::optional<EvaluationReport> evaluation = evaluate_if_due();
+    const bool ends_epoch = sampler_.position() == 0;
+    const bool ends = step() == total_steps_;
+    const bool saves = stops() || ends_epoch || evaluation || ends;
+    if (callbacks.save && saves) callbacks.save();
+    if (callbacks.evaluation && evaluation) callbacks.evaluation(*evaluation);
+    if (callbacks.epoch && ends_epoch) callbacks.epoch({report.epoch, epoch_totals_, evaluation});
+    // The callbacks may have called stop() too.
+    if (saves && !ends && stops()) return RunEnd::kStopped;
   }
-}
-
-/// Throws unless all processes start with the same state, options, examples and arithmetic.
-void Trainer::require_same_run() const {
-  const TrainerOptions& o = options_;
-  Checkpoint facts = state();
-  facts.set("options", str_cat(total_steps_, ' ', static_cast<int>(o.decay), ' ', o.warmup, ' ',
-                               o.clip, ' ', o.average, ' ', o.evaluate_every, ' ', o.patience, ' ',
-                               static_cast<int>(o.best_by), ' ', o.keep_best, ' ', digest()));
-  facts.tensors["lengths"] = from_vector(train_.lengths);
-  facts.tensors["held-out lengths"] = from_vector(held_out_.lengths);
-  // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square is not rounded before the sum.
-  const float x = 1 + 0x1p-12F;
-  facts.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
-                                       from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));
-  Digest digest;
-  for (const auto& [name, text] : facts.values) {
-    const std::string line = str_cat(name, ' ', text);
-    digest.add(std::as_bytes(std::span(line)));
-  }
-  for (const auto& [name, tensor] : facts.tensors) digest.add(digest_of(tensor.detach()));
-  require_same(*o.communicator, kTrainerOp,
-               "the digest of options, examples, weights and arithmetic",
-               std::to_string(digest.value()));
+  return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;
 }
 
 // ---- a step ----
@@ -211,7 +209,7 @@ void Trainer::check_finite(const char* what, double value) const {
           " steps; try a smaller learning rate");
 }
 
-// ---- the run ----
+// ---- evaluations ----
 
 bool Trainer::evaluates_after(index_t step) const {
   const index_t every = options_.evaluate_every > 0 ? options_.evaluate_every : steps_per_epoch();
@@ -236,6 +234,8 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
   return report;
 }
 
+// ---- several processes ----
+
 /// Whether stop() was called, in any process.
 bool Trainer::stops() const {
   if (options_.communicator == nullptr) return stop_;
@@ -243,29 +243,28 @@ bool Trainer::stops() const {
   return std::ranges::any_of(all, [](const std::string& text) { return !text.empty(); });
 }
 
-RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
-  stop_ = false;
-  optimizer_->zero_grad();
-  if (options_.communicator != nullptr) require_same_run();
-  // An evaluation may be due since a failed run or the saved state: no step may skip it.
-  if (const std::optional<EvaluationReport> late = evaluate_if_due()) {
-    if (callbacks.save) callbacks.save();
-    if (callbacks.evaluation) callbacks.evaluation(*late);
+/// Throws unless all processes start with the same state, options, examples and arithmetic.
+void Trainer::require_same_run() const {
+  const TrainerOptions& o = options_;
+  Checkpoint facts = state();
+  facts.set("options", str_cat(total_steps_, ' ', static_cast<int>(o.decay), ' ', o.warmup, ' ',
+                               o.clip, ' ', o.average, ' ', o.evaluate_every, ' ', o.patience, ' ',
+                               static_cast<int>(o.best_by), ' ', o.keep_best, ' ', digest()));
+  facts.tensors["lengths"] = from_vector(train_.lengths);
+  facts.tensors["held-out lengths"] = from_vector(held_out_.lengths);
+  // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square is not rounded before the sum.
+  const float x = 1 + 0x1p-12F;
+  facts.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
+                                       from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));
+  Digest digest;
+  for (const auto& [name, text] : facts.values) {
+    const std::string line = str_cat(name, ' ', text);
+    digest.add(std::as_bytes(std::span(line)));
   }
-  while (step() < total_steps_ && !best_.is_over()) {
-    const StepReport report = advance();
-    if (callbacks.step) callbacks.step(report);
-    const std::optional<EvaluationReport> evaluation = evaluate_if_due();
-    const bool ends_epoch = sampler_.position() == 0;
-    const bool ends = step() == total_steps_;
-    const bool saves = stops() || ends_epoch || evaluation || ends;
-    if (callbacks.save && saves) callbacks.save();
-    if (callbacks.evaluation && evaluation) callbacks.evaluation(*evaluation);
-    if (callbacks.epoch && ends_epoch) callbacks.epoch({report.epoch, epoch_totals_, evaluation});
-    // The callbacks may have called stop() too.
-    if (saves && !ends && stops()) return RunEnd::kStopped;
-  }
-  return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;
+  for (const auto& [name, tensor] : facts.tensors) digest.add(digest_of(tensor.detach()));
+  require_same(*o.communicator, kTrainerOp,
+               "the digest of options, examples, weights and arithmetic",
+               std::to_string(digest.value()));
 }
 
 // ---- the state ----
@@ -305,17 +304,15 @@ Checkpoint Trainer::state() const {
 }
 
 void Trainer::load_state(const Checkpoint& state) {
-  const Checkpoint optimizer = state.group("optimizer");
-  optimizer_->check_state(optimizer);
   Checkpoint before = state_but_optimizer();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
   try {
     take_over(state);
+    optimizer_->load_state(state.group("optimizer"));
   } catch (...) {
     take_over(before);
     throw;
   }
-  optimizer_->load_state(optimizer);
   scheduler_.load_state(state.group("scheduler"));  // again, so that the scheduler sets the rates
 }
 

@@ -114,6 +114,8 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// **Errors**: an optimiser of different parameters; options out of range; examples without a loss
 /// function; more processes than shards; `patience` or `evaluate_every` without held-out examples;
 /// the errors of BatchSampler.
+/// **Source**: Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour", 2017,
+/// section 3, for one step of the summed gradients of several processes.
 class Trainer {
  public:
   template <class M>
@@ -191,16 +193,14 @@ class Trainer {
 
   Trainer(AnyModel model, Optimizer& optimizer, Examples train, const TrainerOptions& options,
           Examples held_out);
-  void check_examples() const;
-  void check_optimizer() const;
-  void require_same_run() const;
-  bool stops() const;
   void compute(std::span<const index_t> examples, index_t shard, ShardSums& sums);
   BatchSums sum_of(std::span<const index_t> batch);
   double update(BatchSums sums);
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
+  bool stops() const;
+  void require_same_run() const;
   Checkpoint settings() const;
   Checkpoint state_but_optimizer() const;
   void take_over(const Checkpoint& state);

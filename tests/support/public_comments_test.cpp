@@ -206,8 +206,7 @@ class PublishedForms {
     std::smatch base;
     std::regex_search(declaration.code, base, kBase);
     return parts_.contains(declaration.name()) || parts_.contains(base[2]) ||
-           base[2] == "Tokenizer" || base[2] == "SubwordModel" ||
-           declaration.code.find("= OptimizerOf<") != std::string::npos;
+           base[2] == "Tokenizer" || base[2] == "SubwordModel";
   }
 
  private:
@@ -230,8 +229,8 @@ const std::set<std::string>& names_without_source() {
       "length_mask", "places_of", "real_tokens", "requested_weights", "special_mask",
       // plumbing of hooks, tapes, sources and modules
       "apply_modules", "from_span", "hooked", "recorded", "replacement",
-      // a template whose instances have sources, and common knowledge
-      "OptimizerOf", "median"};
+      // common knowledge
+      "median"};
   return kNames;
 }
 
@@ -392,8 +391,6 @@ TEST(PublicCommentsTest, TheRuleOfSources) {
   EXPECT_EQ(without_source("/// A module.\nstruct A {\n  static void visit(Self& self);\n};\n\n"
                            "/// Another.\nstruct B : A {\n  int b;\n};"),
             (Missing{"x.h:7: A: no **Source**", "x.h:12: B: no **Source**"}));
-  EXPECT_EQ(without_source("/// A rule.\nusing A = OptimizerOf<ARule>;"),
-            Missing{"x.h:7: A: no **Source**"});
   EXPECT_EQ(without_source("/// **Source**: Ba, \"Norm\" (2016)."),
             Missing{"x.h: a source in a different form: **Source**: Ba, \"Norm\" (2016)"});
   EXPECT_EQ(without_source("/// Source: Ba, \"Norm\", 2016."),

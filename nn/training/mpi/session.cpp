@@ -51,8 +51,9 @@ class MpiCommunicator final : public nn::Communicator {
       const auto from = static_cast<std::size_t>(other);
       const std::int64_t length = lengths[from];
       if (length == kEnd) {
-        throw std::runtime_error(
-            str_cat("rank ", other, " has ended its session, but this process waits for it"));
+        throw std::runtime_error(str_cat(
+            "mpi::Session: all ranks must end their sessions together, got the end of rank ", other,
+            ", for which this rank waits"));
       }
       texts[from].resize(static_cast<std::size_t>(length));
       for_each_block(texts[from], [&](char* data, int size) {

@@ -7,7 +7,7 @@ if(HOW STREQUAL "thrown")
 elseif(HOW STREQUAL "error")
   set(said "rank 1 found an error")
 elseif(HOW STREQUAL "left")  # who says it first ends all
-  set(said "rank [12] has ended its session, but this|rank [12] cannot end its session: rank 0 must end its session")
+  set(said "got the end of rank [12]|rank [12] cannot end its session: rank 0 must end its session")
 elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a single process
   set(ENV{PMI_SIZE} 3)
   set(command ${PROGRAM} none)

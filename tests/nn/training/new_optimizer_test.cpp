@@ -1,4 +1,4 @@
-// A new optimiser is one struct: groups, steps, errors and states follow from it.
+// A new optimiser is a class with options and an update: groups, steps, errors and states follow.
 #include "nn/training/optimizer.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
@@ -14,36 +14,29 @@ struct SignOptions {
 };
 
 /// w -= lr sign(m) with m = beta m + (1 - beta) g.
-struct SignRule final : nn::Rule {
-  using Options = SignOptions;
-  double beta;
+class Sign final : public nn::Optimizer {
+ public:
+  explicit Sign(std::vector<nn::ParameterGroup> groups, const SignOptions& o = {})
+      : Optimizer({.name = "Sign",
+                   .options = {{"beta", o.beta, nn::OptionRange::kBelow1}},
+                   .kept = {"mean"}},
+                  std::move(groups), o.lr, o.weight_decay) {
+    require(conflict().empty(), name(), conflict());
+  }
 
-  explicit SignRule(const Options& o) : beta(o.beta) {}
-  const char* name() const override { return "Sign"; }
-  std::vector<const char*> kept() const override { return {"mean"}; }
-  std::string wrong() const override {
-    return beta == 0.25 ? "no quarters"
-                        : nn::wrong_number({{"beta", beta, nn::OptionRange::kBelow1}});
-  }
-  nn::Checkpoint options() const override {
-    nn::Checkpoint options;
-    options.set("beta", beta);
-    return options;
-  }
-  std::unique_ptr<Rule> with(const nn::Checkpoint& state) const override {
-    return std::make_unique<SignRule>(SignOptions{.beta = state.number("beta")});
-  }
+ private:
+  std::string conflict() const override { return option("beta") == 0.25 ? "no quarters" : ""; }
   void update(const nn::ParameterSlice& s) const override {
+    const auto beta = static_cast<float>(option("beta"));
     for (index_t i = 0; i < s.count; ++i) {
       float& m = s.kept_as<float>(0)[i];
-      m = static_cast<float>(beta) * m + static_cast<float>(1 - beta) * s.gradient_as<float>()[i];
+      m = beta * m + (1 - beta) * s.gradient_as<float>()[i];
       s.weights_as<float>()[i] -= static_cast<float>(s.lr) * std::copysign(1.0F, m);
     }
   }
 };
-using Sign = nn::OptimizerOf<SignRule>;
 
-TEST(OptimizerRule, IsAllThatAnOptimizerNeeds) {
+TEST(NewOptimizer, NeedsOptionsAndAnUpdate) {
   const index_t count = 100'000;  // several threads' worth
   const Tensor w = variable(zeros({count}));
   const Tensor v = variable(full({3}, 7));
@@ -76,7 +69,7 @@ TEST(OptimizerRule, IsAllThatAnOptimizerNeeds) {
   EXPECT_TRUE(same_bits(resumed.state().tensors.at("w.mean"), state.tensors.at("w.mean")));
 }
 
-TEST(OptimizerRule, ItsErrorsFollow) {
+TEST(NewOptimizer, ItsErrorsFollow) {
   const Tensor w = variable(ones({3}));
   EXPECT_TRUE(
       throws("Sign", {"beta must be in [0, 1), got 1"}, [&] { Sign(one_group(w), {.beta = 1}); }));
@@ -94,7 +87,7 @@ TEST(OptimizerRule, ItsErrorsFollow) {
                      [&] { optimizer.load_state(state); }));
 }
 
-TEST(OptimizerRule, AStateThatWasLoadedWithoutMomentumKeepsItsBuffers) {
+TEST(NewOptimizer, AStateThatWasLoadedWithoutMomentumKeepsItsBuffers) {
   const Tensor w = variable(ones({3}));
   nn::SGD optimizer(one_group(w), {.momentum = 0.5});
   nn::Checkpoint state = optimizer.state();
