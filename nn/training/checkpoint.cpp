@@ -51,17 +51,15 @@ const std::string& Checkpoint::text(const std::string& name) const {
   return found->second;
 }
 
-std::int64_t Checkpoint::negative(const std::string& name) const {
-  std::int64_t value = 0;
-  if (!parse_number(text(name), value)) fail_value(name, "a whole number");
+template <std::integral T>
+T Checkpoint::integer(const std::string& name) const {
+  T value = 0;
+  if (!parse_number(text(name), value)) fail_value(name, "a whole number within range");
   return value;
 }
 
-std::uint64_t Checkpoint::natural(const std::string& name) const {
-  std::uint64_t value = 0;
-  if (!parse_number(text(name), value)) fail_value(name, "a whole number");
-  return value;
-}
+template index_t Checkpoint::integer(const std::string& name) const;
+template std::uint64_t Checkpoint::integer(const std::string& name) const;
 
 double Checkpoint::number(const std::string& name) const {
   double value = 0;
@@ -116,7 +114,8 @@ Checkpoint Checkpoint::group(const std::string& name) const {
 }
 
 Rng::State Checkpoint::rng(const std::string& group) const {
-  return {natural(group + ".seed"), natural(group + ".stream"), natural(group + ".position")};
+  const auto number = [&](const char* name) { return integer<std::uint64_t>(group + name); };
+  return {number(".seed"), number(".stream"), number(".position")};
 }
 
 void Checkpoint::check_names(const char* op, const Checkpoint& wanted) const {

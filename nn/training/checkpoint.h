@@ -23,7 +23,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "nn/module.h"
 #include "tensor/error.h"
@@ -90,19 +89,10 @@ struct Checkpoint {
 
   /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// The value as a whole number. **Errors**: no such value; text that is not a whole number; a
-  /// number that T cannot hold.
+  /// The value as a whole number, for index_t and std::uint64_t. **Errors**: no such value; text
+  /// that is not a whole number; a number that T cannot hold.
   template <std::integral T = index_t>
-  T integer(const std::string& name) const {
-    if (has(name) && text(name).starts_with('-')) {
-      const std::int64_t value = negative(name);
-      if (std::in_range<T>(value)) return static_cast<T>(value);
-    } else {
-      const std::uint64_t value = natural(name);
-      if (std::in_range<T>(value)) return static_cast<T>(value);
-    }
-    fail_value(name, "a whole number within range");
-  }
+  T integer(const std::string& name) const;
   /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
   /// The value as a whole number from 0 to 2^53. **Errors**: as number; any other number, with a
@@ -134,8 +124,6 @@ struct Checkpoint {
   void check_names(const char* op, const Checkpoint& wanted) const;
 
  private:
-  std::int64_t negative(const std::string& name) const;
-  std::uint64_t natural(const std::string& name) const;
   [[noreturn]] void fail_value(const std::string& name, const char* wanted) const;
 };
 

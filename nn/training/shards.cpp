@@ -91,25 +91,8 @@ T ShardTree<T>::total() && {
   return std::move(parts_.front().sum);
 }
 
-namespace {
-
-/// Replaces sums if only the nodes matter.
-struct Nothing {};
-
-[[maybe_unused]] void add_to(Nothing&, const Nothing&) {}
-
-}  // namespace
-
 template class ShardTree<LossTotals>;
 template class ShardTree<Tensor>;
-
-std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end) {
-  ShardTree<Nothing> tree(shards);
-  for (index_t shard = begin; shard < end; ++shard) tree.add(shard, Nothing());
-  std::vector<ShardNode> nodes;
-  for (const auto& part : tree.parts()) nodes.push_back(part.node);
-  return nodes;
-}
 
 // ---- examples and random numbers of a shard ----
 

@@ -69,10 +69,6 @@ class ShardTree {
   std::vector<Part> parts_;
 };
 
-/// The largest nodes that cover only shards of [begin, end), if there are `shards` shards.
-/// **Errors**: no shards, or more than kMostShards; a shard that does not exist.
-std::vector<ShardNode> nodes_of(index_t shards, index_t begin, index_t end);
-
 /// The examples of one shard: the batch is divided into `shards` ranges whose lengths differ by at
 /// most one. If there are more shards than examples, some are empty. **Errors**: no such shard.
 std::span<const index_t> shard_of(std::span<const index_t> batch, index_t shards, index_t shard);

@@ -11,12 +11,15 @@ namespace tessera::nn {
 
 namespace {
 
-/// What a process says about one of its subtrees.
+/// A subtree of the shards that a process has computed.
 struct Subtree {
   ShardNode node;
   LossTotals totals;
-  std::vector<bool> has_gradient;  // by variable
+  std::string has_gradient;  // '1' or '0' for each variable
 };
+
+/// The subtrees of all processes, by rank.
+using Subtrees = std::vector<std::vector<Subtree>>;
 
 /// The bytes of a contiguous tensor.
 std::string_view bytes_of(const Tensor& x) {
@@ -37,28 +40,34 @@ Tensor part_of(const Tensor& x, index_t rank, index_t size) {
   return x.reshape({x.count()}).slice(0, share.begin, share.end);
 }
 
-/// The totals of each subtree, and one byte for each variable.
-std::string description_of(const ShardSums& sums) {
-  std::string text;
-  for (std::size_t k = 0; k < sums.totals.parts().size(); ++k) {
-    const LossTotals& totals = sums.totals.parts()[k].sum;
-    text.append(reinterpret_cast<const char*>(&totals), sizeof(totals));
-    for (const auto& tree : sums.gradients) text += tree.parts()[k].sum.defined() ? '\1' : '\0';
-  }
-  return text;
+/// Appends the bytes of a value, or copies them from the first bytes of a text, and removes them.
+template <class T>
+void append(std::string& text, const T& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <class T>
+T take(std::string_view& text) {
+  T value;
+  std::memcpy(&value, text.data(), sizeof(value));
+  text.remove_prefix(sizeof(value));
+  return value;
 }
 
-/// Reads the description of a process, whose subtrees are `nodes`.
-std::vector<Subtree> subtrees_of(std::string_view text, const std::vector<ShardNode>& nodes,
-                                 std::size_t variables) {
-  std::vector<Subtree> subtrees;
-  for (const ShardNode& node : nodes) {
-    Subtree& subtree = subtrees.emplace_back();
-    subtree.node = node;
-    std::memcpy(&subtree.totals, text.data(), sizeof(LossTotals));
-    text.remove_prefix(sizeof(LossTotals));
-    for (std::size_t i = 0; i < variables; ++i) subtree.has_gradient.push_back(text[i] != '\0');
-    text.remove_prefix(variables);
+/// All processes tell each other their subtrees.
+Subtrees all_subtrees(Communicator& communicator, const ShardSums& mine) {
+  std::string text;
+  for (std::size_t k = 0; k < mine.totals.parts().size(); ++k) {
+    append(text, mine.totals.parts()[k]);
+    for (const auto& tree : mine.gradients) text += tree.parts()[k].sum.defined() ? '1' : '0';
+  }
+  Subtrees subtrees;
+  for (const std::string& received : communicator.all_gather(text)) {
+    auto& of_process = subtrees.emplace_back();
+    for (std::string_view left = received; !left.empty();) {
+      const auto [node, totals] = take<ShardTree<LossTotals>::Part>(left);
+      of_process.push_back({node, totals, std::string(left.substr(0, mine.gradients.size()))});
+      left.remove_prefix(mine.gradients.size());
+    }
   }
   return subtrees;
 }
@@ -76,29 +85,6 @@ std::vector<std::string> parts_by_process(const ShardSums& mine, index_t size) {
   return parts;
 }
 
-}  // namespace
-
-BatchSums total_of(ShardSums mine) {
-  BatchSums sums{.totals = std::move(mine.totals).total(), .gradients = {}};
-  for (auto& tree : mine.gradients) sums.gradients.push_back(std::move(tree).total());
-  return sums;
-}
-
-namespace {
-
-/// The subtrees of all processes, by rank.
-using Subtrees = std::vector<std::vector<Subtree>>;
-
-Subtrees exchange_descriptions(Communicator& communicator, index_t shards, const ShardSums& mine) {
-  Subtrees subtrees;
-  for (const std::string& text : communicator.all_gather(description_of(mine))) {
-    const Share share = share_of(shards, std::ssize(subtrees), communicator.size());
-    const std::vector<ShardNode> nodes = nodes_of(shards, share.begin, share.end);
-    subtrees.push_back(subtrees_of(text, nodes, mine.gradients.size()));
-  }
-  return subtrees;
-}
-
 /// The sum of the parts of one gradient, which are the first of each process's texts.
 Tensor sum_of_parts(index_t shards, const Subtrees& subtrees, std::size_t variable, index_t count,
                     DType dtype, std::vector<std::string_view>& texts) {
@@ -106,7 +92,7 @@ Tensor sum_of_parts(index_t shards, const Subtrees& subtrees, std::size_t variab
   for (std::size_t rank = 0; rank < subtrees.size(); ++rank) {
     for (const Subtree& subtree : subtrees[rank]) {
       Tensor part;
-      if (subtree.has_gradient[variable]) {
+      if (subtree.has_gradient[variable] == '1') {
         part = Tensor::empty({count}, dtype);
         take(texts[rank], part);
       }
@@ -118,10 +104,16 @@ Tensor sum_of_parts(index_t shards, const Subtrees& subtrees, std::size_t variab
 
 }  // namespace
 
+BatchSums total_of(ShardSums mine) {
+  BatchSums sums{.totals = std::move(mine.totals).total(), .gradients = {}};
+  for (auto& tree : mine.gradients) sums.gradients.push_back(std::move(tree).total());
+  return sums;
+}
+
 BatchSums all_reduce(Communicator& communicator, const Parameters& variables, index_t shards,
                      const ShardSums& mine) {
   const index_t rank = communicator.rank(), size = communicator.size();
-  const Subtrees subtrees = exchange_descriptions(communicator, shards, mine);
+  const Subtrees subtrees = all_subtrees(communicator, mine);
   ShardTree<LossTotals> totals(shards);
   for (const auto& of_process : subtrees) {
     for (const Subtree& subtree : of_process) totals.add(subtree.node, subtree.totals);

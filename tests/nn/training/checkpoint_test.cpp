@@ -103,7 +103,7 @@ TEST(Checkpoint, NamesWhatIsMissingOrWrong) {
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer("step"); }),
             "run/c: value 'step' is missing");
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer("text"); }),
-            "run/c: value 'text' must be a whole number, got '12x'");
+            "run/c: value 'text' must be a whole number within range, got '12x'");
   EXPECT_EQ(file_error([&] { (void)checkpoint.number("text"); }),
             "run/c: value 'text' must be a number, got '12x'");
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer<std::uint64_t>("minus"); }),

@@ -107,19 +107,17 @@ TEST(ShardTree, ContinuesWithTheSubtreesOfOthers) {
         const Share own = share_of(shards, part, parts);
         ShardTree<Tensor> tree(shards);
         for (index_t i = own.begin; i < own.end; ++i) tree.add(i, gradient_of(i));
-        const std::vector<ShardNode> nodes = nodes_of(shards, own.begin, own.end);
-        ASSERT_EQ(tree.parts().size(), nodes.size());
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-          EXPECT_EQ(tree.parts()[i].node, nodes[i]);
-          whole.add(nodes[i], tree.parts()[i].sum);
-        }
+        for (const auto& [node, sum] : tree.parts()) whole.add(node, sum);
       }
       EXPECT_TRUE(is_same(std::move(whole).total(), naive(0, shards, gradient_of)))
           << shards << " shards in " << parts << " parts";
     }
   }
-  const std::vector<ShardNode> seven = {{0, 1}, {1, 1}, {2, 1}};
-  EXPECT_EQ(nodes_of(7, 1, 7), seven) << "1, 2 + 3, (4 + 5) + 6";
+  ShardTree<Tensor> tree(7);
+  std::vector<ShardNode> nodes;
+  for (index_t shard = 1; shard < 7; ++shard) tree.add(shard, gradient_of(shard));
+  for (const auto& part : tree.parts()) nodes.push_back(part.node);
+  EXPECT_EQ(nodes, (std::vector<ShardNode>{{0, 1}, {1, 1}, {2, 1}})) << "1, 2 + 3, (4 + 5) + 6";
 }
 
 TEST(ShardTree, RefusesWhatIsNoBatch) {
