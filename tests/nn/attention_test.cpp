@@ -120,7 +120,7 @@ TEST_P(MultiHeadAttentionTest, WeightsPerHeadAveragedOrNone) {
   EXPECT_FALSE(none.weights.defined());
   EXPECT_EQ(per_head.weights.shape(), (Shape{2, 3, 5, 5}));
   const Array mean = reduce(array(per_head.weights), {1}, false,
-                            [](const std::vector<double>& heads) { return sum_of(heads) / 3; });
+                            [](const std::vector<double>& heads) { return total(heads) / 3; });
   EXPECT_TRUE(near(averaged.weights, mean, 1e-6));
   EXPECT_TRUE(same_bits(per_head.output, none.output));
   EXPECT_TRUE(same_bits(averaged.output, none.output));

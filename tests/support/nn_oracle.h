@@ -10,7 +10,7 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "tests/support/attention_oracle.h"
-#include "tests/support/oracle.h"
+#include "tests/support/oracle_ops.h"
 
 namespace tessera::test {
 
@@ -26,12 +26,6 @@ inline Tensor without_padding(const Tensor& x, const std::vector<index_t>& lengt
     y.select(0, static_cast<index_t>(b)).slice(0, lengths[b]).fill(0);
   }
   return y;
-}
-
-inline double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (double value : values) sum += value;
-  return sum;
 }
 
 inline Tensor naive_add(const Tensor& a, const Tensor& b) {
@@ -60,20 +54,9 @@ inline Tensor naive_linear(const Tensor& x, const Tensor& weight, const Tensor& 
 /// Over the last axis.
 inline Tensor naive_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                double eps) {
-  const Array a = array(x);
-  const auto n = static_cast<double>(x.size(-1));
-  const Axes last = {x.rank() - 1};
-  const Array mean =
-      reduce(a, last, true, [&](const std::vector<double>& row) { return sum_of(row) / n; });
-  const Array centred = map(a, mean, [](double value, double m) { return value - m; });
-  const Array variance = reduce(centred, last, true, [&](const std::vector<double>& row) {
-    double sum = 0;
-    for (double value : row) sum += value * value;
-    return sum / n;
-  });
-  Array y = map(centred, variance, [&](double c, double v) { return c / std::sqrt(v + eps); });
-  y = map(y, array(weight), [](double value, double w) { return value * w; });
-  return bias.defined() ? naive_add(wide(y), bias) : wide(y);
+  const Array normal = naive_normalize(array(x), {x.rank() - 1}, eps);
+  const Tensor y = wide(map(normal, array(weight), std::multiplies<>()));
+  return bias.defined() ? naive_add(y, bias) : y;
 }
 
 inline double naive_activation(nn::Activation activation, double x) {

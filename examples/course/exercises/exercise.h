@@ -1,4 +1,4 @@
-// What the code of every exercise may use.
+// Matrices, common headers, and the placeholder for the code of an exercise.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Unsolved : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A placeholder for your code. It takes the exercise's arguments, so that the compiler sees them
-/// used; replace the whole line. **Errors**: always Unsolved.
+/// A placeholder for your code: replace the whole line. The compiler sees the arguments used.
+/// **Errors**: always Unsolved.
 template <class... Arguments>
 [[noreturn]] void unsolved(const std::string& exercise, const Arguments&...) {
   throw Unsolved("exercise " + exercise + " is not solved yet");
