@@ -31,28 +31,6 @@ Encoder make(bool norm_first, bool final_norm, index_t layers = 2) {
 using EncoderTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, EncoderTest, each_isa(), isa_name);
 
-TEST_P(EncoderTest, FollowsItsFormula) {
-  for (bool norm_first : {false, true}) {
-    for (bool final_norm : {false, true}) {
-      Encoder encoder = make(norm_first, final_norm, 3);
-      const nn::StateDict state = nn::state_dict(encoder);
-      const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-      const MaskParts mask = {.lengths = {9, 4}};
-      Tensor want = x;
-      for (const char* prefix : {"layers.0.", "layers.1.", "layers.2."}) {
-        want = naive_layer(small_layer(norm_first), state, prefix, want, mask);
-      }
-      if (final_norm) {
-        want = naive_layer_norm(want, state.at("norm.weight"), state.at("norm.bias"), 1e-5);
-      }
-      want = without_padding(want, mask.lengths);
-      EXPECT_TRUE(near(encoder(x, mask.library()), array(want), 0, 1e-5));
-      nn::convert(encoder, kFloat64);
-      EXPECT_TRUE(near(encoder(x.to(kFloat64), mask.library()), array(want), 0, 1e-12));
-    }
-  }
-}
-
 TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
@@ -92,16 +70,6 @@ TEST_P(EncoderTest, EmptyInputs) {
   const Encoder encoder = make(true, true);
   EXPECT_EQ(encoder(zeros({0, 5, 15})).shape(), (Shape{0, 5, 15}));
   EXPECT_EQ(encoder(zeros({2, 0, 15})).shape(), (Shape{2, 0, 15}));
-}
-
-TEST_P(EncoderTest, RealPositionsDoNotSeePadding) {
-  const Encoder encoder = make(false, false);
-  Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  const Tensor want = encoder(x, length_mask({9, 4}));
-  x.select(0, 1).slice(0, 4).fill(std::nan(""));
-  const Tensor got = encoder(x, length_mask({9, 4}));
-  EXPECT_TRUE(same_bits(got, want));
-  EXPECT_TRUE(same_bits(got, without_padding(got, {9, 4})));
 }
 
 TEST(Encoder, ParametersHavePyTorchsNames) {

@@ -61,6 +61,8 @@ std::string unsolved_in(const std::string& code) {
   return numbers;
 }
 
+const std::string kNamespace = "namespace tessera::exercises";
+
 /// The file to be written: includes first, then the variants, then their table.
 class Variants {
  public:
@@ -70,12 +72,11 @@ class Variants {
     std::istringstream lines(code);
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("#include TESSERA")) continue;
-      if (line == "namespace tessera::exercises {")
-        line = "namespace tessera::exercises::" + space + " {";
+      if (line.starts_with(kNamespace)) line.insert(kNamespace.size(), "::" + space);
       (line.starts_with("#include") ? includes_ : body_) += line + '\n';
     }
     table_ += "    {\"" + lesson + "\", \"" + name + "\", {" + wanted + "}, " + space +
-              "::check_lesson},\n";
+              "::checks::check_lesson},\n";
   }
 
   std::string text() const {

@@ -1,5 +1,5 @@
 #include "examples/course/exercises/check.h"
 
 int main() {
-  return tessera::exercises::check_lesson();
+  return tessera::exercises::checks::check_lesson();
 }

@@ -5,9 +5,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void scores_are_divided_by_the_root() {
   const Matrix q = {{2, 0, 0, 2}};
@@ -17,9 +15,8 @@ void scores_are_divided_by_the_root() {
                 {{{6, 8}}, "the products are not divided by the root of d"},
                 {{{6 / std::sqrt(2), 8 / std::sqrt(2)}},
                  "the root is of the number of keys; take that of the width, q.columns()"}});
-  Rng rng(1);
-  const Tensor a = randn({2, 5}, kFloat64, rng);
-  const Tensor b = randn({3, 5}, kFloat64, rng);
+  const Tensor a = randn({2, 5}, kFloat64);
+  const Tensor b = randn({3, 5}, kFloat64);
   expect_close("scaled_scores of 2 queries and 3 keys", scaled_scores(to_matrix(a), to_matrix(b)),
                to_matrix(matmul(a, b.t()) / std::sqrt(5.0)));
 }
@@ -34,8 +31,7 @@ void rows_add_up_to_1() {
                  "all weights together add up to 1; each row must, by itself"},
                 {{{1 / 3., 2 / 3.}, {2 / 7., 2 / 7.}},
                  "the sum goes on from the row before; begin each row with 0"}});
-  Rng rng(2);
-  const Tensor scores = randn({3, 4}, kFloat64, rng);
+  const Tensor scores = randn({3, 4}, kFloat64);
   expect_close("weights_of random scores", weights_of(to_matrix(scores)),
                to_matrix(softmax(scores)));
 }
@@ -55,15 +51,12 @@ void the_head_is_the_librarys() {
       "head of two tokens", head(x, w_q, w_k, w_v), attend(q, k, v),
       {{attend(q, k, k), "the weights mix keys; they must mix values, x W_V"},
        {attend(k, q, v), "queries and keys are exchanged; row i of the scores is query i's"}});
-  Rng rng(3);
-  const Tensor y = randn({4, 5}, kFloat64, rng), a = randn({5, 3}, kFloat64, rng),
-               b = randn({5, 3}, kFloat64, rng), c = randn({5, 3}, kFloat64, rng);
+  const Tensor y = randn({4, 5}, kFloat64), a = randn({5, 3}, kFloat64),
+               b = randn({5, 3}, kFloat64), c = randn({5, 3}, kFloat64);
   expect_close("head of random numbers",
                head(to_matrix(y), to_matrix(a), to_matrix(b), to_matrix(c)),
                attend(matmul(y, a), matmul(y, b), matmul(y, c)));
 }
-
-}  // namespace
 
 int check_lesson() {
   return run_checks(
@@ -76,4 +69,4 @@ int check_lesson() {
         the_head_is_the_librarys}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

@@ -6,9 +6,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void a_head_has_neighbours() {
   const Matrix x = {{1, 2, 3, 4, 5, 6}};
@@ -25,9 +23,8 @@ void the_sum_is_the_product() {
   expect_close("combined of two heads of width 1", combined(heads, w_o), {{31, 42}},
                {{{{21, 43}}, "W^O is transposed: number c of a head goes with ROW c of its part"},
                 {{{11, 22}}, "all heads use head 1's rows of W^O; head h has rows of its own"}});
-  Rng rng(1);
-  const Tensor a = randn({3, 2}, kFloat64, rng), b = randn({3, 2}, kFloat64, rng),
-               w = randn({4, 4}, kFloat64, rng);
+  const Tensor a = randn({3, 2}, kFloat64), b = randn({3, 2}, kFloat64),
+               w = randn({4, 4}, kFloat64);
   expect_close("combined of random numbers", combined({to_matrix(a), to_matrix(b)}, to_matrix(w)),
                to_matrix(matmul(concat({a, b}, 1), w)));
 }
@@ -49,8 +46,6 @@ void heads_cost_nothing() {
   }
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "003_heads",
@@ -62,4 +57,4 @@ int check_lesson() {
         heads_cost_nothing}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

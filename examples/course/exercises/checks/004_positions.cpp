@@ -8,9 +8,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 /// The row with sines and cosines exchanged.
 Matrix exchanged(Matrix row) {
@@ -61,8 +59,7 @@ void pairs_turn() {
         "a pair is columns 2k and 2k + 1, not k and k + D / 2"},
        {{{cosine, sine, 0, 0}, {std::cos(2), std::sin(2), 0, 0}},
         "row 0 is at position 0, where nothing turns"}});
-  Rng rng(1);
-  const Tensor x = randn({20, 8}, kFloat64, rng);
+  const Tensor x = randn({20, 8}, kFloat64);
   const nn::Rotary rotary({.interleaved = true}, 8);
   const Tensor heads = x.unsqueeze(1).unsqueeze(0);  // (1, T, one head, 8)
   // The library rounds angles to float32.
@@ -85,8 +82,6 @@ void distances_are_subtracted() {
   }
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "004_positions",
@@ -98,4 +93,4 @@ int check_lesson() {
         distances_are_subtracted}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

@@ -7,9 +7,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void rms_norm_is_the_librarys() {
   expect_close("rms_norm of one row", rms_norm({{3, 4}}, {{1, 2}}, 0),
@@ -20,10 +18,9 @@ void rms_norm_is_the_librarys() {
   const double outside = std::sqrt(12.5) + 12.5;
   expect_close("rms_norm with eps = 12.5", rms_norm({{3, 4}}, {{1, 1}}, 12.5), {{0.6, 0.8}},
                {{{{3 / outside, 4 / outside}}, "eps is added before the root"}});
-  Rng rng(1);
-  const Tensor x = randn({5, 6}, kFloat64, rng);
+  const Tensor x = randn({5, 6}, kFloat64);
   nn::RmsNorm norm({.normalized_shape = {6}, .eps = 0.25});
-  norm.weight = uniform({6}, 0.5, 2, kFloat64, rng);
+  norm.weight = uniform({6}, 0.5, 2, kFloat64);
   expect_close("rms_norm with eps = 0.25", rms_norm(to_matrix(x), to_matrix(norm.weight), 0.25),
                to_matrix(norm(x)));
 }
@@ -34,15 +31,13 @@ void the_gated_network_is_the_librarys() {
   expect_close("gated_feed_forward of u = -2, g = -3",
                gated_feed_forward({{1}}, {{-2}, {-3}}, {{1}}), {{0}},
                {{{{6}}, "relu(u) is missing: a negative u gives 0"}});
-  Rng rng(2);
   nn::FeedForward network({.d_model = 4,
                            .dim_feedforward = 6,
                            .linear1_bias = false,
                            .linear2_bias = false,
-                           .gated = true},
-                          rng);
+                           .gated = true});
   nn::convert(network, kFloat64);
-  const Tensor x = randn({3, 4}, kFloat64, rng);
+  const Tensor x = randn({3, 4}, kFloat64);
   expect_close("gated_feed_forward",
                gated_feed_forward(to_matrix(x), to_matrix(network.linear1.weight),
                                   to_matrix(network.linear2.weight)),
@@ -63,8 +58,6 @@ void the_parameters_are_counted() {
   }
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "005_a_layer_by_hand",
@@ -80,4 +73,4 @@ int check_lesson() {
         the_parameters_are_counted}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

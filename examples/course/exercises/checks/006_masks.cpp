@@ -6,9 +6,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 Tensor kept(const Matrix& keep) {
   return to_tensor(keep).to(kBool);
@@ -22,9 +20,8 @@ void packed_sequences_do_not_meet() {
        {{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, "tokens of two sequences see each other"},
        {{{0, 0, 1}, {0, 0, 1}, {1, 1, 0}}, "1 is kept and 0 is masked: these are reversed"}});
   expect_close("packed_keep({1, 0, 2})", packed_keep({1, 0, 2}), {{1, 0, 0}, {0, 1, 1}, {0, 1, 1}});
-  Rng rng(1);
-  const Tensor a = randn({3, 4}, kFloat64, rng);
-  const Tensor b = randn({2, 4}, kFloat64, rng);
+  const Tensor a = randn({3, 4}, kFloat64);
+  const Tensor b = randn({2, 4}, kFloat64);
   const Tensor both = concat({a, b});
   const Tensor packed = attention(both, both, both, keep_mask(kept(packed_keep({3, 2})))).output;
   expect_close("attention of two packed sequences", to_matrix(packed),
@@ -45,10 +42,9 @@ void the_softmax_is_the_librarys() {
                {{{{nan, nan}}, "exp(1000) is infinite: subtract the row's largest kept score"}});
   expect_close("masked_softmax of a row without a kept key", masked_softmax({{1, 2}}, {{0, 0}}),
                {{0, 0}}, {{{{nan, nan}}, "0 / 0 is NaN: a row without a kept key stays zeros"}});
-  Rng rng(2);
   const Matrix keep = {{1, 0, 1, 1}, {0, 0, 0, 0}, {0, 1, 1, 0}, {1, 1, 1, 1}};
-  const Tensor q = randn({4, 4}, kFloat64, rng);
-  const Tensor k = randn({4, 4}, kFloat64, rng);
+  const Tensor q = randn({4, 4}, kFloat64);
+  const Tensor k = randn({4, 4}, kFloat64);
   const Tensor wanted =
       attention(q, k, k, keep_mask(kept(keep)), {.scale = 1, .weights = AttentionRequest{}})
           .weights;
@@ -71,8 +67,6 @@ void the_mask_is_longformers() {
                {{1, 1, 0, 1}, {1, 1, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}});
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "006_masks",
@@ -85,4 +79,4 @@ int check_lesson() {
         the_mask_is_longformers}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

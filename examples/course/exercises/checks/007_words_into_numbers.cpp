@@ -5,9 +5,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 using Words = std::vector<std::string>;
 
@@ -61,8 +59,7 @@ void padding_is_left_out() {
   const double nan = std::nan("");
   expect_close("mean_of_tokens with NaN at the padding", mean_of_tokens({{7}, {nan}}, 2, {1}),
                {{7}});
-  Rng rng(1);
-  const Tensor random = randn({3, 5, 4}, kFloat64, rng);
+  const Tensor random = randn({3, 5, 4}, kFloat64);
   const models::Tokens lengths = {.lengths = tensor({5, 1, 3})};
   expect_close("mean_of_tokens of random rows", mean_of_tokens(to_matrix(random), 5, {5, 1, 3}),
                to_matrix(models::Pooling::kMean(random, lengths)));
@@ -84,8 +81,6 @@ void the_nearest_is_found() {
   expect_nearest({{1, 2}}, {{-1, -2}, {2, -1}}, 1, "the opposite direction is the farthest");
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "007_words_into_numbers",
@@ -102,4 +97,4 @@ int check_lesson() {
         the_nearest_is_found}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

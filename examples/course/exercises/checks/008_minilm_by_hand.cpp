@@ -6,9 +6,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void three_tables_are_added() {
   const Matrix words = {{1, 0}, {2, 0}, {3, 0}};
@@ -24,8 +22,7 @@ void three_tables_are_added() {
 }
 
 void the_heads_are_the_librarys() {
-  Rng rng(1);
-  const auto draw = [&] { return randn({5, 12}, kFloat64, rng); };
+  const auto draw = [&] { return randn({5, 12}, kFloat64); };
   const auto expect_heads = [](const std::string& what, const Tensor& q, const Tensor& k,
                                const Tensor& v, index_t heads) {
     const auto apart = [&](const Tensor& x) {
@@ -70,8 +67,6 @@ void the_parameters_are_counted() {
   }
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "008_minilm_by_hand",
@@ -87,4 +82,4 @@ int check_lesson() {
         the_parameters_are_counted}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

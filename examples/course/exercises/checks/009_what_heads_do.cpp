@@ -5,9 +5,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void shares_are_by_length() {
   expect_close("value_shares with a value of 0",
@@ -19,9 +17,8 @@ void shares_are_by_length() {
   expect_close("value_shares with a negative value", value_shares({{0.5, 0.5}}, {{-1}, {3}}, {{2}}),
                {{0.25, 0.75}},
                {{{{-0.5, 1.5}}, "a length is the root of the sum of the squares, never negative"}});
-  Rng rng(1);
-  const Tensor weights = softmax(randn({4, 4}, kFloat64, rng), -1);
-  const Tensor values = randn({4, 3}, kFloat64, rng), w_o = randn({6, 3}, kFloat64, rng);
+  const Tensor weights = softmax(randn({4, 4}, kFloat64), -1);
+  const Tensor values = randn({4, 3}, kFloat64), w_o = randn({6, 3}, kFloat64);
   const Tensor moved =
       inspect::norm_weighted_attention(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
   expect_close("value_shares of random rows",
@@ -34,8 +31,7 @@ void parts_add_up() {
                {{20, 40}},
                {{{{10, 30}}, "the head's columns of W_O are its own too"},
                 {{{2, 4}}, "the head's columns of its input begin at head * d"}});
-  Rng rng(2);
-  const Tensor heads = randn({3, 6}, kFloat64, rng), w_o = randn({6, 6}, kFloat64, rng);
+  const Tensor heads = randn({3, 6}, kFloat64), w_o = randn({6, 6}, kFloat64);
   Tensor total = zeros({3, 6}, kFloat64);
   for (index_t head = 0; head < 3; ++head) {
     total = total + to_tensor(part_of_head(to_matrix(heads), to_matrix(w_o), head, 3));
@@ -50,18 +46,15 @@ void layers_follow_each_other() {
   expect_close("rollout of two layers", rollout({Matrix{{0, 1}, {0, 1}}, Matrix{{1, 0}, {1, 0}}}),
                {{0.5, 0.5}, {0.25, 0.75}},
                {{{{0.75, 0.25}, {0.5, 0.5}}, "each layer is multiplied from the left"}});
-  Rng rng(3);
   std::vector<Tensor> tensors;
   std::vector<Matrix> layers;
   for (int layer = 0; layer < 3; ++layer) {
-    tensors.push_back(softmax(randn({1, 1, 4, 4}, kFloat64, rng), -1));
+    tensors.push_back(softmax(randn({1, 1, 4, 4}, kFloat64), -1));
     layers.push_back(to_matrix(tensors.back()));
   }
   expect_close("rollout of three layers", rollout(layers),
                to_matrix(inspect::attention_rollout(tensors)));
 }
-
-}  // namespace
 
 int check_lesson() {
   return run_checks(
@@ -77,4 +70,4 @@ int check_lesson() {
         layers_follow_each_other}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

@@ -6,12 +6,10 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
+namespace tessera::exercises::checks {
 
-namespace {
-
-Tensor random_variable(const Shape& shape, Rng& rng) {
-  return randn(shape, kFloat64, rng).set_requires_grad();
+Tensor random_variable(const Shape& shape) {
+  return randn(shape, kFloat64).set_requires_grad();
 }
 
 void the_loss_of_classifiers() {
@@ -20,8 +18,7 @@ void the_loss_of_classifiers() {
                {{{{-0.5, 0.5}}, "the signs are reversed: the right class gets p - 1"},
                 {{{0.5, 0.5}}, "1 is subtracted from p at the right class"},
                 {{{0.25, -0.25}}, "N is the number of rows, not of classes"}});
-  Rng rng(1);
-  const Tensor x = random_variable({4, 5}, rng);
+  const Tensor x = random_variable({4, 5});
   const std::vector<index_t> classes = {3, 0, 4, 3};
   Tape tape;
   tape.backward(nn::cross_entropy(x, from_vector(classes)));
@@ -31,11 +28,10 @@ void the_loss_of_classifiers() {
 }
 
 void the_feed_forward_network() {
-  Rng rng(2);
-  const Tensor x = random_variable({3, 4}, rng);
-  const Tensor w1 = randn({6, 4}, kFloat64, rng);
-  const Tensor w2 = randn({4, 6}, kFloat64, rng);
-  const Tensor dy = randn({3, 4}, kFloat64, rng);
+  const Tensor x = random_variable({3, 4});
+  const Tensor w1 = randn({6, 4}, kFloat64);
+  const Tensor w2 = randn({4, 6}, kFloat64);
+  const Tensor dy = randn({3, 4}, kFloat64);
   Tape tape;
   tape.backward(linear(relu(linear(x, w1)), w2), dy);
   expect_close(
@@ -49,10 +45,9 @@ void the_feed_forward_network() {
 }
 
 void the_rms_norm() {
-  Rng rng(3);
-  const Tensor x = random_variable({3, 5}, rng);
-  const Tensor gamma = uniform({5}, 0.5, 2, kFloat64, rng);
-  const Tensor dy = randn({3, 5}, kFloat64, rng);
+  const Tensor x = random_variable({3, 5});
+  const Tensor gamma = uniform({5}, 0.5, 2, kFloat64);
+  const Tensor dy = randn({3, 5}, kFloat64);
   Tape tape;
   tape.backward(rms_norm(x, gamma, 0.25), dy);
   const Tensor n = rms_norm(x.detach(), ones({5}, kFloat64), 0.25), r = n / x.detach();
@@ -65,8 +60,6 @@ void the_rms_norm() {
                  "nothing is centred: the mean of g is layer norm's"},
                 {to_matrix(r * (dy - n * mean(dy * n, {1}, true))), "gamma multiplies dy first"}});
 }
-
-}  // namespace
 
 int check_lesson() {
   return run_checks(
@@ -84,4 +77,4 @@ int check_lesson() {
         the_rms_norm}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

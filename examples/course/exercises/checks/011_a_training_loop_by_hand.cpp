@@ -9,9 +9,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 /// A layer of float64 with gradients.
 nn::Linear make_layer(Rng& rng) {
@@ -91,8 +89,6 @@ void the_parts_are_the_batch() {
                gradient_over(layer, x, t));
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "011_a_training_loop_by_hand",
@@ -107,4 +103,4 @@ int check_lesson() {
         the_parts_are_the_batch}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

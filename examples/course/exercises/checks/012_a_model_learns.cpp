@@ -4,9 +4,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 /// The library's mean loss of examples with these counts, if the scores are the logarithms of the
 /// shares.
@@ -40,8 +38,6 @@ void the_rate_is_an_entropy() {
   expect_close("base_rate of three classes", base_rate(counts), loss_of_the_shares(counts));
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "012_a_model_learns",
@@ -49,4 +45,4 @@ int check_lesson() {
         the_rate_is_an_entropy}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

@@ -9,9 +9,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void time_is_the_slowest_port() {
   const Core core = {.ghz = 2, .multiply_adds = 2, .loads = 2, .stores = 1, .latency = 4};
@@ -177,8 +175,6 @@ void a_tile_is_fast() {
   print_times();
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "013_matmul_ladder",
@@ -188,4 +184,4 @@ int check_lesson() {
         a_tile_is_fast}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

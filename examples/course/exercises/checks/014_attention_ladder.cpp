@@ -10,9 +10,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 Matrix row_of(const Running& x) {
   return {{x.largest, x.sum, x.out[0], x.out[1]}};
@@ -137,8 +135,6 @@ void tiles_are_fast() {
               best_ms([&] { attend(x.task()); }));
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "014_attention_ladder",
@@ -149,4 +145,4 @@ int check_lesson() {
         tiles_are_fast}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

@@ -3,9 +3,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 const Matrix kQueries = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
 const Matrix kKeys = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
@@ -44,8 +42,6 @@ void registers_are_full() {
   expect_rows(2, 4, 0);
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "015_one_register",
@@ -55,4 +51,4 @@ int check_lesson() {
         registers_are_full}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

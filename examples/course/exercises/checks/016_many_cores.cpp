@@ -6,9 +6,7 @@
 
 #include TESSERA_EXERCISES
 
-namespace tessera::exercises {
-
-namespace {
+namespace tessera::exercises::checks {
 
 void order_matters() {
   const auto [a, b, c] = three_numbers();
@@ -124,8 +122,6 @@ void the_tree_is_fixed() {
                static_cast<double>(left + right), 0);
 }
 
-}  // namespace
-
 int check_lesson() {
   return run_checks(
       "016_many_cores",
@@ -137,4 +133,4 @@ int check_lesson() {
         the_tree_is_fixed}});
 }
 
-}  // namespace tessera::exercises
+}  // namespace tessera::exercises::checks

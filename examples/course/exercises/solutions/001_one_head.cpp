@@ -3,8 +3,6 @@
 
 namespace tessera::exercises {
 
-namespace {
-
 Matrix product(const Matrix& a, const Matrix& b) {
   Matrix c(a.rows(), b.columns());
   for (index_t i = 0; i < c.rows(); ++i) {
@@ -14,8 +12,6 @@ Matrix product(const Matrix& a, const Matrix& b) {
   }
   return c;
 }
-
-}  // namespace
 
 Matrix scaled_scores(const Matrix& q, const Matrix& k) {
   Matrix scores(q.rows(), k.rows());

@@ -5,13 +5,9 @@
 
 namespace tessera::exercises {
 
-namespace {
-
 double frequency(index_t k, index_t width) {
   return std::pow(10000.0, -2 * static_cast<double>(k) / static_cast<double>(width));
 }
-
-}  // namespace
 
 Matrix moved(const Matrix& row, index_t distance) {
   Matrix result(1, row.columns());

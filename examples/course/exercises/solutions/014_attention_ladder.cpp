@@ -29,8 +29,6 @@ void take_tile(Running& running, const std::vector<double>& scores, const Matrix
   running.largest = largest;
 }
 
-namespace {
-
 constexpr index_t kQueries = 64, kKeys = 128;
 
 /// Some queries of a head and the present state of their outputs.
@@ -110,8 +108,6 @@ void attend_queries(const bench::AttentionTask& task, index_t head, index_t firs
     }
   }
 }
-
-}  // namespace
 
 void attend(const bench::AttentionTask& task) {
   for (index_t head = 0; head < task.heads; ++head) {
