@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "bench/best_seconds.h"
 #include "bench/machine.h"
 #include "bench/probe_loops.h"
-#include "tensor/detail/best_seconds.h"
 #include "tensor/detail/large_pages.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -61,7 +61,7 @@ class Team {
       });
     };
     pass();  // writes to the arrays first
-    return static_cast<double>(moved * times * threads_) / detail::best_seconds(seconds, pass);
+    return static_cast<double>(moved * times * threads_) / best_seconds(seconds, pass);
   }
 
  private:
@@ -94,7 +94,7 @@ double peak_flops(DType dtype, double seconds) {
   const index_t threads = thread_count();
   const bool twice = dtype == kFloat64;
   std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line per thread
-  const double best = detail::best_seconds(seconds, [&] {
+  const double best = best_seconds(seconds, [&] {
     kernels::parallel_tasks(threads, threads, [&](index_t task, index_t) {
       sink[static_cast<std::size_t>(task) * 8] = twice ? loops.chains_double() : loops.chains();
     });

@@ -77,7 +77,6 @@ void ProfileLog::close(index_t end) {
   ProfileNode& node = nodes[current];
   const index_t time = end - node.begin;
   node.time += time;
-  node.thread_time += time * thread_count();
   ++node.calls;
   if (event_count < kMostEvents) events[event_count++] = {current, node.begin, time};
   current = node.parent;

@@ -12,12 +12,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tensor/kernels/types.h"
-#include "tensor/machine_speed.h"
 
 namespace tessera {
 
@@ -38,12 +36,11 @@ struct ProfileRow {
   std::string op;            // empty: with kModule, and for a module's time outside ops
   bool is_backward = false;  // a part of a backward pass
   index_t calls = 0;
-  double total = 0;        // including inner steps that have their own rows
-  double self = 0;         // without such inner steps
-  double flops = 0;        // in `total`; of products and attention only
-  double bytes = 0;        // in `total`: of inputs and outputs of ops
-  double thread_time = 0;  // `total`, with each call's time multiplied by its number of threads
-  double wait = 0;         // part of `self`: waiting for the slowest thread of a parallel region
+  double total = 0;  // including inner steps that have their own rows
+  double self = 0;   // without such inner steps
+  double flops = 0;  // in `total`; of products and attention only
+  double bytes = 0;  // in `total`: of inputs and outputs of ops
+  double wait = 0;   // part of `self`: waiting for the slowest thread of a parallel region
 };
 
 /// Measures the work of all threads, from construction to stop(). While a profile starts or stops,
@@ -67,15 +64,9 @@ class Profile {
   double explained();
   /// The rows of the profile, in descending order of `self`.
   std::vector<ProfileRow> rows(ProfileBy by);
-  /// The speed that is 100 % in the columns "% of peak" and "% of bandwidth" of cells(). The first
-  /// call measures this speed, with thread_count() threads. **Errors**: as measure_machine.
-  const MachineSpeed& machine();
-  /// A heading, then rows() as text. The last line sums up the rows whose `self` is below 0.1 % of
-  /// wall(), if there are any. **Errors**: as measure_machine.
-  std::vector<std::vector<std::string>> cells(ProfileBy by);
-  /// wall(), explained(), thread_count() and the number of threads that have steps, in one line.
-  std::string summary();
-  /// summary(), then cells(kMergedOp) and cells(kModule) as tables. **Errors**: as measure_machine.
+  /// A line of wall(), explained(), thread_count() and the number of threads that have steps; then
+  /// rows(kMergedOp) and rows(kModule) as tables. The last line of a table sums up the rows whose
+  /// `self` is below 0.1 % of wall(), if there are any.
   std::string table();
   /// Writes the steps as a file for ui.perfetto.dev or chrome://tracing.
   /// **Errors**: as write_file. **Source**: Trace Event Format, "complete events".
@@ -88,7 +79,6 @@ class Profile {
   index_t begin_, end_ = 0;                                // in nanoseconds; 0: not yet ended
   std::vector<std::unique_ptr<detail::ProfileLog>> logs_;  // the first: of the thread that made
                                                            // this
-  std::optional<MachineSpeed> machine_;
 };
 
 }  // namespace tessera

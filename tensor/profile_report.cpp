@@ -89,16 +89,10 @@ void add_rows(const ProfileLog& log, ProfileBy by, std::map<RowKey, ProfileRow>&
     if (outer != 0) continue;
     row.calls += node.calls;
     row.total += seconds_of(node.time);
-    row.thread_time += seconds_of(node.thread_time);
     row.flops += sums.flops[i];
     row.bytes += sums.bytes[i];
   }
 }
-
-// ---- tables ----
-
-/// Rows below this share of the wall-clock time are summed up in the last line.
-constexpr double kLeastShare = 0.001;
 
 /// part / whole * scale, with `digits` digits after the point; "-" if a number is missing.
 std::string ratio(double part, double whole, double scale = 1, int digits = 1) {
@@ -110,7 +104,36 @@ std::string milliseconds(double seconds) {
   return ratio(seconds, 1, 1e3, 2);
 }
 
-// ---- the trace ----
+/// A heading, then the rows; those below 0.1 % of the wall-clock time are summed up in the last
+/// line.
+std::string table_of(const std::vector<ProfileRow>& rows, double wall, bool has_ops) {
+  std::vector<std::vector<std::string>> lines;
+  const auto add = [&](std::vector<std::string> line) {
+    if (!has_ops) line.erase(line.begin() + 1);
+    lines.push_back(std::move(line));
+  };
+  add({"module", "op", "pass", "calls", "total ms", "self ms", "% of wall", "GFLOP/s", "GB/s",
+       "wait ms"});
+  index_t hidden = 0;
+  double hidden_time = 0;
+  for (const ProfileRow& row : rows) {
+    if (row.self < 0.001 * wall) {
+      ++hidden;
+      hidden_time += row.self;
+      continue;
+    }
+    add({row.module.empty() ? "outside modules" : row.module, row.op.empty() ? "-" : row.op,
+         row.is_backward ? "backward" : "forward", std::to_string(row.calls),
+         milliseconds(row.total), milliseconds(row.self), ratio(row.self, wall, 100),
+         ratio(row.flops, row.total, 1e-9), ratio(row.bytes, row.total, 1e-9),
+         milliseconds(row.wait)});
+  }
+  if (hidden > 0) {
+    add({str_cat(hidden, " rows below 0.1 %"), "-", "-", "-", "-", milliseconds(hidden_time),
+         ratio(hidden_time, wall, 100), "-", "-", "-"});
+  }
+  return in_columns(lines, has_ops ? 3 : 2);
+}
 
 const char* category_of(const ProfileNode& node) {
   if (node.kind == SpanKind::kScope) return "step";
@@ -118,34 +141,27 @@ const char* category_of(const ProfileNode& node) {
   return node.is_backward ? "backward" : "forward";
 }
 
-/// An event without its times, and not closed: the same text for all calls of a node.
-std::string event_of(const ProfileLog& log, const ProfileNode& node, std::size_t thread) {
-  const char* const pass = node.is_backward ? "backward" : "forward";
-  std::string text =
-      JsonObject({{"name", part_of(node, false)},
-                  {"cat", category_of(node)},
-                  {"ph", "X"},
-                  {"pid", 1},
-                  {"tid", thread},
-                  {"args", JsonObject({{"module", module_path_of(log, node.module, false)},
-                                       {"pass", pass}})}})
-          .text();
-  text.pop_back();
-  return text;
-}
-
-/// Nanoseconds as microseconds.
-std::string micro(index_t time) {
-  const std::string fraction = std::to_string(1000 + time % 1000);
-  return std::to_string(time / 1000) + '.' + fraction.substr(1);
+/// An event of the trace without its times: the same for all calls of a node.
+JsonObject event_of(const ProfileLog& log, const ProfileNode& node, std::size_t thread) {
+  return {{"name", part_of(node, false)},
+          {"cat", category_of(node)},
+          {"ph", "X"},
+          {"pid", 1},
+          {"tid", thread},
+          {"args", JsonObject({{"module", module_path_of(log, node.module, false)},
+                               {"pass", node.is_backward ? "backward" : "forward"}})}};
 }
 
 void add_events(const ProfileLog& log, std::size_t thread, index_t begin, JsonList& events) {
-  std::vector<std::string> texts;
-  for (const ProfileNode& node : log.nodes) texts.push_back(event_of(log, node, thread));
+  const auto microseconds = [](index_t time) {
+    return JsonText::written(decimals(static_cast<double>(time) * 1e-3, 3));
+  };
+  std::vector<JsonObject> nodes;
+  for (const ProfileNode& node : log.nodes) nodes.push_back(event_of(log, node, thread));
   for (const detail::ProfileEvent& event : std::span(log.events.get(), log.event_count)) {
-    events.add(JsonText::written(texts[event.node] + ",\"ts\":" + micro(event.begin - begin) +
-                                 ",\"dur\":" + micro(event.time) + '}'));
+    JsonObject whole = nodes[event.node];
+    whole.add("ts", microseconds(event.begin - begin)).add("dur", microseconds(event.time));
+    events.add(whole);
   }
 }
 
@@ -170,53 +186,11 @@ std::vector<ProfileRow> Profile::rows(ProfileBy by) {
   return rows;
 }
 
-const MachineSpeed& Profile::machine() {
-  stop();
-  if (!machine_) machine_ = measure_machine();
-  return *machine_;
-}
-
-std::vector<std::vector<std::string>> Profile::cells(ProfileBy by) {
-  std::vector<std::vector<std::string>> lines = {{"module", "op", "pass", "calls", "total ms",
-                                                  "self ms", "% of wall", "GFLOP/s", "% of peak",
-                                                  "GB/s", "% of bandwidth", "wait ms"}};
-  index_t hidden = 0;
-  double hidden_time = 0;
-  for (const ProfileRow& row : rows(by)) {
-    if (row.self < kLeastShare * wall()) {
-      ++hidden;
-      hidden_time += row.self;
-      continue;
-    }
-    lines.push_back({row.module.empty() ? "outside modules" : row.module,
-                     row.op.empty() ? "-" : row.op, row.is_backward ? "backward" : "forward",
-                     std::to_string(row.calls), milliseconds(row.total), milliseconds(row.self),
-                     ratio(row.self, wall(), 100), ratio(row.flops, row.total, 1e-9),
-                     ratio(row.flops, row.thread_time * machine().flops, 100),
-                     ratio(row.bytes, row.total, 1e-9),
-                     ratio(row.bytes, row.thread_time * machine().bytes, 100),
-                     milliseconds(row.wait)});
-  }
-  if (hidden > 0) {
-    lines.push_back({str_cat(hidden, " rows below 0.1 %"), "-", "-", "-", "-",
-                     milliseconds(hidden_time), ratio(hidden_time, wall(), 100)});
-    lines.back().resize(lines[0].size(), "-");
-  }
-  if (by == ProfileBy::kModule) {
-    for (auto& line : lines) line.erase(line.begin() + 1);
-  }
-  return lines;
-}
-
-std::string Profile::summary() {
+std::string Profile::table() {
   return str_cat("wall ", ratio(wall(), 1, 1, 3), " s, self times of the main thread ",
                  ratio(explained(), 1, 100), " %, threads ", thread_count(), ", steps in ",
-                 logs_.size());
-}
-
-std::string Profile::table() {
-  return summary() + "\n\n" + in_columns(cells(ProfileBy::kMergedOp), 3) + '\n' +
-         in_columns(cells(ProfileBy::kModule), 2);
+                 logs_.size(), "\n\n", table_of(rows(ProfileBy::kMergedOp), wall(), true), '\n',
+                 table_of(rows(ProfileBy::kModule), wall(), false));
 }
 
 void Profile::write_trace(const std::filesystem::path& path) {

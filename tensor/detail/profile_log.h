@@ -23,7 +23,6 @@ struct ProfileNode {
 
   index_t calls = 0;
   index_t time = 0;         // in nanoseconds
-  index_t thread_time = 0;  // the sum of time x the threads that each call may use
   index_t wait = 0;
   double flops = 0, bytes = 0;
   double arguments = 0;  // bytes of inputs and outputs

@@ -1,11 +1,11 @@
-// The time of repeated work: its shortest run. Private to the library and bench/.
+// The time of repeated work: its shortest run.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
-namespace tessera::detail {
+namespace tessera::bench {
 
 /// The time of the shortest run, of at least three that take at least `seconds` together.
 template <class Run>
@@ -24,4 +24,4 @@ double best_seconds(double seconds, const Run& run) {
   return best;
 }
 
-}  // namespace tessera::detail
+}  // namespace tessera::bench
