@@ -27,8 +27,8 @@ index_t code_point_count(std::string_view text);
 /// no error.
 std::size_t find_invalid_utf8(std::string_view text);
 
-/// **Errors**: text that is not UTF-8: a std::invalid_argument with the position of the byte and,
-/// if it is at least 0, the number of the text.
+/// Throws if `text` is not UTF-8. **Errors**: std::invalid_argument with the position of the byte
+/// and, if it is at least 0, the number of the text.
 void check_utf8(std::string_view text, const char* op, index_t number = -1);
 
 }  // namespace tessera::text
