@@ -34,6 +34,7 @@
 #include "tensor/autograd/gradient_checkpoint.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"

@@ -30,7 +30,8 @@ bool is_named(int descriptor, const fs::path& path) {
 constexpr std::string_view kPrefix = ".tessera-";
 constexpr std::string_view kSuffix = ".tmp";
 
-/// Removes what killed processes left in `folder`: nobody holds its lock. A failure is no error.
+/// Removes what killed processes left in `folder`: files and folders without a lock. A failure is
+/// not an error.
 void remove_stale(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;

@@ -38,9 +38,9 @@ class LockedFile {
   bool is_ours_ = false;
 };
 
-/// A new file or folder next to `target`, which takes the place of `target` in one step. It is
-/// locked and named `.tessera-PID-N.tmp` until then; the destructor removes it. What a killed
-/// process left in the same folder is removed first: nobody holds its lock.
+/// A new file or folder next to `target`, which takes the place of `target` in one step; until then
+/// the new one is locked and named `.tessera-PID-N.tmp`, and the destructor removes it. The
+/// constructor removes what killed processes left in the same folder: names without a lock.
 /// **Errors**: std::runtime_error that names the target.
 class Replacement {
  public:
