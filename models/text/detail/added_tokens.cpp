@@ -72,7 +72,7 @@ StringMatcher::Match StringMatcher::find(std::string_view text, index_t from,
   return {-1, {std::ssize(text), std::ssize(text)}};
 }
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer)
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
     : tokens_(std::move(tokens)) {
   std::sort(tokens_.begin(), tokens_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
@@ -86,7 +86,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer* norma
       AddedToken& token = tokens_[static_cast<std::size_t>(i)];
       if (token.special != special) continue;
       AlignedText content{token.content, {}, 0, &effort};
-      if (token.normalized && normalizer != nullptr) normalizer->apply(content);
+      if (token.normalized && normalizer) normalizer(content);
       effort.keep(std::ssize(content.text));
       token.found_as = std::move(content.text);
       check_walked(token.found_as, "tokenizer");

@@ -55,9 +55,9 @@ struct TextPart {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// Tokens that are searched in normalised text are normalised here; null: not normalised.
+  /// Tokens that are searched in normalised text are normalised here, if `normalizer` is not empty.
   /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
-  AddedTokens(std::vector<AddedToken> tokens, const Normalizer* normalizer);
+  AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   /// The token with a number; null if there is none.

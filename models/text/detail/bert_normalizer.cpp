@@ -20,7 +20,7 @@ BertNormalizer::BertNormalizer(const BertNormalizerOptions& options) : options_(
   }
 }
 
-void BertNormalizer::apply(AlignedText& text) const {
+void BertNormalizer::operator()(AlignedText& text) const {
   const auto becomes = [&](char c) { return ascii_[static_cast<unsigned char>(c)]; };
   const std::size_t size = text.text.size();
   std::size_t at = 0;  // everything before has been written in place

@@ -18,10 +18,10 @@ struct BertNormalizerOptions {
 /// Cleans a text, surrounds ideographs by spaces, strips accents and makes it lower case, in this
 /// order. ASCII takes a fast path, in place.
 /// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
-class BertNormalizer final : public Normalizer {
+class BertNormalizer {
  public:
   explicit BertNormalizer(const BertNormalizerOptions& options);
-  void apply(AlignedText& text) const override;
+  void operator()(AlignedText& text) const;
 
  private:
   Characters normalized(const Characters& characters) const;

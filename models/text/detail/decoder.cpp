@@ -50,26 +50,19 @@ void clean_up(std::string& text) {
   for (const auto& [from, to] : kSteps) replace_all(text, from, to);
 }
 
-class WordPieceDecoder final : public Decoder {
- public:
-  explicit WordPieceDecoder(const Json& json)
-      : prefix_(json.text("prefix", "##")), cleans_(json.boolean("cleanup", true)) {}
-
-  void apply(Tokens& tokens) const override {
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (i > 0 && tokens[i].starts_with(prefix_)) {
-        tokens[i].erase(0, prefix_.size());
-      } else if (i > 0) {
-        tokens[i].insert(0, 1, ' ');
-      }
-      if (cleans_) clean_up(tokens[i]);
-    }
-  }
-
- private:
-  std::string prefix_;
-  bool cleans_;
-};
+Decoder word_piece_decoder(const Json& json) {
+  return
+      [prefix = json.text("prefix", "##"), cleans = json.boolean("cleanup", true)](Tokens& tokens) {
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+          if (i > 0 && tokens[i].starts_with(prefix)) {
+            tokens[i].erase(0, prefix.size());
+          } else if (i > 0) {
+            tokens[i].insert(0, 1, ' ');
+          }
+          if (cleans) clean_up(tokens[i]);
+        }
+      };
+}
 
 /// `bytes` as UTF-8, with U+FFFD for each longest part that begins a code point without completing
 /// it.
@@ -105,110 +98,78 @@ std::string readable(const std::string& bytes) {
   return text;
 }
 
-class ByteLevelDecoder final : public Decoder {
- public:
-  void apply(Tokens& tokens) const override {
-    std::string bytes;
-    for (const std::string& token : tokens) {
-      const std::optional<std::string> own = bytes_of_characters(token);
-      bytes += own ? *own : token;
-    }
-    tokens = {readable(bytes)};
+void decode_byte_level(Tokens& tokens) {
+  std::string bytes;
+  for (const std::string& token : tokens) {
+    const std::optional<std::string> own = bytes_of_characters(token);
+    bytes += own ? *own : token;
   }
-};
+  tokens = {readable(bytes)};
+}
 
-class MetaspaceDecoder final : public Decoder {
- public:
-  explicit MetaspaceDecoder(const Json& json)
-      : replacement_(json.text("replacement", "\xe2\x96\x81")),
-        drops_first_(json.has("prepend_scheme") ? json.text("prepend_scheme") != "never"
-                                                : json.boolean("add_prefix_space", true)) {}
-
-  void apply(Tokens& tokens) const override {
+Decoder metaspace_decoder(const Json& json) {
+  const bool drops_first = json.has("prepend_scheme") ? json.text("prepend_scheme") != "never"
+                                                      : json.boolean("add_prefix_space", true);
+  return [drops_first, replacement = json.text("replacement", "\xe2\x96\x81")](Tokens& tokens) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      replace_all(tokens[i], replacement_, i == 0 && drops_first_ ? "" : " ");
+      replace_all(tokens[i], replacement, i == 0 && drops_first ? "" : " ");
     }
-  }
-
- private:
-  std::string replacement_;
-  bool drops_first_;
-};
+  };
+}
 
 /// Replaces the ends of words by spaces.
-class BytePairDecoder final : public Decoder {
- public:
-  explicit BytePairDecoder(const Json& json) : suffix_(json.text("suffix", "</w>")) {}
-
-  void apply(Tokens& tokens) const override {
+Decoder byte_pair_decoder(const Json& json) {
+  return [suffix = json.text("suffix", "</w>")](Tokens& tokens) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-      replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
+      replace_all(tokens[i], suffix, i + 1 == tokens.size() ? "" : " ");
     }
-  }
+  };
+}
 
- private:
-  std::string suffix_;
-};
+index_t byte_count(const Tokens& tokens) {
+  index_t bytes = 0;
+  for (const std::string& token : tokens) bytes += std::ssize(token);
+  return bytes;
+}
 
 /// Replaces text like the normalizer of that name.
-class ReplaceDecoder final : public Decoder {
- public:
-  explicit ReplaceDecoder(const Json& json) : replace_(read_normalizer(json)) {}
-
-  void apply(Tokens& tokens) const override {
-    index_t bytes = 0;
-    for (const std::string& token : tokens) bytes += std::ssize(token);
-    Effort effort(bytes);
+Decoder replace_decoder(const Json& json) {
+  return [normalizer = read_normalizer(json)](Tokens& tokens) {
+    Effort effort(byte_count(tokens));
     for (std::string& token : tokens) {
       AlignedText text{std::move(token), {}, 0, &effort};
-      replace_->apply(text);
+      normalizer(text);
       effort.keep(std::ssize(text.text));
       token = std::move(text.text);
     }
-  }
+  };
+}
 
- private:
-  std::unique_ptr<Normalizer> replace_;
-};
-
-class FuseDecoder final : public Decoder {
- public:
-  void apply(Tokens& tokens) const override {
-    std::string all;
-    for (const std::string& token : tokens) all += token;
-    tokens = {std::move(all)};
-  }
-};
+void fuse_tokens(Tokens& tokens) {
+  std::string all;
+  for (const std::string& token : tokens) all += token;
+  tokens = {std::move(all)};
+}
 
 /// Removes a character from the ends of each token, at most a given number of times.
-class StripDecoder final : public Decoder {
- public:
-  explicit StripDecoder(const Json& json)
-      : content_(json.text("content")),
-        left_(json.integer("start", JsonRange{0, kMost}, 0)),
-        right_(json.integer("stop", JsonRange{0, kMost}, 0)) {
-    if (content_.empty()) json.at("content").fail("must be a character, got an empty text");
-  }
-
-  void apply(Tokens& tokens) const override {
+Decoder strip_decoder(const Json& json) {
+  constexpr index_t kMost = 1'000'000'000;
+  const std::string content = json.text("content");
+  if (content.empty()) json.at("content").fail("must be a character, got an empty text");
+  return [content, left = json.integer("start", JsonRange{0, kMost}, 0),
+          right = json.integer("stop", JsonRange{0, kMost}, 0)](Tokens& tokens) {
     for (std::string& token : tokens) {
       std::string_view rest = token;
-      for (index_t i = 0; i < left_ && rest.starts_with(content_); ++i) {
-        rest.remove_prefix(content_.size());
+      for (index_t i = 0; i < left && rest.starts_with(content); ++i) {
+        rest.remove_prefix(content.size());
       }
-      for (index_t i = 0; i < right_ && rest.ends_with(content_); ++i) {
-        rest.remove_suffix(content_.size());
+      for (index_t i = 0; i < right && rest.ends_with(content); ++i) {
+        rest.remove_suffix(content.size());
       }
       token = std::string(rest);
     }
-  }
-
- private:
-  static constexpr index_t kMost = 1'000'000'000;
-  std::string content_;
-  index_t left_;
-  index_t right_;
-};
+  };
+}
 
 /// The byte of "<0x0A>", nullopt for other tokens.
 std::optional<char> byte_of(const std::string& token) {
@@ -226,68 +187,57 @@ std::optional<char> byte_of(const std::string& token) {
 }
 
 /// Replaces runs of tokens that represent one byte each by their text, or by one U+FFFD per byte.
-class ByteFallbackDecoder final : public Decoder {
- public:
-  void apply(Tokens& tokens) const override {
-    Tokens result;
-    std::string bytes;
-    const auto flush = [&] {
-      if (bytes.empty()) return;
-      if (find_invalid_utf8(bytes) == std::string_view::npos) {
-        result.push_back(bytes);
-      } else {
-        result.insert(result.end(), bytes.size(), std::string(kUnreadable));
-      }
-      bytes.clear();
-    };
-    for (std::string& token : tokens) {
-      if (const std::optional<char> byte = byte_of(token)) {
-        bytes += *byte;
-      } else {
-        flush();
-        result.push_back(std::move(token));
-      }
+void decode_bytes(Tokens& tokens) {
+  Tokens result;
+  std::string bytes;
+  const auto flush = [&] {
+    if (bytes.empty()) return;
+    if (find_invalid_utf8(bytes) == std::string_view::npos) {
+      result.push_back(bytes);
+    } else {
+      result.insert(result.end(), bytes.size(), std::string(kUnreadable));
     }
-    flush();
-    tokens = std::move(result);
+    bytes.clear();
+  };
+  for (std::string& token : tokens) {
+    if (const std::optional<char> byte = byte_of(token)) {
+      bytes += *byte;
+    } else {
+      flush();
+      result.push_back(std::move(token));
+    }
   }
-};
+  flush();
+  tokens = std::move(result);
+}
 
-class DecoderSequence final : public Decoder {
- public:
-  explicit DecoderSequence(const Json& json) {
-    for (const Json& one : step_list(json, "decoders")) steps_.push_back(read_decoder(one));
-  }
-  void apply(Tokens& tokens) const override {
-    index_t given = 0;
-    for (const std::string& token : tokens) given += std::ssize(token);
-    Effort effort(given);
-    for (const auto& step : steps_) {
-      step->apply(tokens);
-      index_t bytes = 0;
-      for (const std::string& token : tokens) bytes += std::ssize(token);
+Decoder decoder_sequence(const Json& json) {
+  std::vector<Decoder> steps;
+  for (const Json& one : step_list(json, "decoders")) steps.push_back(read_decoder(one));
+  return [steps = std::move(steps)](Tokens& tokens) {
+    Effort effort(byte_count(tokens));
+    for (const Decoder& step : steps) {
+      step(tokens);
+      const index_t bytes = byte_count(tokens);
       effort.check_size(bytes);
       effort.spend(bytes + std::ssize(tokens));
     }
-  }
-
- private:
-  std::vector<std::unique_ptr<Decoder>> steps_;
-};
+  };
+}
 
 }  // namespace
 
-std::unique_ptr<Decoder> read_decoder(const Json& json) {
+Decoder read_decoder(const Json& json) {
   const std::string type = json.text("type");
-  if (type == "WordPiece") return std::make_unique<WordPieceDecoder>(json);
-  if (type == "ByteLevel") return std::make_unique<ByteLevelDecoder>();
-  if (type == "Metaspace") return std::make_unique<MetaspaceDecoder>(json);
-  if (type == "BPEDecoder") return std::make_unique<BytePairDecoder>(json);
-  if (type == "Replace") return std::make_unique<ReplaceDecoder>(json);
-  if (type == "Fuse") return std::make_unique<FuseDecoder>();
-  if (type == "Strip") return std::make_unique<StripDecoder>(json);
-  if (type == "ByteFallback") return std::make_unique<ByteFallbackDecoder>();
-  if (type == "Sequence") return std::make_unique<DecoderSequence>(json);
+  if (type == "WordPiece") return word_piece_decoder(json);
+  if (type == "ByteLevel") return decode_byte_level;
+  if (type == "Metaspace") return metaspace_decoder(json);
+  if (type == "BPEDecoder") return byte_pair_decoder(json);
+  if (type == "Replace") return replace_decoder(json);
+  if (type == "Fuse") return fuse_tokens;
+  if (type == "Strip") return strip_decoder(json);
+  if (type == "ByteFallback") return decode_bytes;
+  if (type == "Sequence") return decoder_sequence(json);
   json.at("type").fail(
       "must be WordPiece, ByteLevel, Metaspace, BPEDecoder, Replace, Fuse, Strip, ByteFallback or "
       "Sequence, got ",

@@ -1,7 +1,7 @@
 // Normalizers: the second step from a text to tokens, between added tokens.
 #pragma once
 
-#include <memory>
+#include <functional>
 
 #include "models/text/detail/aligned_text.h"
 #include "tensor/io/json.h"
@@ -9,16 +9,10 @@
 namespace tessera::text {
 
 /// Rewrites a text: lower case, no accents, one form for equal characters, ...
-class Normalizer {
- public:
-  using Subject = AlignedText;
-
-  virtual ~Normalizer() = default;
-  virtual void apply(AlignedText& text) const = 0;
-};
+using Normalizer = std::function<void(AlignedText& text)>;
 
 /// The normalizer that a tokenizer.json describes under "normalizer".
 /// **Errors**: std::runtime_error that names the file and the place: an unknown kind.
-std::unique_ptr<Normalizer> read_normalizer(const Json& json);
+Normalizer read_normalizer(const Json& json);
 
 }  // namespace tessera::text

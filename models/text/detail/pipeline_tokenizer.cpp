@@ -92,7 +92,7 @@ Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const
 
 /// Errors: as AddedTokens, with the place of the file's list.
 AddedTokens make_added_tokens(const Json& list, NumberedTokens& tokens,
-                              const Normalizer* normalizer) {
+                              const Normalizer& normalizer) {
   try {
     return AddedTokens(add_tokens(list, tokens), normalizer);
   } catch (const std::invalid_argument& error) {
@@ -141,10 +141,10 @@ SpecialTokens SpecialNames::numbers(const NumberedTokens& tokens) const {
 struct PipelineTokenizer::Steps {
   explicit Steps(Json file) : json(std::move(file)) {}
 
-  std::unique_ptr<Normalizer> normalizer;  // null: none; the same for the next two
-  std::unique_ptr<PreTokenizer> pre_tokenizer;
+  Normalizer normalizer;  // empty: none; the same for the pre-tokenizer and the decoder
+  PreTokenizer pre_tokenizer;
   std::unique_ptr<SubwordModel> model;
-  std::unique_ptr<Decoder> decoder;
+  Decoder decoder;
   AddedTokens added;
   SpaceTrimmer trimmer;
   Json json;                            // the whole file
@@ -186,7 +186,7 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
 /// normalisation.
 void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
                                         std::vector<Piece>& pieces) const {
-  if (normalizer) normalizer->apply(text);
+  if (normalizer) normalizer(text);
   if (text.text.empty()) return;
   constexpr auto kWhere = AddedTokens::In::kNormalizedText;
   if (!added.any(kWhere)) {
@@ -207,7 +207,7 @@ void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
 void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
   const Span whole{0, std::ssize(text.text)};
   Words words{std::move(text), {whole}};
-  if (pre_tokenizer) pre_tokenizer->apply(words);
+  if (pre_tokenizer) pre_tokenizer(words);
   const std::string_view all = words.text.text;
   words.text.effort->keep(std::ssize(all));
   for (const Span word : words.spans) {
@@ -246,7 +246,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.list());
-  if (added) steps->added = make_added_tokens(*added, tokens, steps->normalizer.get());
+  if (added) steps->added = make_added_tokens(*added, tokens, steps->normalizer);
   PostProcessor around = read_post_processor(json.find("post_processor"), tokens.list().size());
   steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens.list());
   const SpecialTokens special = SpecialNames(names, tokens).numbers(tokens);
@@ -284,7 +284,7 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
     if (!text.empty()) tokens.emplace_back(text);
   }
   const bool spaced = !steps_->decoder;
-  if (!spaced) steps_->decoder->apply(tokens);
+  if (!spaced) steps_->decoder(tokens);
   std::string all;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (spaced && i > 0) all += ' ';

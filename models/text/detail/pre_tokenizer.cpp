@@ -14,63 +14,48 @@ namespace tessera::text {
 namespace {
 
 /// Words `\w+`, and runs of characters that are neither word characters nor white space.
-class Whitespace final : public PreTokenizer {
- public:
-  void apply(Words& words) const override {
-    const std::string_view text = words.text.text;
-    std::vector<Span> result;
-    for (const Span word : words.spans) {
-      int last = kSpace;
-      for (index_t at = word.begin; at < word.end;) {
-        const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
-        const index_t next = at + static_cast<index_t>(utf8_size(code));
-        const int kind = is_word(code) ? kWord : is_space(code) ? kSpace : kOther;
-        if (kind != kSpace && kind == last) result.back().end = next;
-        if (kind != kSpace && kind != last) result.push_back({at, next});
-        last = kind;
-        at = next;
-      }
+void split_at_white_space(Words& words) {
+  enum class Kind { kSpace, kWord, kOther };
+  const std::string_view text = words.text.text;
+  std::vector<Span> result;
+  for (const Span word : words.spans) {
+    Kind last = Kind::kSpace;
+    for (index_t at = word.begin; at < word.end;) {
+      const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
+      const index_t next = at + static_cast<index_t>(utf8_size(code));
+      const Kind kind = is_word(code) ? Kind::kWord : is_space(code) ? Kind::kSpace : Kind::kOther;
+      if (kind != Kind::kSpace && kind == last) result.back().end = next;
+      if (kind != Kind::kSpace && kind != last) result.push_back({at, next});
+      last = kind;
+      at = next;
     }
-    words.spans = std::move(result);
   }
-
- private:
-  static constexpr int kSpace = 0;
-  static constexpr int kWord = 1;
-  static constexpr int kOther = 2;
-};
+  words.spans = std::move(result);
+}
 
 /// Splits at the matches of a pattern, or around them.
-class Split final : public PreTokenizer {
- public:
-  explicit Split(const Json& json)
-      : pattern_(json.at("pattern")),
-        behavior_(read_behavior(json, SplitBehavior::kIsolated)),
-        invert_(json.boolean("invert", false)) {}
-  void apply(Words& words) const override {
+PreTokenizer split_at_pattern(const Json& json) {
+  return [pattern = Pattern(json.at("pattern")),
+          behavior = read_behavior(json, SplitBehavior::kIsolated),
+          invert = json.boolean("invert", false)](Words& words) {
     std::vector<Span> result;
     std::vector<Span> matches;
     for (const Span word : words.spans) {
       matches.clear();
-      pattern_.find(words.text.text, word, matches, words.text.effort);
-      WordCutter cutter(behavior_, result);
+      pattern.find(words.text.text, word, matches, words.text.effort);
+      WordCutter cutter(behavior, result);
       index_t at = word.begin;
       for (const Span match : matches) {
-        if (at < match.begin) cutter.add({at, match.begin}, invert_);
-        cutter.add(match, !invert_);
+        if (at < match.begin) cutter.add({at, match.begin}, invert);
+        cutter.add(match, !invert);
         at = match.end;
       }
-      if (at < word.end) cutter.add({at, word.end}, invert_);
+      if (at < word.end) cutter.add({at, word.end}, invert);
       cutter.finish();
     }
     words.spans = std::move(result);
-  }
-
- private:
-  Pattern pattern_;
-  SplitBehavior behavior_;
-  bool invert_;
-};
+  };
+}
 
 char32_t read_character(const Json& json, std::string_view key) {
   const Json value = json.at(key);
@@ -83,7 +68,7 @@ char32_t read_character(const Json& json, std::string_view key) {
 
 /// Replaces spaces by a visible character, adds one before the first word, and splits before each.
 /// **Source**: Kudo and Richardson, "SentencePiece", 2018.
-class Metaspace final : public PreTokenizer {
+class Metaspace {
  public:
   explicit Metaspace(const Json& json)
       : replacement_(read_character(json, "replacement")), split_(json.boolean("split", true)) {
@@ -97,7 +82,7 @@ class Metaspace final : public PreTokenizer {
     }
   }
 
-  void apply(Words& words) const override {
+  void operator()(Words& words) const {
     const bool whole =
         words.spans.size() == 1 && words.spans[0] == Span{0, std::ssize(words.text.text)};
     replace_spaces(words);
@@ -138,39 +123,30 @@ class Metaspace final : public PreTokenizer {
   bool split_;
 };
 
-class DelimiterSplit final : public PreTokenizer {
- public:
-  explicit DelimiterSplit(const Json& json) : delimiter_(read_character(json, "delimiter")) {}
-  void apply(Words& words) const override { split_at(delimiter_, SplitBehavior::kRemoved, words); }
-
- private:
-  char32_t delimiter_;
-};
-
 /// Category N, in the pre-tokenizer's version, Unicode 17.
 bool is_numeric(char32_t code) {
   return is_number(code) || (code >= 0x11de0 && code <= 0x11de9) ||
          (code >= 0x16ff4 && code <= 0x16ff6);
 }
 
-std::unique_ptr<PreTokenizer> at_characters(CharacterSplit::Kind kind, SplitBehavior behavior) {
-  return std::make_unique<CharacterSplit>(kind, behavior);
+PreTokenizer at_characters(bool (*is_delimiter)(char32_t), SplitBehavior behavior) {
+  return [=](Words& words) { split_at_kind(is_delimiter, behavior, words); };
 }
 
 }  // namespace
 
-std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
+PreTokenizer read_pre_tokenizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
-  if (name == "Sequence")
-    return std::make_unique<StepSequence<PreTokenizer>>(json, "pretokenizers", read_pre_tokenizer);
-  if (name == "BertPreTokenizer") return std::make_unique<BertPreTokenizer>();
+  if (name == "Sequence") return step_sequence(json, "pretokenizers", read_pre_tokenizer);
+  if (name == "BertPreTokenizer") return split_as_bert;
   if (name == "ByteLevel") {
-    return std::make_unique<ByteLevelPreTokenizer>(
-        ByteLevelOptions{.add_prefix_space = json.boolean("add_prefix_space", true),
-                         .use_regex = json.boolean("use_regex", true)});
+    return [space = json.boolean("add_prefix_space", true),
+            regex = json.boolean("use_regex", true)](Words& words) {
+      split_into_bytes(words, space, regex);
+    };
   }
-  if (name == "Whitespace") return std::make_unique<Whitespace>();
+  if (name == "Whitespace") return split_at_white_space;
   if (name == "WhitespaceSplit") return at_characters(is_space, SplitBehavior::kRemoved);
   if (name == "Punctuation") {
     return at_characters(is_punctuation, read_behavior(json, SplitBehavior::kIsolated));
@@ -179,9 +155,13 @@ std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) {
     const bool each = json.boolean("individual_digits", false);
     return at_characters(is_numeric, each ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
   }
-  if (name == "Split") return std::make_unique<Split>(json);
-  if (name == "Metaspace") return std::make_unique<Metaspace>(json);
-  if (name == "CharDelimiterSplit") return std::make_unique<DelimiterSplit>(json);
+  if (name == "Split") return split_at_pattern(json);
+  if (name == "Metaspace") return Metaspace(json);
+  if (name == "CharDelimiterSplit") {
+    return [delimiter = read_character(json, "delimiter")](Words& words) {
+      split_at(delimiter, SplitBehavior::kRemoved, words);
+    };
+  }
   type.fail(
       "must be BertPreTokenizer, ByteLevel, Whitespace, WhitespaceSplit, Punctuation, Digits, "
       "Split, Metaspace, CharDelimiterSplit or Sequence, got ",

@@ -1,7 +1,7 @@
 // Pre-tokenizers: the third step from a text to tokens.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "models/text/detail/aligned_text.h"
@@ -17,18 +17,11 @@ struct Words {
   void spend_step() const { text.spend_step(std::ssize(spans)); }
 };
 
-/// Divides words into smaller ones, and may rewrite them.
-class PreTokenizer {
- public:
-  using Subject = Words;
-
-  virtual ~PreTokenizer() = default;
-  /// At first the whole text is one word.
-  virtual void apply(Words& words) const = 0;
-};
+/// Divides words into smaller ones, and may rewrite them. At first the whole text is one word.
+using PreTokenizer = std::function<void(Words& words)>;
 
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
 /// **Errors**: std::runtime_error that names the file and the place: an unknown kind.
-std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json);
+PreTokenizer read_pre_tokenizer(const Json& json);
 
 }  // namespace tessera::text

@@ -118,7 +118,7 @@ std::optional<std::string_view> PrecompiledMap::find(std::string_view key) const
   return {};
 }
 
-void PrecompiledMap::apply(AlignedText& text) const {
+void PrecompiledMap::operator()(AlignedText& text) const {
   const Characters old = characters_of(text, 0, std::ssize(text.text));
   const std::string_view bytes = text.text;
   std::vector<Change> changes;

@@ -18,12 +18,12 @@ namespace tessera::text {
 /// than six bytes is looked up as a whole, others one character at a time; of several matching keys
 /// the shortest is used.
 /// **Source**: SentencePiece, builder.cc and normalizer.cc, as read by the tokenizers library.
-class PrecompiledMap final : public Normalizer {
+class PrecompiledMap {
  public:
   /// **Errors**: std::runtime_error that names the place: not base64, a trie that is longer than
   /// the map, texts that are not UTF-8.
   explicit PrecompiledMap(const Json& base64);
-  void apply(AlignedText& text) const override;
+  void operator()(AlignedText& text) const;
 
  private:
   std::optional<std::string_view> find(std::string_view key) const;

@@ -79,8 +79,8 @@ void split(Words& words, SplitBehavior behavior, IsDelimiter is_delimiter) {
 
 }  // namespace
 
-void CharacterSplit::apply(Words& words) const {
-  split(words, behavior_, is_delimiter_);
+void split_at_kind(bool (*is_delimiter)(char32_t), SplitBehavior behavior, Words& words) {
+  split(words, behavior, is_delimiter);
 }
 
 void split_at(char32_t delimiter, SplitBehavior behavior, Words& words) {

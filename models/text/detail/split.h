@@ -38,18 +38,7 @@ class WordCutter {
 };
 
 /// Splits words at characters of one kind.
-class CharacterSplit final : public PreTokenizer {
- public:
-  using Kind = bool (*)(char32_t);
-  CharacterSplit(Kind is_delimiter, SplitBehavior behavior)
-      : is_delimiter_(is_delimiter), behavior_(behavior) {}
-  void apply(Words& words) const override;
-
- private:
-  Kind is_delimiter_;
-  SplitBehavior behavior_;
-};
-
+void split_at_kind(bool (*is_delimiter)(char32_t), SplitBehavior behavior, Words& words);
 /// Splits words at one character.
 void split_at(char32_t delimiter, SplitBehavior behavior, Words& words);
 

@@ -1,8 +1,9 @@
 // The steps of a Sequence in a tokenizer.json.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensor/io/json.h"
@@ -13,23 +14,18 @@ namespace tessera::text {
 /// **Errors**: std::runtime_error that names the file and the place: more than a hundred.
 std::vector<Json> step_list(const Json& sequence, std::string_view key);
 
-/// A Sequence of normalizers or pre-tokenizers, which is itself a Step.
-template <class Step>
-class StepSequence final : public Step {
- public:
-  /// `read` makes each step of the list `key`.
-  StepSequence(const Json& json, std::string_view key, std::unique_ptr<Step> (*read)(const Json&)) {
-    for (const Json& step : step_list(json, key)) steps_.push_back(read(step));
-  }
-  void apply(typename Step::Subject& subject) const override {
-    for (const auto& step : steps_) {
+/// A Sequence of normalizers or pre-tokenizers as one; `read` makes each step of the list `key`.
+template <class Subject>
+std::function<void(Subject&)> step_sequence(const Json& json, std::string_view key,
+                                            std::function<void(Subject&)> (*read)(const Json&)) {
+  std::vector<std::function<void(Subject&)>> steps;
+  for (const Json& step : step_list(json, key)) steps.push_back(read(step));
+  return [steps = std::move(steps)](Subject& subject) {
+    for (const auto& step : steps) {
       subject.spend_step();
-      step->apply(subject);
+      step(subject);
     }
-  }
-
- private:
-  std::vector<std::unique_ptr<Step>> steps_;
-};
+  };
+}
 
 }  // namespace tessera::text

@@ -111,7 +111,7 @@ void write_bytes(Words& words) {
 
 }  // namespace
 
-void BertPreTokenizer::apply(Words& words) const {
+void split_as_bert(Words& words) {
   const std::string_view text = words.text.text;
   std::vector<Span> result;
   result.reserve(words.spans.size() + text.size() / 4);
@@ -146,15 +146,14 @@ void BertPreTokenizer::apply(Words& words) const {
   words.spans = std::move(result);
 }
 
-void ByteLevelPreTokenizer::apply(Words& words) const {
+void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex) {
   const auto lacks_space = [&](Span word) {
     return words.text.text[static_cast<std::size_t>(word.begin)] != ' ';
   };
-  if (options_.add_prefix_space &&
-      std::any_of(words.spans.begin(), words.spans.end(), lacks_space)) {
+  if (add_prefix_space && std::any_of(words.spans.begin(), words.spans.end(), lacks_space)) {
     prepend_to_words(" ", words, [](Span) { return true; });
   }
-  if (options_.use_regex) {
+  if (use_regex) {
     std::vector<Span> result;
     result.reserve(words.spans.size() + words.text.text.size() / 4);
     for (const Span word : words.spans) {

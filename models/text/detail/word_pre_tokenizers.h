@@ -10,30 +10,16 @@ namespace tessera::text {
 
 /// Splits at white space, which is removed, and around each punctuation mark.
 /// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
-class BertPreTokenizer final : public PreTokenizer {
- public:
-  void apply(Words& words) const override;
-};
+void split_as_bert(Words& words);
 
-struct ByteLevelOptions {
-  bool add_prefix_space = true;  // before each word without a space
-  bool use_regex = true;         // splits words as in GPT-2
-};
-
-/// Splits words as in GPT-2, and writes each byte as a visible character.
+/// Splits words as in GPT-2 if `use_regex`, and writes each byte as a visible character; before, if
+/// `add_prefix_space`, puts a space before each word without one.
 ///
 /// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
 /// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 /// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
 /// encoder.py.
-class ByteLevelPreTokenizer final : public PreTokenizer {
- public:
-  explicit ByteLevelPreTokenizer(const ByteLevelOptions& options) : options_(options) {}
-  void apply(Words& words) const override;
-
- private:
-  ByteLevelOptions options_;
-};
+void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex);
 
 /// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
 template <class Wanted>

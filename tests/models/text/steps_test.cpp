@@ -43,7 +43,7 @@ Words whole(std::string_view text) {
 /// Each character of a normalized text, as a word.
 Words normalized(const Normalizer& normalizer, std::string_view text) {
   Words words = whole(text);
-  normalizer.apply(words.text);
+  normalizer(words.text);
   words.spans.clear();
   for (index_t at = 0; at < std::ssize(words.text.text);) {
     const char first = words.text.text[static_cast<std::size_t>(at)];
@@ -82,12 +82,12 @@ TEST(TextSteps, EveryOneEqualsTheReference) {
     const Json json = parse_json(line, "steps.jsonl");
     const Json spec = json.at("spec");
     const bool normalizes = json.text("kind") == "normalizer";
-    const auto normalizer = normalizes ? read_normalizer(spec) : nullptr;
-    const auto pre_tokenizer = normalizes ? nullptr : read_pre_tokenizer(spec);
+    const Normalizer normalizer = normalizes ? read_normalizer(spec) : nullptr;
+    const PreTokenizer pre_tokenizer = normalizes ? nullptr : read_pre_tokenizer(spec);
     for (index_t i = 0; i < json.at("texts").size(); ++i, ++cases) {
       const std::string_view text = json.at("texts").item(i).text();
-      Words words = normalizes ? normalized(*normalizer, text) : whole(text);
-      if (pre_tokenizer) pre_tokenizer->apply(words);
+      Words words = normalizes ? normalized(normalizer, text) : whole(text);
+      if (pre_tokenizer) pre_tokenizer(words);
       EXPECT_EQ(parts_of(words, text), wanted_parts(json.at("want").item(i)))
           << line.substr(0, 200) << "\n"
           << text;
@@ -105,15 +105,15 @@ TEST(TextSteps, OriginsCountFromTheTextGiven) {
         R"({"type": "Replace", "pattern": {"Regex": "b*"}, "content": "-"})"}) {
     const auto normalizer = read_normalizer(parse_json(spec, "spec"));
     for (const char* const text : {"plain A b", "e\xcc\x81 \xc3\x89\xe4\xb8\xad\x01 b", ""}) {
-      const Words first = normalized(*normalizer, text);
+      const Words first = normalized(normalizer, text);
       AlignedText moved{text, {}, 100};
       for (std::size_t i = 0; i < moved.text.size(); ++i) {
         const auto at = static_cast<index_t>(i);
         moved.origins.push_back({at + 100, at + 101});
       }
       AlignedText further{text, {}, 100};
-      normalizer->apply(moved);
-      normalizer->apply(further);
+      normalizer(moved);
+      normalizer(further);
       EXPECT_EQ(further.text, first.text.text);
       EXPECT_EQ(further.begin, 100);
       for (const Span word : first.spans) {
@@ -141,14 +141,14 @@ TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
         parse_json(R"({"type": "Sequence", "normalizers": [)" + steps + "]}", "t.json"));
     EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&, &given = text] {
       AlignedText grown{given, {}, 0};
-      normalizer->apply(grown);
+      normalizer(grown);
     }));
   }
   const auto pre_tokenizer = read_pre_tokenizer(
       parse_json(R"({"type": "Sequence", "pretokenizers": [)" + bytes + "]}", "t.json"));
   EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&] {
     Words words = whole("\xc3\xa9");
-    pre_tokenizer->apply(words);
+    pre_tokenizer(words);
   }));
 }
 
@@ -158,7 +158,7 @@ TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
       read_normalizer(parse_json(R"({"type": "Precompiled", "precompiled_charsmap": "iAE)" +
                                      std::string(515, 'A') + R"(EAAIBhBQAAw6kA"})",
                                  "t.json"));
-  EXPECT_EQ(normalized(*map, "ab").text.text, "ab");
+  EXPECT_EQ(normalized(map, "ab").text.text, "ab");
 }
 
 TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
