@@ -1,8 +1,11 @@
 // Tables of texts: a row of column names, then the rows.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "tensor/format.h"
 
 namespace tessera::pages {
 
@@ -10,10 +13,9 @@ using Rows = std::vector<std::vector<std::string>>;
 
 /// Columns for a terminal: the first is aligned to the left, the others to the right. An empty cell
 /// is shown as "-". No row may have more cells than the first.
-std::string table_text(const Rows& rows);
-
-/// The rows as CSV; cells with a comma, a quote or a line break are in quotes.
-/// **Source**: RFC 4180, with "\n" at the end of each line.
-std::string csv_text(const Rows& rows);
+inline std::string table_text(Rows rows) {
+  for (auto& row : rows) std::ranges::replace(row, std::string(), std::string("-"));
+  return in_columns(rows, 1);
+}
 
 }  // namespace tessera::pages
