@@ -18,29 +18,22 @@ namespace tessera::pages {
 
 namespace {
 
-/// A column of logs by which runs are compared.
-struct Measure {
-  const char* name;
-  std::optional<double> LoggedStep::*column;
-  bool is_held_out;
-  bool is_better_above;
-};
+/// The columns by which runs are compared.
+constexpr std::pair<const char*, std::optional<double> LoggedStep::*> kMeasures[] = {
+    {"held_out_accuracy", &LoggedStep::held_out_accuracy},
+    {"held_out_loss", &LoggedStep::held_out_loss},
+    {"accuracy", &LoggedStep::accuracy}};
 
-constexpr Measure kMeasures[] = {{"held_out_accuracy", &LoggedStep::held_out_accuracy, true, true},
-                                 {"held_out_loss", &LoggedStep::held_out_loss, true, false},
-                                 {"accuracy", &LoggedStep::accuracy, false, true}};
-
-/// The value at the best evaluation or, if it is not of held-out examples, at the last step.
-std::optional<double> value_of(const Measure& measure, std::span<const LoggedStep> steps) {
-  std::optional<double> found;
+/// The step with the smallest held-out loss or, without evaluations, the last step.
+const LoggedStep& best_step(std::span<const LoggedStep> steps) {
+  const LoggedStep* best = nullptr;
   for (const LoggedStep& step : steps) {
-    const std::optional<double>& value = step.*measure.column;
-    if (!value) continue;
-    const bool is_better = !found || std::isnan(*found) ||
-                           (measure.is_better_above ? *value > *found : *value < *found);
-    if (is_better || !measure.is_held_out) found = value;
+    if (!step.held_out_loss) continue;
+    const bool is_better = best == nullptr || std::isnan(*best->held_out_loss) ||
+                           *step.held_out_loss < *best->held_out_loss;
+    if (is_better) best = &step;
   }
-  return found;
+  return best != nullptr ? *best : steps.back();
 }
 
 struct Run {
@@ -56,20 +49,17 @@ struct Rated {
 /// The values of all runs that have a setting and a step.
 Rated rated(std::span<const NamedRun> runs) {
   Rated result;
-  std::vector<const NamedRun*> with_setting;
+  std::vector<const LoggedStep*> steps;
   for (const NamedRun& run : runs) {
     if (run.setting.empty() || run.steps.empty()) continue;
-    with_setting.push_back(&run);
-    result.runs.push_back({run.setting, run.seed, run.steps.back().loss});
+    steps.push_back(&best_step(run.steps));
+    result.runs.push_back({run.setting, run.seed, steps.back()->loss});
   }
-  for (const Measure& measure : kMeasures) {
-    std::vector<double> values;
-    for (const NamedRun* run : with_setting) {
-      if (const auto value = value_of(measure, run->steps)) values.push_back(*value);
-    }
-    if (values.size() < with_setting.size()) continue;
-    result.measure = measure.name;
-    for (std::size_t i = 0; i < values.size(); ++i) result.runs[i].value = values[i];
+  for (const auto& [name, column] : kMeasures) {
+    const auto has = [&](const LoggedStep* step) { return (step->*column).has_value(); };
+    if (!std::ranges::all_of(steps, has)) continue;
+    result.measure = name;
+    for (std::size_t i = 0; i < steps.size(); ++i) result.runs[i].value = *(steps[i]->*column);
     break;
   }
   return result;

@@ -92,7 +92,7 @@ TEST(SettingRowsTest, CompareBySeeds) {
   EXPECT_TRUE(setting_rows({}).empty());
 }
 
-// The best evaluation counts; a measure that only some runs have does not.
+// The evaluation with the smallest loss counts; a measure that only some runs have does not.
 TEST(SettingRowsTest, CompareTheFirstMeasureOfAllRuns) {
   std::vector<NamedRun> runs = {
       named_run("seed=0", {{.step = 1, .loss = 3, .held_out_loss = 1, .held_out_accuracy = 0.5},

@@ -57,7 +57,7 @@ TEST(LearnSubwords, DropsRareCharactersAndMarksWhatContinuesAWord) {
   EXPECT_EQ(
       listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2, .prefix = ""})),
       "a b");
-  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1})), "a");
+  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1, .prefix = ""})), "a");
   EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 2})),
             "a b x \xc3\xa9 ##b ##\xc3\xa9 ##a ab b\xc3\xa9");
 }
