@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
-#include <span>
 #include <string_view>
-#include <utility>
 
-#include "models/pages/detail/plot.h"
+#include "models/pages/detail/axis_ticks.h"
+#include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
 
@@ -16,17 +16,132 @@ namespace tessera::pages {
 
 namespace {
 
-std::string attribute(std::string_view name, double value) {
-  return str_cat(" ", name, "=\"", tenths(value), "\"");
+constexpr double kLeft = 74, kRight = 28, kTop = 12, kBottom = 46;
+constexpr int kTicksX = 7, kTicksY = 6;
+constexpr double kCharacter = 7.5;  // the width of a digit, at most
+
+/// A place in the picture, to a tenth of a unit.
+std::string tenths(double value) {
+  return decimals(value, 1);
 }
 
-/// The line through the points, which begins anew behind each that cannot be drawn. A point alone
-/// between two such is a dot by its round ends.
+/// An axis with its ends, and the part of the picture that it covers.
+struct Ruler {
+  Scale scale;
+  Interval ends;
+  double from, to;
+
+  bool holds(double value) const { return is_drawable(value, scale); }
+  double operator()(double value) const {
+    return from + (to - from) * std::clamp(position(value, ends, scale), -9.0, 9.0);
+  }
+};
+
+Ruler ruler_of(const Chart& chart, const Axis& axis, double ChartPoint::*member, double from,
+               double to) {
+  std::vector<double> values;
+  for (const Series& series : chart.series) {
+    for (const ChartPoint& point : series.points) values.push_back(point.*member);
+  }
+  Interval ends = interval_of(values, axis.scale);
+  if (axis.low && is_drawable(*axis.low, axis.scale)) ends.low = *axis.low;
+  if (axis.high && is_drawable(*axis.high, axis.scale)) ends.high = *axis.high;
+  if (!(ends.low < ends.high)) ends = interval_of(std::array{ends.low}, axis.scale);
+  const bool is_y = member == &ChartPoint::y;
+  if (is_y || (axis.scale == Scale::kLog10 && axis.ticks.empty())) {
+    const Interval wide = rounded(ends, axis.scale, is_y ? kTicksY : kTicksX);
+    if (!axis.low) ends.low = wide.low;
+    if (!axis.high) ends.high = wide.high;
+  }
+  return {axis.scale, ends, from, to};
+}
+
+struct Plot {
+  const Chart& chart;
+  double right = chart.width - kRight - chart.legend;
+  double bottom = chart.height - kBottom;
+  Ruler x = ruler_of(chart, chart.x, &ChartPoint::x, kLeft, right);
+  Ruler y = ruler_of(chart, chart.y, &ChartPoint::y, bottom, kTop);
+
+  bool holds(const ChartPoint& point) const { return x.holds(point.x) && y.holds(point.y); }
+};
+
+/// The numbers of an axis; `room` is in units of the picture.
+std::vector<Tick> marks(const Axis& axis, const Ruler& ruler, int most, const TextRoom& room) {
+  if (axis.ticks.empty()) {
+    const double length = std::abs(ruler.to - ruler.from);
+    return ticks_with_ends(ruler.ends, axis, most, {room.each / length, room.character / length});
+  }
+  std::vector<Tick> inside;
+  for (const double value : axis.ticks) {
+    if (value >= ruler.ends.low && value <= ruler.ends.high) {
+      inside.push_back({value, number_text(value)});
+    }
+  }
+  return inside;
+}
+
+std::string line_svg(double x1, double y1, double x2, double y2, const char* kind) {
+  return str_cat("<path class=\"", kind, "\" d=\"M", tenths(x1), " ", tenths(y1), "L", tenths(x2),
+                 " ", tenths(y2), "\"/>");
+}
+
+std::string text_svg(double x, double y, const char* anchor, const std::string& what,
+                     const std::string& more = "") {
+  return str_cat("<text x=\"", tenths(x), "\" y=\"", tenths(y), "\" text-anchor=\"", anchor, "\"",
+                 more, ">", escape(what), "</text>");
+}
+
+/// Frame, grid, numbers and labels.
+std::string axes_svg(const Plot& plot) {
+  const Chart& chart = plot.chart;
+  std::string svg;
+  for (const Tick& tick : marks(chart.y, plot.y, kTicksY, {.each = 14, .character = 0})) {
+    const double y = plot.y(tick.value);
+    svg += line_svg(kLeft, y, plot.right, y, "grid") + text_svg(kLeft - 6, y + 4, "end", tick.text);
+  }
+  for (const Tick& tick : marks(chart.x, plot.x, kTicksX, {.each = 8, .character = kCharacter})) {
+    const double x = plot.x(tick.value);
+    const double half = static_cast<double>(tick.text.size()) * kCharacter / 2;
+    svg += line_svg(x, plot.bottom, x, plot.bottom + 4, "frame") +
+           text_svg(std::min(x, chart.width - half), plot.bottom + 18, "middle", tick.text);
+  }
+  svg += str_cat("<path class=\"frame\" d=\"M", tenths(kLeft), " ", tenths(kTop), "V",
+                 tenths(plot.bottom), "H", tenths(plot.right), "\"/>\n");
+  const double middle_x = (kLeft + plot.right) / 2, middle_y = (kTop + plot.bottom) / 2;
+  svg += text_svg(middle_x, chart.height - 8, "middle", chart.x.label);
+  svg += text_svg(14, middle_y, "middle", chart.y.label,
+                  str_cat(" transform=\"rotate(-90 14 ", tenths(middle_y), ")\""));
+  return svg + '\n';
+}
+
+/// The shape of dots of the series with this index.
+std::string dot_svg(double x, double y, std::size_t series, const std::string& title = "") {
+  constexpr std::array<const char*, 8> kShapes = {"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
+                                                  "m-3-3h6v6h-6z",
+                                                  "m0-4.4l4.2 7.4h-8.4z",
+                                                  "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z",
+                                                  "m0 4.4l4.2-7.4h-8.4z",
+                                                  "m-1.4-4.4h2.8v3h3v2.8h-3v3h-2.8v-3h-3v-2.8h3z",
+                                                  "m-4.5-1.5h9v3h-9z",
+                                                  "m-1.5-4.5h3v9h-3z"};
+  return str_cat("<path class=\"dot\" d=\"M", tenths(x), " ", tenths(y),
+                 kShapes[(series + series / 8) % 8], "\">", title, "</path>");
+}
+
+/// The classes of a series, which give colour and dash pattern.
+std::string classes_of(std::size_t series) {
+  return str_cat("s", series % 8, series / 8 % 2 > 0 ? " again" : "", " d",
+                 (series + series / 8) % 8);
+}
+
+/// The line through the points, which begins anew after each that cannot be drawn. A single point
+/// is a dot by its round ends.
 std::string path(const Plot& plot, const std::vector<ChartPoint>& points) {
   std::string d;
   bool down = false;
   for (const ChartPoint& point : points) {
-    const bool is_there = plot.x.holds(point.x) && plot.y.holds(point.y);
+    const bool is_there = plot.holds(point);
     if (is_there) {
       const std::string place = tenths(plot.x(point.x)) + ' ' + tenths(plot.y(point.y));
       d += down ? 'L' + place : 'M' + place + 'L' + place;
@@ -46,29 +161,23 @@ std::string name_along(const Plot& plot, const ChartPoint& before, const ChartPo
                           " ", tenths(y), ")\""));
 }
 
-/// A point as a dot, with the values that pointing at it shows, and its label.
-std::string mark(const Plot& plot, const Series& series, const Look& look,
-                 const ChartPoint& point) {
-  const auto title = [&] {  // most points of a line have none
-    return "<title>" +
-           escape(str_cat(series.name, series.name.empty() ? "" : ": ", said(plot.chart.x, point),
-                          ", ", plot.chart.y.label, " ", number_text(point.y))) +
-           "</title>";
-  };
-  if (!plot.x.holds(point.x)) return "";
-  const double x = plot.x(point.x);
-  if (!plot.y.holds(point.y)) {
-    return str_cat("<path class=\"cross\" d=\"M", tenths(x - 4), " ", tenths(kTop + 1),
-                   "l8 8m0 -8l-8 8\">", title(), "</path>");
-  }
-  const double y = plot.y(point.y);
-  const bool has_dot = series.mark == Mark::kDots || series.mark == Mark::kLineAndDots ||
-                       (series.mark == Mark::kLine && series.points.size() == 1);
+/// A point's dot, if it has one, and its label.
+std::string mark(const Plot& plot, std::size_t index, const ChartPoint& point) {
+  if (!plot.holds(point)) return "";
+  const Series& series = plot.chart.series[index];
+  const double x = plot.x(point.x), y = plot.y(point.y);
   std::string svg;
-  if (has_dot) svg += dot_svg(x, y, look, title());
+  if (series.mark == Mark::kDots || series.points.size() == 1) {
+    svg += dot_svg(x, y, index,
+                   "<title>" +
+                       escape(str_cat(series.name, series.name.empty() ? "" : ": ",
+                                      plot.chart.x.label, " ", number_text(point.x), ", ",
+                                      plot.chart.y.label, " ", number_text(point.y))) +
+                       "</title>");
+  }
   if (!point.label.empty()) {
     const bool is_left = x < (kLeft + plot.chart.width) / 2;
-    const double inside = std::clamp(x, kLeft, right_of(plot.chart));
+    const double inside = std::clamp(x, kLeft, plot.right);
     svg += text_svg(is_left ? inside + 6 : inside - 6, std::max(y - 6, kTop + 10),
                     is_left ? "start" : "end", point.label, " class=\"label\"");
   }
@@ -77,72 +186,33 @@ std::string mark(const Plot& plot, const Series& series, const Look& look,
 
 std::string drawn(const Plot& plot, std::size_t index) {
   const Series& series = plot.chart.series[index];
-  const std::vector<ChartPoint>& points = plot.points[index];
-  const Look& look = plot.looks[index];
-  std::string svg = str_cat("<g class=\"", look.classes(), "\">");
+  std::string svg = str_cat("<g class=\"", classes_of(index), "\">");
   if (series.mark != Mark::kDots) {
-    svg += str_cat("<path class=\"", line_class(series), "\" d=\"", path(plot, points), "\"/>\n");
+    svg += str_cat("<path class=\"", series.mark == Mark::kGuide ? "guide" : "line", "\" d=\"",
+                   path(plot, series.points), "\"/>\n");
   }
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    const ChartPoint& point = series.points[i];
     if (series.mark != Mark::kGuide) {
-      svg += mark(plot, series, look, points[i]);
-    } else if (i > 0 && !points[i].label.empty()) {
-      svg += name_along(plot, points[i - 1], points[i]);
+      svg += mark(plot, index, point);
+    } else if (i > 0 && !point.label.empty()) {
+      svg += name_along(plot, series.points[i - 1], point);
     }
   }
   return svg + "</g>\n";
 }
 
-/// What a legend shows of a series.
-std::string sample(const Series& series, const Look& look, double x, double y) {
-  std::string svg;
-  if (series.mark != Mark::kDots) svg += line_svg(x - 14, y, x + 14, y, line_class(series));
-  if (series.mark == Mark::kDots || series.mark == Mark::kLineAndDots) svg += dot_svg(x, y, look);
-  return svg;
-}
-
-/// The points of a series for assets/chart.js: a line each with place, x and y.
-std::string data_of(const Plot& plot, std::size_t index) {
-  std::string data;
-  if (plot.chart.series[index].mark == Mark::kGuide) return data;
-  for (const ChartPoint& point : plot.points[index]) {
-    if (!plot.x.holds(point.x)) continue;
-    const double y = plot.y.holds(point.y) ? plot.y(point.y) : kTop + 5;
-    data += str_cat(data.empty() ? "" : "\n", tenths(plot.x(point.x)), "\t", tenths(y), "\t",
-                    said(plot.chart.x, point), "\t", number_text(point.y));
-  }
-  return escape(data);
-}
-
-/// A line for each group of series. assets/chart.js writes the place and the values at it.
-std::string legend_html(const Plot& plot) {
-  const std::vector<Series>& all = plot.chart.series;
-  std::string html =
-      str_cat("<p class=\"at\"></p><ul class=\"legend", plot.chart.x.is_time ? " time" : "", "\">");
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Series& series = all[i];
-    const bool begins = i == 0 || series.group.empty() || series.group != all[i - 1].group;
-    if (begins) html += i == 0 ? "<li>" : "</li>\n<li>";
-    if (begins && !series.group.empty()) html += "<b>" + escape(series.group) + "</b>";
-    html += str_cat("<span class=\"", plot.looks[i].classes(),
-                    "\"><svg viewBox=\"0 0 28 10\" aria-hidden=\"true\">",
-                    sample(series, plot.looks[i], 14, 5), "</svg>",
-                    escape(series.group.empty() ? series.name : series.member),
-                    " <span class=\"value\" data-points=\"", data_of(plot, i), "\"></span></span>");
-  }
-  return html + (all.empty() ? "" : "</li>") + "</ul>\n";
-}
-
-/// The names as SVG, at the right of the picture.
+/// The names of series, at the right of the picture.
 std::string legend_svg(const Plot& plot) {
-  const double x = right_of(plot.chart) + 28;
+  const double x = plot.right + 28;
   double y = kTop + 10;
   std::string svg;
-  for (std::size_t i = 0; i < plot.looks.size() && plot.chart.legend > 0; ++i) {
+  for (std::size_t i = 0; i < plot.chart.series.size() && plot.chart.legend > 0; ++i) {
     const Series& series = plot.chart.series[i];
     if (series.mark == Mark::kGuide) continue;
-    svg += str_cat("<g class=\"", plot.looks[i].classes(), "\">",
-                   sample(series, plot.looks[i], x, y - 4),
+    svg += str_cat("<g class=\"", classes_of(i), "\">",
+                   series.mark == Mark::kDots ? dot_svg(x, y - 4, i)
+                                              : line_svg(x - 14, y - 4, x + 14, y - 4, "line"),
                    text_svg(x + 18, y, "start", series.name), "</g>\n");
     y += 18;
   }
@@ -151,108 +221,50 @@ std::string legend_svg(const Plot& plot) {
 
 /// The chart in words: each series' ends and extremes.
 std::string in_words(const Plot& plot) {
-  const Chart& chart = plot.chart;
-  std::string words = chart.description;
-  const auto say = [&](const std::string& more) { words += (words.empty() ? "" : " ") + more; };
-  for (const Series& series : chart.series) {
-    const ChartPoint *first = nullptr, *last = nullptr, *low = nullptr, *high = nullptr;
-    std::ptrdiff_t missing = 0;
-    for (const ChartPoint& point : series.points) {
-      if (!plot.x.holds(point.x) || !plot.y.holds(point.y)) {
-        ++missing;
-        continue;
-      }
-      if (first == nullptr) first = low = high = &point;
-      last = &point;
-      if (point.y < low->y) low = &point;
-      if (point.y > high->y) high = &point;
+  std::string words = plot.chart.description;
+  for (const Series& series : plot.chart.series) {
+    std::vector<ChartPoint> points = series.points;
+    std::erase_if(points, [&](const ChartPoint& point) { return !plot.holds(point); });
+    words += (words.empty() ? "" : " ") + series.name;
+    if (points.empty()) {
+      words += ": no values.";
+      continue;
     }
-    if (first == nullptr) {
-      say(str_cat(series.name, ": no values."));
-    } else {
-      say(str_cat(series.name, ": from ", number_text(first->y), " at ", number_text(first->x),
-                  " to ", number_text(last->y), " at ", number_text(last->x), "; smallest ",
-                  number_text(low->y), " at ", number_text(low->x), ", largest ",
-                  number_text(high->y), " at ", number_text(high->x), "."));
-    }
-    if (missing > 0) say(str_cat(missing, " values cannot be drawn."));
+    const auto low = std::ranges::min_element(points, {}, &ChartPoint::y);
+    const auto high = std::ranges::max_element(points, {}, &ChartPoint::y);
+    const auto said = [](const ChartPoint& point) {
+      return number_text(point.y) + " at " + number_text(point.x);
+    };
+    words += str_cat(": from ", said(points.front()), " to ", said(points.back()), "; smallest ",
+                     said(*low), ", largest ", said(*high), ".");
   }
   return words;
 }
 
-/// The attributes of the picture's <svg>.
-std::string frame_of(const Chart& chart, const std::string& words) {
-  return str_cat(" viewBox=\"0 0 ", tenths(chart.width), " ", tenths(chart.height),
-                 "\" role=\"img\" aria-label=\"", escape(chart.title + ". " + words), "\"");
-}
+}  // namespace
 
-/// What is in it.
-std::string picture_of(const Plot& plot, const std::string& words) {
-  const Chart& chart = plot.chart;
-  std::string svg = str_cat("<desc>", escape(words), "</desc>\n", axes_svg(plot));
+std::string chart_svg(const Chart& chart) {
+  const Plot plot{chart};
+  const std::string words = in_words(plot);
+  std::string svg = str_cat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 ",
+      tenths(chart.width), " ", tenths(chart.height), "\" role=\"img\" aria-label=\"",
+      escape(chart.title + ". " + words), "\"><style>", asset("page.css"), asset("chart.css"),
+      "</style><rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/><desc>", escape(words),
+      "</desc>\n", axes_svg(plot));
   // An inner picture, so that nothing is drawn beyond the axes; a little room for dots on them.
   constexpr double kRoom = 6;
-  const double x = kLeft - kRoom, y = kTop - kRoom;
-  const double width = right_of(chart) - x + kRoom, height = chart.height - kBottom - y + kRoom;
-  svg += str_cat("<svg", attribute("x", x), attribute("y", y), attribute("width", width),
-                 attribute("height", height), " viewBox=\"", tenths(x), " ", tenths(y), " ",
-                 tenths(width), " ", tenths(height), "\">\n");
+  const std::string x = tenths(kLeft - kRoom), y = tenths(kTop - kRoom);
+  const std::string width = tenths(plot.right - kLeft + 2 * kRoom);
+  const std::string height = tenths(plot.bottom - kTop + 2 * kRoom);
+  svg += str_cat("<svg x=\"", x, "\" y=\"", y, "\" width=\"", width, "\" height=\"", height,
+                 "\" viewBox=\"", x, " ", y, " ", width, " ", height, "\">\n");
   for (const bool guides : {true, false}) {  // below the others
     for (std::size_t i = 0; i < chart.series.size(); ++i) {
       if ((chart.series[i].mark == Mark::kGuide) == guides) svg += drawn(plot, i);
     }
   }
-  return svg + "</svg>";
-}
-
-}  // namespace
-
-std::string chart_html(const Chart& chart) {
-  const Plot plot = plot_of(chart);
-  const std::string words = in_words(plot);
-  return "<figure class=\"chart\"><figcaption>" + escape(chart.title) + "</figcaption>\n" +
-         legend_html(plot) + "<svg" + frame_of(chart, words) + ">" + picture_of(plot, words) +
-         "</svg></figure>\n";
-}
-
-std::string chart_svg(const Chart& chart) {
-  const Plot plot = plot_of(chart);
-  const std::string words = in_words(plot);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" + frame_of(chart, words) +
-         "><style>" + std::string(asset("page.css")) + std::string(asset("chart.css")) +
-         "</style><rect width=\"100%\" height=\"100%\" fill=\"var(--ground)\"/>" +
-         picture_of(plot, words) + legend_svg(plot) + "</svg>\n";
-}
-
-std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t most) {
-  constexpr std::size_t kKept = 3;  // of a stretch
-  require(most >= kKept + 2, "thinned", "most must be at least ", kKept + 2, ", got ", most);
-  if (points.size() <= most) return points;
-  const std::size_t stretches = (most - 2) / kKept;
-  std::vector<ChartPoint> kept = {points.front()};
-  const std::span<const ChartPoint> inner = std::span(points).subspan(1, points.size() - 2);
-  for (std::size_t i = 0; i < stretches; ++i) {
-    const std::size_t begin = inner.size() * i / stretches;
-    const std::size_t end = inner.size() * (i + 1) / stretches;
-    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    std::array<std::size_t, kKept> chosen = {kNone, kNone, kNone};  // smallest, largest, not finite
-    for (std::size_t j = begin; j < end; ++j) {
-      const double y = inner[j].y;
-      if (!std::isfinite(y)) {
-        chosen[2] = j;
-        continue;
-      }
-      if (chosen[0] == kNone || y < inner[chosen[0]].y) chosen[0] = j;
-      if (chosen[1] == kNone || y > inner[chosen[1]].y) chosen[1] = j;
-    }
-    std::sort(chosen.begin(), chosen.end());
-    const auto last = std::unique(chosen.begin(), chosen.end());
-    for (auto place = chosen.begin(); place != last; ++place) {
-      if (*place != kNone) kept.push_back(inner[*place]);
-    }
-  }
-  kept.push_back(points.back());
-  return kept;
+  return svg + "</svg>" + legend_svg(plot) + "</svg>\n";
 }
 
 }  // namespace tessera::pages

@@ -10,7 +10,6 @@
 
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
-#include "models/pages/detail/run_charts.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
 
@@ -119,6 +118,19 @@ double two_sided(const std::vector<double>& differences) {
                   2 * std::min(wilcoxon_signed_rank(differences), wilcoxon_signed_rank(opposite)));
 }
 
+/// The runs for assets/run_charts.js.
+std::string data_of(std::span<const NamedRun> runs) {
+  std::string json;
+  for (const NamedRun& run : runs) {
+    std::string log = std::string(kRunLogHeader) + '\n';
+    for (const LoggedStep& step : run.steps) log += run_log_line(step);
+    json += str_cat(json.empty() ? "" : ",\n", "{\"name\":", json_text(run.name),
+                    ",\"setting\":", json_text(run.setting), ",\"seed\":", json_text(run.seed),
+                    ",\"log\":", json_text(log), "}");
+  }
+  return "{\"runs\":[" + json + "]}";
+}
+
 }  // namespace
 
 NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps) {
@@ -194,9 +206,9 @@ Page comparison_page(std::span<const NamedRun> runs) {
                      "</h1>\n" + (settings.empty() ? "" : table_html("Settings", settings)) +
                      table_html("What the logs say", comparison_rows(runs), pages) +
                      "<p class=\"muted\">Accuracy is that of held-out examples where a log has one."
-                     "</p>\n<h2>Curves</h2>\n<div class=\"charts\">\n";
-  for (const Chart& chart : run_charts(runs)) body += chart_html(chart);
-  return page_of_charts(str_cat(runs.size(), " training runs"), body + "</div>\n</main>");
+                     "</p>\n" +
+                     std::string(kCharts) + "</main>";
+  return page_of_charts(str_cat(runs.size(), " training runs"), std::move(body), data_of(runs));
 }
 
 }  // namespace tessera::pages

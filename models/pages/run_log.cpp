@@ -38,9 +38,8 @@ Cells cells_of(std::string_view line) {
   }
 }
 
-/// One line of a log, and what errors call it.
+/// A line of a log, in errors.
 struct Line {
-  Cells cells;
   const std::string& file;
   index_t number;
 
@@ -48,62 +47,45 @@ struct Line {
   [[noreturn]] void refuse(const Parts&... parts) const {
     fail_file(file, "line ", number, ": ", parts...);
   }
-
-  double value(std::string_view name, std::size_t at) const {
-    const std::string_view cell = cells[at];
+  double value(std::string_view name, std::string_view cell) const {
     double value = 0;
-    if (!parse_number(cell, value)) {
-      refuse(name, ": must be a number, got ", printable(cell));
-    }
+    if (!parse_number(cell, value)) refuse(name, ": must be a number, got ", printable(cell));
     return value;
   }
-
-  index_t whole(std::string_view name, std::size_t at) const {
+  index_t whole(std::string_view name, std::string_view cell) const {
     constexpr double kMost = 1e15;
-    const double found = value(name, at);
+    const double found = value(name, cell);
     if (!(found >= 0 && found <= kMost) || found != std::trunc(found)) {
-      refuse(name, ": must be a whole number, got ", printable(cells[at]));
+      refuse(name, ": must be a whole number, got ", printable(cell));
     }
     return static_cast<index_t>(found);
   }
 };
 
-/// Where a log's columns stand.
-class Columns {
- public:
-  explicit Columns(const Line& header) : names_(header.cells) {
-    if (find("step") && find("loss")) return;
-    std::string line;
-    for (const std::string_view name : names_)
-      line += (line.empty() ? "" : ",") + std::string(name);
-    header.refuse("header must have the columns step and loss, got ", printable(line));
-  }
+void check_header(const Cells& names, const Line& line) {
+  const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
+  if (has("step") && has("loss")) return;
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : ",") + std::string(name);
+  line.refuse("header must have the columns step and loss, got ", printable(text));
+}
 
-  LoggedStep read(const Line& line) const {
-    if (line.cells.size() != names_.size()) {
-      line.refuse("must have ", names_.size(), " cells as the header, got ", line.cells.size());
-    }
-    LoggedStep step;
-    step.step = line.whole("step", *find("step"));
-    step.loss = line.value("loss", *find("loss"));
-    const std::optional<std::size_t> epoch = find("epoch");
-    if (epoch && !line.cells[*epoch].empty()) step.epoch = line.whole("epoch", *epoch);
+LoggedStep step_of(const Cells& names, const Cells& cells, const Line& line) {
+  if (cells.size() != names.size()) {
+    line.refuse("must have ", names.size(), " cells as the header, got ", cells.size());
+  }
+  LoggedStep step;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == "step") step.step = line.whole(names[i], cells[i]);
+    if (names[i] == "loss") step.loss = line.value(names[i], cells[i]);
+    if (cells[i].empty()) continue;
+    if (names[i] == "epoch") step.epoch = line.whole(names[i], cells[i]);
     for (const auto& [name, member] : kValues) {
-      const std::optional<std::size_t> at = find(name);
-      if (at && !line.cells[*at].empty()) step.*member = line.value(name, *at);
+      if (names[i] == name) step.*member = line.value(name, cells[i]);
     }
-    return step;
   }
-
- private:
-  std::optional<std::size_t> find(std::string_view name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found == names_.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - names_.begin());
-  }
-
-  Cells names_;
-};
+  return step;
+}
 
 /// Takes the value over where it is a number that `is_better`.
 template <class IsBetter>
@@ -126,26 +108,28 @@ std::string run_log_line(const LoggedStep& step) {
 
 std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file) {
   std::vector<LoggedStep> steps;
-  std::optional<Columns> columns;
+  if (text.empty()) {
+    fail_file(file, "line 1: header must have the columns step and loss, got an empty file");
+  }
+  Cells names;
   for (index_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos && columns) break;
+    if (end == std::string_view::npos && number > 1) break;
     std::string_view row = text.substr(0, end);
     text.remove_prefix(std::min(row.size() + 1, text.size()));
     if (row.ends_with('\r')) row.remove_suffix(1);
-    const Line line = {cells_of(row), file, number};
-    if (!columns) {
-      columns.emplace(line);
+    const Line line = {file, number};
+    if (number == 1) {
+      names = cells_of(row);
+      check_header(names, line);
       continue;
     }
-    const LoggedStep step = columns->read(line);
+    const LoggedStep step = step_of(names, cells_of(row), line);
     if (!steps.empty() && step.step <= steps.back().step) {
       line.refuse("step must be greater than ", steps.back().step, ", got ", step.step);
     }
     steps.push_back(step);
   }
-  if (!columns)
-    fail_file(file, "line 1: header must have the columns step and loss, got an empty file");
   return steps;
 }
 

@@ -4,18 +4,14 @@
 #include <exception>
 #include <utility>
 
-#include "models/pages/comparison_page.h"
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
-#include "models/pages/detail/run_charts.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
 
 namespace tessera::pages {
 
 namespace {
-
-constexpr std::string_view kLogId = "run";
 
 std::string cell(const std::optional<double>& value) {
   return value ? number_text(*value) : "";
@@ -154,34 +150,30 @@ std::string options_html(const TrainingReport& report) {
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
-  NamedRun run = {.name = "training"};
-  run.steps = read_run_log(report.log, "the log");
+  const std::vector<LoggedStep> steps = read_run_log(report.log, "the log");
   for (const ConfusionMatrix& classes : report.classes) check_classes(classes);
   std::string body = "<main>\n<h1>" + escape(report.title) + "</h1>\n";
   body +=
       "<p class=\"screen-only\" id=\"follow\" hidden><label><input type=\"checkbox\"> load this "
       "page again every 5 seconds</label></p>\n";
-  body += summary_html(report, summary_of(run.steps));
-  if (run.steps.empty()) body += "<p>No step is done yet.</p>\n";
-  body += "<h2>Curves</h2>\n<div class=\"charts\">\n";
-  for (const Chart& chart : run_charts(std::span(&run, 1))) body += chart_html(chart);
-  body += "</div>\n";
+  body += summary_html(report, summary_of(steps));
+  if (steps.empty()) body += "<p>No step is done yet.</p>\n";
+  body += std::string(kCharts);
   if (!report.classes.empty()) body += "<h2>Classes</h2>\n";
   for (const ConfusionMatrix& classes : report.classes) body += classes_html(classes);
-  if (!run.steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(run.steps);
+  if (!steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(steps);
   body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" + options_html(report) +
           facts_html("Machine", report.machine) + "</div>\n</main>";
-  std::string data =
+  Page page = page_of_charts(
+      report.title + ": " + report.state, std::move(body),
       str_cat("{\"running\":", report.is_running ? "true" : "false",
-              ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}");
-  Page page = page_of_charts(report.title + ": " + report.state, std::move(body));
-  page.data = {{std::string(kLogId), std::move(data)}};
+              ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}"));
   page.scripts.emplace_back(asset("training.js"));
   return page;
 }
 
 std::optional<std::string> log_in_page(std::string_view html, const std::string& run) {
-  const std::string start = str_cat("<script type=\"application/json\" id=\"", kLogId, "\">");
+  const std::string start = str_cat("<script type=\"application/json\" id=\"", kRunData, "\">");
   const std::size_t begin = html.find(start);
   if (begin == std::string_view::npos) return std::nullopt;
   const std::string_view rest = html.substr(begin + start.size());

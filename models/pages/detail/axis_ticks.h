@@ -1,4 +1,4 @@
-// Where an axis of a chart begins and ends, and where its numbers stand.
+// The ends of an axis of a chart, and its numbers. Private.
 #pragma once
 
 #include <span>
@@ -21,23 +21,23 @@ struct Tick {
   std::string text;
 };
 
-/// Whether a value has a place on such an axis: it is finite, and on a logarithmic one 1e-300 or
-/// more.
+/// Whether a value has a place on such an axis: its absolute value is below 1e300 and, on a
+/// logarithmic axis, it is above 1e-300.
 bool is_drawable(double value, Scale scale);
 
 /// Where `value` lies between the ends of the axis: 0 is `low`, 1 is `high`.
 double position(double value, const Interval& interval, Scale scale);
 
-/// An interval that holds all drawable values and is never empty; [0, 1] (logarithmic: [1, 10])
-/// where there are none.
+/// An interval that holds all drawable values and is never empty; [0, 1] (logarithmic: [1, 10]) if no
+/// value is drawable.
 Interval interval_of(std::span<const double> values, Scale scale);
 
 /// The interval with its ends moved outwards to round numbers, which have ticks.
 Interval rounded(const Interval& interval, Scale scale, int most);
 
 /// At most `most` (at least 2) round numbers of the interval, in rising order: multiples of 1, 2 or
-/// 5 times a power of 10; on a logarithmic axis powers of 10, with 2 and 5 times them where there
-/// is room, and linear ones where it is shorter than that.
+/// 5 times a power of 10; on a logarithmic axis powers of 10, with 2 and 5 times them if there is
+/// room, and linear ones if the axis is shorter than that.
 std::vector<Tick> ticks(const Interval& interval, Scale scale, int most);
 
 /// The space that the text of a tick needs, in shares of the axis: of each, and of each character.
@@ -46,12 +46,9 @@ struct TextRoom {
   double character;
 };
 
-/// Both ends of the interval, unless the axis has whole numbers and an end is none, and the ticks() between
-/// them whose texts have room.
+/// Both ends of the interval, except an end with a fraction on an axis of whole numbers, and the ticks()
+/// between them whose texts have room.
 std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
                                   const TextRoom& room);
-
-/// The texts of given places, with as many digits as tell them apart.
-std::vector<Tick> ticks_at(std::span<const double> values);
 
 }  // namespace tessera::pages

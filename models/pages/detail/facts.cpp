@@ -35,11 +35,14 @@ std::string facts_html(const std::string& caption, const Facts& facts) {
   return html + "</table>\n";
 }
 
-Page page_of_charts(std::string title, std::string body) {
+Page page_of_charts(std::string title, std::string body, std::string data) {
   Page page = {.title = std::move(title), .body = std::move(body)};
+  page.data = {{std::string(kRunData), std::move(data)}};
   page.styles = {std::string(asset("wide_tables.css")), std::string(asset("chart.css")),
                  std::string(asset("training.css"))};
-  page.scripts = {std::string(asset("chart.js"))};
+  for (const char* name : {"chart_axes.js", "chart.js", "run_charts.js"}) {
+    page.scripts.emplace_back(asset(name));
+  }
   return page;
 }
 

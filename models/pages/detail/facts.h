@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/pages/page.h"
@@ -20,8 +21,16 @@ std::string table_html(const std::string& caption, const Rows& rows,
 /// Two columns: names and values.
 std::string facts_html(const std::string& caption, const Facts& facts);
 
-/// A page with charts.
-Page page_of_charts(std::string title, std::string body);
+/// The place of the charts in a body, which assets/run_charts.js draws.
+inline constexpr std::string_view kCharts =
+    "<h2>Curves</h2>\n<noscript><p>The curves need JavaScript.</p></noscript>\n"
+    "<div class=\"charts\"></div>\n";
+/// The id of their data.
+inline constexpr std::string_view kRunData = "run";
+
+/// A page with charts of these logs: {"log":"..."}, or {"runs":[{"name":"","setting":"","seed":"",
+/// "log":"..."}]}. Logs are text in the format of run_log.h.
+Page page_of_charts(std::string title, std::string body, std::string data);
 
 /// "0.4321 (step 120)", or "-".
 std::string at_step_text(const std::optional<AtStep>& value);

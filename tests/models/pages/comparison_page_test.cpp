@@ -14,19 +14,19 @@ namespace {
   return ::testing::AssertionFailure() << "no " << what << " in\n" << html;
 }
 
-TEST(ComparisonPageTest, KeepsEachRunsColour) {
+TEST(ComparisonPageTest, HasTheLogsNumbers) {
   const std::vector<NamedRun> runs = {
-      {"<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")},
-      {"b", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b")}};
+      named_run("<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")),
+      named_run("b,seed=1", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b"))};
   const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "\tstep 2\t6.5\"></span>"));
-  EXPECT_TRUE(has(html, "&lt;a&gt; <span class=\"value\""));
+  EXPECT_TRUE(has(html, "{\"name\":\"\\u003ca>\",\"setting\":\"\",\"seed\":\"\",\"log\":\""));
+  EXPECT_TRUE(has(html, "\\n1,0,4,,,,,,,\\n2,0,3,,,,,,,\\n\"}"));
+  EXPECT_TRUE(has(html, "\"b,seed=1\",\"setting\":\"b\",\"seed\":\"seed=1\""));
+  EXPECT_TRUE(has(html, "\\n2,0,1,,,,,,6.5,\\n\"}"));
   EXPECT_FALSE(test::contains(html, "<a>"));
-  const std::string held_out = html.substr(html.find("<figcaption>Loss of held-out"));
-  EXPECT_TRUE(has(held_out.substr(0, held_out.find("</ul>")), "<span class=\"s1 d1\">"));
   const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
-  EXPECT_EQ(rows[2], (std::vector<std::string>{"b", "2", "1", "0.5 (step 1)", "6.5", "5 (step 1)",
-                                               "-", "-", "-"}));
+  EXPECT_EQ(rows[2], (std::vector<std::string>{"b,seed=1", "2", "1", "0.5 (step 1)", "6.5",
+                                               "5 (step 1)", "-", "-", "-"}));
 }
 
 TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
@@ -118,7 +118,7 @@ TEST(SettingRowsTest, CompareTheFirstMeasureOfAllRuns) {
 TEST(ComparisonPageTest, HasTheSettings) {
   const std::string html = page_html(comparison_page(runs_of({1, 2, 3, 4, 2, 3, 4, 7})));
   EXPECT_TRUE(has(html, "<td>1.5</td><td>0.125</td><td>0.125</td>"));
-  EXPECT_TRUE(has(html, "<b>lr=2</b>"));
+  EXPECT_TRUE(has(html, "\"setting\":\"lr=2\""));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Logs as they are written and read again, and what is told of them.
 #include "models/pages/run_log.h"
 
-#include "models/pages/detail/run_charts.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -87,9 +86,6 @@ TEST(RunLogTest, TheSummaryIsOfTheWholeRun) {
   EXPECT_EQ(summary.tokens_per_second, 10);
   const RunSummary empty = summary_of({});
   EXPECT_FALSE(empty.last_loss || empty.seconds || empty.tokens_per_second);
-  const std::vector<ChartPoint> speed = speeds(steps);
-  ASSERT_EQ(speed.size(), 4U);
-  EXPECT_EQ(speed[2].y, 20);
 }
 
 }  // namespace

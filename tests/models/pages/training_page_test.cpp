@@ -32,9 +32,8 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
   report.classes = {{"Held out", {"<yes>", "no"}, {{3, 1}, {0, 0}}}};
   const std::string html = page_html(training_page(report));
   for (const char* const number :
-       {"step 1, epoch 1\t2.3125", "step 2, epoch 1\t1.75", "step 2, epoch 1\t2.125\">",
-        "step 1, epoch 1\t0.25", "step 2, epoch 1\t0.375\">", "step 2, epoch 1\t0.0005",
-        "step 2, epoch 1\t1.25", "step 2, epoch 1\t128", "<td>2.125</td>", "\"running\":true",
+       {"\\n1,1,2.3125,0.001,1.5,64,0.5,0.25,,\\n2,1,1.75,0.0005,1.25,64,1,0.5,2.125,0.375\\n",
+        "<div class=\"charts\"></div>", "<td>2.125</td>", "\"running\":true",
         "--share:0.750\">3</td>", "<td class=\"none\">0</td>", "<td>75.0 %</td>", "<td>-</td>",
         "&lt;yes&gt;", "<td>1 s</td>", "<summary>2 options with their defaults</summary>"}) {
     EXPECT_TRUE(has(html, number));
@@ -46,9 +45,8 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
 TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
   const std::string empty = page_html(training_page(report_of("")));
   EXPECT_TRUE(has(empty, "No step is done yet."));
-  EXPECT_FALSE(test::contains(empty, "<figure"));
   const std::string one = page_html(training_page(report_of("1,1,nan,0,0,0,0.000,nan,,\n")));
-  EXPECT_TRUE(has(one, "class=\"cross\""));
+  EXPECT_TRUE(has(one, "<td>nan</td>"));
   EXPECT_TRUE(has(one, "The last step of each epoch"));
 }
 
