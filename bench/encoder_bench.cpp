@@ -154,23 +154,17 @@ EncoderSize size_of(Parameters& p) {
   return s;
 }
 
-Work encoder_work(Parameters& p) {
-  const EncoderSize s = size_of(p);
-  const index_t batch = p.size("B", 1);
-  const index_t tokens = p.size("T");
-  return {inference_cost(s, batch, tokens),
-          [=] { return encoder_case(options_of(s), batch, tokens); }};
-}
-
-/// F is the width of the gated network, whose cost is that of a plain one of width 3/2 F.
-Work modern_work(Parameters& p) {
+/// F of a modern encoder is the width of its gated networks, which cost as much as plain ones of
+/// width 3/2 F.
+Work inference_work(Parameters& p, bool is_modern) {
   const EncoderSize s = size_of(p);
   const index_t batch = p.size("B", 1);
   const index_t tokens = p.size("T");
   EncoderSize plain = s;
-  plain.feedforward = s.feedforward * 3 / 2;
-  return {inference_cost(plain, batch, tokens),
-          [=] { return encoder_case(modern_options_of(s), batch, tokens); }};
+  if (is_modern) plain.feedforward = s.feedforward * 3 / 2;
+  return {inference_cost(plain, batch, tokens), [=] {
+            return encoder_case(is_modern ? modern_options_of(s) : options_of(s), batch, tokens);
+          }};
 }
 
 Work mixed_work(Parameters& p) {
@@ -229,12 +223,12 @@ void register_encoder() {
                  .what = "a padded batch whose sequences have two lengths in turn",
                  .names = {"encoder_mixed/L:6/D:384/H:12/F:1536/B:32/T:10,256"},
                  .work = mixed_work});
-  register_kind(
-      encoder_kind("encoder", "inference of L post-norm layers", "", false, encoder_work));
+  register_kind(encoder_kind("encoder", "inference of L post-norm layers", "", false,
+                             [](Parameters& p) { return inference_work(p, false); }));
   register_kind(encoder_kind("modern",
                              "the same with rotary positions, RMS norm and gated layers, in about "
                              "as many operations",
-                             "", true, modern_work));
+                             "", true, [](Parameters& p) { return inference_work(p, true); }));
   register_kind(encoder_kind("train", "forward, backward and a step of AdamW", "[/dropout:]", false,
                              [](Parameters& p) { return train_work(p, 0); }));
   register_kind(encoder_kind("dropout", "the same with dropout 0.1", "[/dropout:]", false,

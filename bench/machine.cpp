@@ -1,6 +1,5 @@
 #include "bench/machine.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "bench/build_info.h"
 #include "examples/programs/host.h"
@@ -58,19 +58,12 @@ index_t processors_in(const std::string& list) {
 
 /// "0-2,5": the processors that this process may use.
 std::string allowed_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return "unknown";
-  std::string text;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &set)) continue;
-    int last = cpu;
-    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(cpu);
-    if (last > cpu) text += "-" + std::to_string(last);
-    cpu = last;
+  constexpr std::string_view kName = "Cpus_allowed_list:\t";
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(kName)) return line.substr(kName.size());
   }
-  return text;
+  return "unknown";
 }
 
 std::string affinity() {
@@ -85,10 +78,6 @@ std::string os() {
   utsname names = {};
   if (uname(&names) != 0) return "unknown";
   return str_cat(names.sysname, ' ', names.release, ' ', names.machine);
-}
-
-std::string or_unknown(const std::string& text) {
-  return text.empty() ? "unknown" : text;
 }
 
 }  // namespace
@@ -116,26 +105,31 @@ std::vector<CacheLevel> data_caches() {
   return found;
 }
 
-Machine machine_info() {
-  Machine machine;
+JsonObject machine_json() {
   const examples::Processor processor = examples::processor();
-  machine.cpu = processor.name;
-  machine.sockets = processor.sockets;
-  machine.cores = processor.cores;
-  machine.caches = caches();
-  machine.isa = current_isa();
-  machine.threads = thread_count();
-  machine.compiler = build_compiler();
-  machine.flags = build_flags();
-  machine.commit = build_commit();
-  machine.version = str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch);
-  machine.affinity = affinity();
-  machine.governor =
-      or_unknown(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-  machine.load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
-  machine.os = os();
-  machine.date = examples::utc_now("%Y-%m-%dT%H:%M:%SZ");
-  return machine;
+  const auto cache = [](const CacheLevel& level) {
+    return JsonObject({{"level", level.level},
+                       {"kind", level.kind},
+                       {"bytes", level.bytes},
+                       {"shared_by", level.shared_by}});
+  };
+  const auto governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  const auto load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
+  return {{"cpu", processor.name},
+          {"sockets", processor.sockets},
+          {"cores", processor.cores},
+          {"caches", json_list(caches(), cache)},
+          {"isa", current_isa()},
+          {"threads", thread_count()},
+          {"compiler", build_compiler()},
+          {"flags", build_flags()},
+          {"commit", build_commit()},
+          {"version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch)},
+          {"affinity", affinity()},
+          {"governor", governor.empty() ? "unknown" : governor},
+          {"load", load},
+          {"os", os()},
+          {"date", examples::utc_now("%Y-%m-%dT%H:%M:%SZ")}};
 }
 
 }  // namespace tessera::bench

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/io/json.h"
 #include "tensor/kernels/types.h"
 
 namespace tessera::bench {
@@ -21,25 +22,8 @@ std::vector<CacheLevel> caches();
 /// The levels that hold data.
 std::vector<CacheLevel> data_caches();
 
-struct Machine {
-  std::string cpu;
-  index_t sockets = 1;
-  index_t cores = 1;
-  std::vector<CacheLevel> caches;
-  std::string isa;
-  index_t threads = 1;
-  std::string compiler;
-  std::string flags;
-  std::string commit;
-  std::string version;
-  std::string affinity;  // the processors that this process may use, and OpenMP's settings
-  std::string governor;  // of the clock; "unknown" in most virtual machines
-  double load = 0;       // waiting or running programs, the average over a minute
-  std::string os;
-  std::string date;  // UTC
-};
-
-/// The machine in its present state.
-Machine machine_info();
+/// The machine in its present state: processor, caches, instruction set, threads, build, affinity of
+/// the process, governor of the clock, load, system and date.
+JsonObject machine_json();
 
 }  // namespace tessera::bench

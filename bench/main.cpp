@@ -72,7 +72,7 @@ struct Options {
 };
 
 void show_machine(const bench::Settings& settings) {
-  const bench::Run run = {bench::machine_info(), {}, bench::level_bandwidths(settings.seconds)};
+  const bench::Run run = {.bandwidths = bench::level_bandwidths(settings.seconds)};
   const results::Results results = results::parse_results(bench::to_json(run), "--machine");
   std::cout << results::to_markdown(results::machine_table(results)) << '\n'
             << results::to_markdown(results::bandwidth_table(results))
@@ -90,10 +90,10 @@ void write_files(const Options& options, bench::Run run) {
 void run_cases(const Options& options, const bench::EngineFlags& flags) {
   const std::vector<bench::Selected> cases = bench::select_cases(options.wanted);
   bench::Run run;
-  run.machine = bench::machine_info();
   if (!flags.own_format) {
-    std::cout << run.machine.cpu << ", " << run.machine.threads << " thread(s), " << run.machine.isa
-              << ", load " << str_cat(run.machine.load) << "\n"
+    const Json machine = parse_json(run.machine.text(), "machine");
+    std::cout << machine.text("cpu") << ", " << machine.integer("threads") << " thread(s), "
+              << machine.text("isa") << ", load " << machine.number("load") << "\n"
               << bench::table_head() << std::flush;
   }
   index_t failures = 0;

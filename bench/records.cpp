@@ -22,25 +22,6 @@ void add_known(JsonObject& object, const char* key, double value) {
   if (value != 0) add(object, key, value);
 }
 
-JsonObject object_of(const CacheLevel& cache) {
-  return {{"level", cache.level},
-          {"kind", cache.kind},
-          {"bytes", cache.bytes},
-          {"shared_by", cache.shared_by}};
-}
-
-JsonObject object_of(const Machine& machine) {
-  const auto cache = [](const CacheLevel& level) { return object_of(level); };
-  return {{"cpu", machine.cpu},           {"sockets", machine.sockets},
-          {"cores", machine.cores},       {"caches", json_list(machine.caches, cache)},
-          {"isa", machine.isa},           {"threads", machine.threads},
-          {"compiler", machine.compiler}, {"flags", machine.flags},
-          {"commit", machine.commit},     {"version", machine.version},
-          {"affinity", machine.affinity}, {"governor", machine.governor},
-          {"load", number(machine.load)}, {"os", machine.os},
-          {"date", machine.date}};
-}
-
 void add_times(const Result& result, JsonObject& object) {
   object.add("calls", result.calls);
   add(object, "best_s", result.best_s);
@@ -82,7 +63,7 @@ JsonObject object_of(const results::Bandwidth& level) {
 std::string to_json(const Run& run) {
   constexpr JsonLayout kRows = {"\n", ",\n"};
   const auto object = [](const auto& each) { return object_of(each); };
-  return JsonObject({{"machine", object_of(run.machine)},
+  return JsonObject({{"machine", run.machine},
                      {"cases", json_list(run.results, object, kRows)},
                      {"bandwidth", json_list(run.bandwidths, object, kRows)}})
              .text() +

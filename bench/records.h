@@ -11,9 +11,9 @@ namespace tessera::bench {
 
 /// All results of a run.
 struct Run {
-  Machine machine;
-  std::vector<Result> results;
-  std::vector<results::Bandwidth> bandwidths;
+  JsonObject machine = machine_json();
+  std::vector<Result> results = {};
+  std::vector<results::Bandwidth> bandwidths = {};
 };
 
 /// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. `samples_s` of a case are the times of its

@@ -121,51 +121,6 @@ Table ladder_table(const Results& results, const std::string& ladder) {
   }
 }
 
-Table fused_table(const Results& results) {
-  Table table{.columns = {"attention", "threads", "fused", "of ops", "faster by", "memory, fused",
-                          "memory, of ops"},
-              .rows = {}};
-  const std::string fused = "attention/";
-  const auto memory = [](const Result& r) {
-    return r.memory_bytes ? bytes_text(*r.memory_bytes) : "";
-  };
-  for (const Result& r : results.cases) {
-    if (r.by != kOurs || !r.name.starts_with(fused)) continue;
-    const std::string sizes = r.name.substr(fused.size());
-    const Result* ops = find_case(results, "attention_unfused/" + sizes, kOurs, r.threads);
-    if (ops == nullptr) continue;
-    table.rows.push_back(
-        {sizes, str_cat(r.threads), seconds_text(r.best_s), seconds_text(ops->best_s),
-         pages::decimals(ops->best_s / r.best_s, 2) + " times", memory(r), memory(*ops)});
-  }
-  return table;
-}
-
-Table peers_table(const Results& results) {
-  Table table{.columns = {"case", "threads", "tessera"}, .rows = {}};
-  std::set<std::string> names;
-  for (const Result& r : results.cases) {
-    if (r.by != kOurs) names.insert(r.by);
-  }
-  table.columns.insert(table.columns.end(), names.begin(), names.end());
-  table.columns.push_back("best other / ours");
-  table.columns.push_back("errors");
-  for (const Result* ours : ours_with_peers(results)) {
-    std::vector<std::string> row = {ours->name, str_cat(ours->threads), seconds_text(ours->best_s)};
-    std::string errors = ours->error ? pages::decimals(*ours->error, 2) : "-";
-    for (const std::string& name : names) {
-      const Result* r = find_case(results, ours->name, name, ours->threads);
-      row.push_back(r != nullptr ? seconds_text(r->best_s) : "");
-      if (r != nullptr)
-        errors += ", " + (r->error ? pages::decimals(*r->error, 2) : std::string("-"));
-    }
-    row.push_back(pages::decimals(best_peer(results, *ours)->best_s / ours->best_s, 2));
-    row.push_back(errors);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 Table peer_groups_table(const Results& results) {
   Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
               .rows = {}};

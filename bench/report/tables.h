@@ -27,10 +27,6 @@ Table machine_table(const Results& results);
 Table bandwidth_table(const Results& results);
 /// The steps of `ladder` ("matmul_ladder"), on one thread and on the largest number.
 Table ladder_table(const Results& results, const std::string& ladder);
-/// Fused attention compared with the same computation by ops: times and memory.
-Table fused_table(const Results& results);
-/// Every case that another library also ran.
-Table peers_table(const Results& results);
 /// For each group: the geometric mean and the worst of (time of the best other library / ours).
 Table peer_groups_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.

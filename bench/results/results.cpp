@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 
 namespace tessera::results {
@@ -114,15 +113,6 @@ std::string merged(const std::vector<Results>& files) {
                   levels != nullptr ? JsonText(levels->document.at("bandwidth")) : JsonList())
              .text() +
          "\n";
-}
-
-std::optional<double> size_in(const std::string& name, const std::string& key) {
-  const std::size_t at = name.find("/" + key + ":");
-  if (at == std::string::npos) return std::nullopt;
-  const std::string_view rest = std::string_view(name).substr(at + key.size() + 2);
-  double value = 0;
-  if (!parse_number(rest.substr(0, rest.find('/')), value)) return std::nullopt;
-  return value;
 }
 
 std::string group_of(const std::string& name) {

@@ -66,9 +66,6 @@ Results parse_results(std::string_view text, const std::string& file);
 /// time.
 std::string merged(const std::vector<Results>& files);
 
-/// The number after `key:` in a name: size_in("matmul/M:128/N:768", "M") is 128. nullopt if the
-/// name has no such part.
-std::optional<double> size_in(const std::string& name, const std::string& key);
 /// The part of the name before the first '/'.
 std::string group_of(const std::string& name);
 

@@ -26,6 +26,7 @@ TEST(ResultsTest, FilesAreReadAndMerged) {
   EXPECT_EQ(all.failures.size(), 1U);
   EXPECT_DOUBLE_EQ(all.cases[0].best_s, 1e-6) << "the best of equal cases";
   EXPECT_EQ(all.cases[1].by, "openblas");
+  EXPECT_EQ(group_of(all.cases[1].name), "matmul");
   EXPECT_EQ(all.cases[1].error, 0.5);
   EXPECT_EQ(all.bandwidth.at(0).level, "L1");
 }
@@ -46,14 +47,6 @@ TEST(ResultsTest, WrongFilesNameThePlace) {
   EXPECT_TRUE(
       test::contains(error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})"),
                      "bad.json: cases[0].best_s: must be a number above 0"));
-}
-
-TEST(ResultsTest, NamesHaveSizes) {
-  EXPECT_EQ(size_in("matmul/M:128/N:768", "M"), 128);
-  EXPECT_EQ(size_in("attention/B:1/Tq:8/T:16", "T"), 16);
-  EXPECT_FALSE(size_in("matmul/M:128", "K"));
-  EXPECT_FALSE(size_in("matmul/M:", "M"));
-  EXPECT_EQ(group_of("matmul/M:128"), "matmul");
 }
 
 TEST(UnitsTest, NumbersFit) {
