@@ -108,7 +108,6 @@ nn::TrainerOptions Training::trainer_options() const {
 
 void Training::begin(index_t parameters) {
   pages::TrainingReport page = {.title = program_.name()};
-  page.run = str_cat(program_.name(), " ", trainer_->digest(), " ", options_.seed);
   for (const auto& [flag, value] : program_.values()) {
     (program_.is_default(flag) ? page.defaults : page.options).emplace_back(flag, value);
   }

@@ -1,13 +1,11 @@
 #include "models/pages/training_page.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
-#include "tensor/io/json.h"
 
 namespace tessera::pages {
 
@@ -164,26 +162,11 @@ Page training_page(const TrainingReport& report) {
   if (!steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(steps);
   body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" + options_html(report) +
           facts_html("Machine", report.machine) + "</div>\n</main>";
-  Page page = page_of_charts(
-      report.title + ": " + report.state, std::move(body),
-      str_cat("{\"running\":", report.is_running ? "true" : "false",
-              ",\"run\":", json_text(report.run), ",\"log\":", json_text(report.log), "}"));
+  Page page = page_of_charts(report.title + ": " + report.state, std::move(body),
+                             str_cat("{\"running\":", report.is_running ? "true" : "false",
+                                     ",\"log\":", json_text(report.log), "}"));
   page.scripts.emplace_back(asset("training.js"));
   return page;
-}
-
-std::optional<std::string> log_in_page(std::string_view html, const std::string& run) {
-  const std::string start = str_cat("<script type=\"application/json\" id=\"", kRunData, "\">");
-  const std::size_t begin = html.find(start);
-  if (begin == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = html.substr(begin + start.size());
-  try {
-    const Json data = parse_json(std::string(rest.substr(0, rest.find("</script"))), "the report");
-    if (data.text("run") != run) return std::nullopt;
-    return data.text("log");
-  } catch (const std::exception&) {
-    return std::nullopt;  // somebody else's page
-  }
 }
 
 }  // namespace tessera::pages

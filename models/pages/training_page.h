@@ -1,9 +1,7 @@
 // The report of a training run, finished or not.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,21 +26,16 @@ struct TrainingReport {
   std::string state = {};          // "finished", "epoch 2 of 8"
   bool is_running = false;         // the page offers to load itself again
   std::string log = {};            // CSV, the format of run_log.h; the page shows these numbers
-  std::string run = {};  // identifies the run: the report of a different run is not continued
-  Facts options = {};    // the options whose values are not the defaults
-  Facts defaults = {};   // the other options
+  Facts options = {};              // the options whose values are not the defaults
+  Facts defaults = {};             // the other options
   Facts machine = {};
   std::vector<ConfusionMatrix> classes = {};
 };
 
 /// State, best values, curves, epochs, classes and options as a page. The page also holds the text
-/// of the log, for log_in_page().
+/// of the log.
 /// **Errors**: as read_run_log, with "the log" as the name of the file; a ConfusionMatrix whose
 /// counts are not one row and one column per label.
 Page training_page(const TrainingReport& report);
-
-/// The log in the HTML of a training page; nullopt if the page is of a different run, or is not a
-/// training page.
-std::optional<std::string> log_in_page(std::string_view html, const std::string& run);
 
 }  // namespace tessera::pages

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -22,10 +21,13 @@ namespace {
 constexpr double kSecondsBetweenReports = 5;
 constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less time
 
-/// The lines of a log up to that of `step`; nothing if its header is different. If the last columns
-/// are missing, as in older versions, they are added empty. A last line without a line end is
-/// incomplete and removed.
-std::string kept_lines(std::istream& log, index_t step) {
+/// The lines of a log up to that of `step`; nothing if there is no such file, or if its header is
+/// different. If the last columns are missing, as in older versions, they are added empty. A last
+/// line without a line end is incomplete and removed.
+std::string kept_log(const std::filesystem::path& path, index_t step) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  std::ifstream log(path);
   std::string kept, more;
   for (std::string line; std::getline(log, line) && !log.eof();) {
     if (line.ends_with('\r')) line.pop_back();
@@ -41,14 +43,6 @@ std::string kept_lines(std::istream& log, index_t step) {
     kept += line + more + '\n';
   }
   return kept;
-}
-
-/// The same for a file; nothing if it does not exist.
-std::string kept_log(const std::filesystem::path& path, index_t step) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return {};
-  std::ifstream file(path);
-  return kept_lines(file, step);
 }
 
 nn::Communicator& processes_of(const nn::Trainer& trainer) {
@@ -115,15 +109,7 @@ bool Run::is_saved() const {
 /// The first lines of log and page: a header, and the lines up to the step where this call
 /// continues.
 std::string Run::earlier_lines() const {
-  const index_t step = trainer_.step();
-  std::string kept;
-  if (step > 0) {
-    if (!options_.log.empty()) kept = kept_log(options_.log, step);
-    if (const auto earlier = kept.empty() ? report_->earlier_log() : std::nullopt) {
-      std::istringstream lines(*earlier);
-      kept = kept_lines(lines, step);
-    }
-  }
+  const std::string kept = trainer_.step() > 0 ? kept_log(options_.log, trainer_.step()) : "";
   return kept.empty() ? std::string(pages::kRunLogHeader) + '\n' : kept;
 }
 

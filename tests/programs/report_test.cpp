@@ -75,7 +75,7 @@ TEST_F(Reports, ChangeNoBits) {
             file_text(folder_ / "told/checkpoint.safetensors"));
 }
 
-// Without a log, the page itself contains the curves of the earlier call.
+// Without --log, the log in the folder contains the curves of the earlier call.
 TEST_F(Reports, GoOnWhereTheRunWasStopped) {
   for (const std::string log : {"", " --log log.csv"}) {
     const std::string files = " --report page.html" + log;

@@ -1,19 +1,8 @@
 #include "models/runs/detail/report_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
-#include <system_error>
 
 namespace tessera::runs {
-
-std::optional<std::string> ReportFile::earlier_log() const {
-  std::error_code error;
-  if (!is_wanted() || !std::filesystem::is_regular_file(file_, error)) return std::nullopt;
-  std::ostringstream html;
-  html << std::ifstream(file_, std::ios::binary).rdbuf();
-  return pages::log_in_page(html.str(), page_.run);
-}
 
 void ReportFile::write(const std::string& state, const std::string& log, bool is_running) {
   if (!is_wanted()) return;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,8 +19,6 @@ class ReportFile {
       : file_(std::move(file)), page_(std::move(facts)) {}
 
   bool is_wanted() const { return !file_.empty(); }
-  /// The log in the file from an earlier call of the same run; nullopt if there is none.
-  std::optional<std::string> earlier_log() const;
 
   void add(pages::ConfusionMatrix classes) { page_.classes.push_back(std::move(classes)); }
   /// The last text that was written.

@@ -19,7 +19,6 @@ TrainingReport report_of(const std::string& rows) {
   report.title = "train_<b>";
   report.state = "epoch 1 of 2";
   report.log = kLogHeader + rows;
-  report.run = "a \"run\"";
   report.options = {{"--text", "</table><script>"}};
   report.defaults = {{"--epochs", "4"}, {"--seed", "0"}};
   return report;
@@ -98,15 +97,6 @@ TEST(TrainingPageTest, CountsHaveARowAndAColumnPerLabel) {
   EXPECT_TRUE(test::throws("training_page",
                            {"a row of counts of 'Test' must have one number per label, 2, got 3"},
                            [&] { training_page(report); }));
-}
-
-TEST(TrainingPageTest, GivesItsLogBackToTheSameRun) {
-  const TrainingReport report = report_of("1,1,2.5,,,,,,,\n");
-  const std::string html = page_html(training_page(report));
-  EXPECT_EQ(log_in_page(html, report.run), report.log);
-  EXPECT_EQ(log_in_page(html, "another"), std::nullopt);
-  EXPECT_EQ(log_in_page("<p>a page of somebody</p>", report.run), std::nullopt);
-  EXPECT_EQ(log_in_page(html.substr(0, html.find("\"log\"")), report.run), std::nullopt);
 }
 
 }  // namespace
