@@ -12,6 +12,7 @@
 #include "models/pages/detail/numbers.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::pages {
 
@@ -150,6 +151,11 @@ NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps) {
   run.setting = (others.empty() ? folder : folder / others).string();
   if (run.setting.empty()) run.setting = "all runs";
   return run;
+}
+
+std::string table_text(Rows rows) {
+  for (auto& row : rows) std::ranges::replace(row, std::string(), std::string("-"));
+  return in_columns(rows, 1);
 }
 
 Rows comparison_rows(std::span<const NamedRun> runs) {

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "models/pages/page.h"
-#include "models/pages/rows.h"
 #include "models/pages/run_log.h"
 
 namespace tessera::pages {
+
+/// A table of texts: a row of column names, then the rows.
+using Rows = std::vector<std::vector<std::string>>;
 
 /// A run and its log.
 struct NamedRun {
@@ -25,6 +27,10 @@ struct NamedRun {
 /// setting `runs/lr=1e-3`, and `runs/seed=2` has the setting `runs`. A name without such a part has
 /// neither.
 NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps);
+
+/// Columns for a terminal: the first is aligned to the left, the others to the right. An empty cell
+/// is shown as "-". No row may have more cells than the first.
+std::string table_text(Rows rows);
 
 /// A row for each run with its steps, losses, accuracy, speed and time.
 Rows comparison_rows(std::span<const NamedRun> runs);

@@ -7,6 +7,5 @@
 #include "models/pages/explanation_page.h"
 #include "models/pages/page.h"
 #include "models/pages/ranks.h"
-#include "models/pages/rows.h"
 #include "models/pages/run_log.h"
 #include "models/pages/training_page.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/pages/comparison_page.h"
 #include "models/pages/page.h"
-#include "models/pages/rows.h"
 #include "models/pages/run_log.h"
 #include "models/pages/training_page.h"
 

@@ -38,6 +38,12 @@ TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
   EXPECT_TRUE(has(html, "<th scope=\"row\">two</th>"));
 }
 
+TEST(ComparisonRowsTest, AreAlignedForATerminal) {
+  EXPECT_EQ(table_text({{"name", "n"}, {"a, b", ""}, {"\"c\"", "12.5"}}),
+            "name     n\na, b     -\n\"c\"   12.5\n");
+  EXPECT_EQ(table_text({}), "");
+}
+
 TEST(NamedRunTest, HasTheSettingAndSeedOfItsName) {
   struct Case {
     const char *name, *setting, *seed;
