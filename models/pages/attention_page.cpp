@@ -7,7 +7,6 @@
 #include <span>
 
 #include "models/pages/detail/attention_labels.h"
-#include "models/pages/detail/attention_titles.h"
 #include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
 

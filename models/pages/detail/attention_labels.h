@@ -1,9 +1,11 @@
-// How tokens are written on pages and in terminals. Private.
+// How tokens and titles of texts are written on pages and in terminals. Private.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "models/pages/attention_page.h"
 
 namespace tessera::pages {
 
@@ -17,5 +19,9 @@ std::size_t code_points(std::string_view text);
 
 /// `text`, UTF-8, cut to `most` code points, the last of which is then an ellipsis.
 std::string shortened(std::string_view text, std::size_t most);
+
+/// A title for each text: its own, else its first tokens. Titles of texts that begin alike start
+/// shortly before the first token by which they differ.
+std::vector<std::string> titles_of(const std::vector<AttentionText>& texts);
 
 }  // namespace tessera::pages

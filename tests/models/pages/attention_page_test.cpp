@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "models/pages/detail/attention_titles.h"
+#include "models/pages/detail/attention_labels.h"
 #include "tensor/create.h"
 #include "tensor/io/json.h"
 #include "tensor/random.h"
