@@ -10,10 +10,15 @@ namespace tessera::bench {
 
 namespace {
 
-using results::left;
-using results::right;
+constexpr std::size_t kName = 46;
 
-constexpr int kName = 46;
+std::string right(const std::string& text, std::size_t width) {
+  return (text.size() < width ? std::string(width - text.size(), ' ') : "") + text;
+}
+
+std::string left(const std::string& text, std::size_t width) {
+  return text + (text.size() < width ? std::string(width - text.size(), ' ') : "");
+}
 
 std::string percent(double part, double whole) {
   return whole > 0 && part > 0 ? decimals(100 * part / whole, 0) + "%" : "";

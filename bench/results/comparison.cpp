@@ -10,6 +10,7 @@
 #include "models/pages/detail/numbers.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::results {
 
@@ -136,29 +137,19 @@ index_t least_rounds(index_t cases, const CompareOptions& options) {
 }
 
 std::string table(const Comparison& comparison) {
-  std::vector<const Compared*> order;
-  std::size_t width = 4;
-  for (const Compared& c : comparison.cases) {
-    order.push_back(&c);
-    width = std::max(width, c.rounds.name.size());
+  std::vector<std::vector<std::string>> rows = {
+      {"case", "by", "threads", "old", "new", "change", "chance", "verdict"}};
+  for (const Change verdict : {Change::kSlower, Change::kFaster, Change::kSame}) {
+    for (const Compared& c : comparison.cases) {
+      if (c.verdict != verdict) continue;
+      const double p = c.change > 0 ? c.p_slower : c.p_faster;
+      rows.push_back({c.rounds.name, c.rounds.by, str_cat(c.rounds.threads),
+                      seconds_text(pages::median(c.rounds.old_s)),
+                      seconds_text(pages::median(c.rounds.new_s)), percent_of(c.change),
+                      p < 1e-4 ? "< 0.0001" : decimals(p, 4), word(verdict)});
+    }
   }
-  const auto rank = [](const Compared* c) {
-    return c->verdict == Change::kSlower ? 0 : c->verdict == Change::kFaster ? 1 : 2;
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](const Compared* a, const Compared* b) { return rank(a) < rank(b); });
-  std::string text = left("case", width) + "  by        threads        old        new" +
-                     "   change   chance  verdict\n";
-  for (const Compared* c : order) {
-    const double p = c->change > 0 ? c->p_slower : c->p_faster;
-    text +=
-        left(c->rounds.name, width) + "  " + left(c->rounds.by, 9) +
-        right(str_cat(c->rounds.threads), 8) +
-        right(seconds_text(pages::median(c->rounds.old_s)), 11) +
-        right(seconds_text(pages::median(c->rounds.new_s)), 11) + right(percent_of(c->change), 9) +
-        right(p < 1e-4 ? "< 0.0001" : pages::decimals(p, 4), 9) + "  " + word(c->verdict) + "\n";
-  }
-  return text + summary(comparison);
+  return in_columns(rows, 2) + summary(comparison);
 }
 
 }  // namespace tessera::results

@@ -44,12 +44,4 @@ std::string bytes_text(double bytes) {
   return in_units(bytes, std::array<Unit, 4>{{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
 }
 
-std::string right(const std::string& text, std::size_t width) {
-  return (text.size() < width ? std::string(width - text.size(), ' ') : "") + text;
-}
-
-std::string left(const std::string& text, std::size_t width) {
-  return text + (text.size() < width ? std::string(width - text.size(), ' ') : "");
-}
-
 }  // namespace tessera::results

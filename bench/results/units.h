@@ -1,7 +1,6 @@
 // Numbers for people: a fixed number of digits, and fitting units.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 namespace tessera::results {
@@ -12,9 +11,5 @@ std::string digits_text(double value, int digits);
 std::string seconds_text(double seconds, int digits = 3);
 /// Three digits, as below: "12.3 MB": 10^6 bytes.
 std::string bytes_text(double bytes);
-
-/// `text` right-aligned in a column of `width` bytes.
-std::string right(const std::string& text, std::size_t width);
-std::string left(const std::string& text, std::size_t width);
 
 }  // namespace tessera::results
