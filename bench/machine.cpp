@@ -3,14 +3,18 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <string_view>
+#include <thread>
 
 #include "bench/build_info.h"
-#include "examples/programs/host.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -80,6 +84,45 @@ std::string os() {
   return str_cat(names.sysname, ' ', names.release, ' ', names.machine);
 }
 
+struct Processor {
+  std::string name = "unknown";
+  index_t sockets = 1;
+  index_t cores = 1;  // of all sockets; a core may run several threads
+};
+
+/// The contents of /proc/cpuinfo; if it has no core numbers, each logical processor is one core.
+Processor processor() {
+  std::ifstream file("/proc/cpuinfo");
+  std::optional<std::string> name;
+  std::set<std::string> sockets;
+  std::set<std::string> cores;
+  std::string socket;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    const std::string value = colon == std::string::npos ? "" : line.substr(colon + 2);
+    if (line.starts_with("model name") && !name && !value.empty()) name = value;
+    if (line.starts_with("physical id")) sockets.insert(socket = value);
+    if (line.starts_with("core id")) cores.insert(socket + '/' + value);
+  }
+  const auto or_one = [](std::size_t count) {
+    return std::max<index_t>(static_cast<index_t>(count), 1);
+  };
+  Processor found;
+  if (name) found.name = *name;
+  found.sockets = or_one(sockets.size());
+  found.cores = or_one(cores.empty() ? std::thread::hardware_concurrency() : cores.size());
+  return found;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  std::array<char, 64> text{};
+  gmtime_r(&now, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
 }  // namespace
 
 std::vector<CacheLevel> caches() {
@@ -106,7 +149,7 @@ std::vector<CacheLevel> data_caches() {
 }
 
 JsonObject machine_json() {
-  const examples::Processor processor = examples::processor();
+  const Processor found = processor();
   const auto cache = [](const CacheLevel& level) {
     return JsonObject({{"level", level.level},
                        {"kind", level.kind},
@@ -115,9 +158,9 @@ JsonObject machine_json() {
   };
   const auto governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   const auto load = std::strtod(first_line("/proc/loadavg").c_str(), nullptr);
-  return {{"cpu", processor.name},
-          {"sockets", processor.sockets},
-          {"cores", processor.cores},
+  return {{"cpu", found.name},
+          {"sockets", found.sockets},
+          {"cores", found.cores},
           {"caches", json_list(caches(), cache)},
           {"isa", current_isa()},
           {"threads", thread_count()},
@@ -129,7 +172,7 @@ JsonObject machine_json() {
           {"governor", governor.empty() ? "unknown" : governor},
           {"load", load},
           {"os", os()},
-          {"date", examples::utc_now("%Y-%m-%dT%H:%M:%SZ")}};
+          {"date", utc_now()}};
 }
 
 }  // namespace tessera::bench

@@ -11,7 +11,6 @@
 #include "examples/programs/command.h"
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
 #include "tensor/error.h"
@@ -32,13 +31,10 @@ struct Options {
 };
 
 /// One question about the whole text, or a question and its own text on each line.
-/// **Errors**: neither or both; one question for several processes.
+/// **Errors**: neither or both.
 std::vector<models::Question> questions_of(const Options& o) {
   require(o.pair == o.question.empty(), "answer", "either --question or --pair must be given, got ",
           o.pair ? "both" : "neither");
-  require(o.pair || examples::processes().size() == 1, "answer",
-          "--question must run in one process, got ", examples::processes().size(),
-          "; several processes share the lines of --pair");
   if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
   std::vector<models::Question> questions;
   for (text::TextPair& pair :
@@ -58,16 +54,16 @@ std::string json_of(const std::vector<models::Answer>& answers) {
   return JsonObject({{"answers", json_list(answers, one)}}).text();
 }
 
-void print(std::ostream& out, const std::vector<models::Answer>& answers, const Options& o) {
+void print(const std::vector<models::Answer>& answers, const Options& o) {
   if (o.json) {
-    out << json_of(answers) << '\n';
+    std::cout << json_of(answers) << '\n';
     return;
   }
   for (const models::Answer& each : answers) {
-    out << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
-        << '\t' << escaped(each.text) << '\n';
+    std::cout << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
+              << '\t' << escaped(each.text) << '\n';
   }
-  if (o.pair) out << '\n';
+  if (o.pair) std::cout << '\n';
 }
 
 /// The windows in which the questions' contexts were read.
@@ -92,15 +88,12 @@ void answer(Options& o) {
   if (o.window > 0) o.answering.window = o.window;
   examples::CommandProgress progress("windows");
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
-  const auto own = examples::own_share(questions);
-  o.answering.task.name = [&, line = examples::line_name(o.file, own.begin)](index_t number) {
+  o.answering.task.name = [&, line = examples::line_name(o.file)](index_t number) {
     return o.pair ? line(number) : examples::input_name(o.file);
   };
-  const auto results = model(own.items, o.answering);
+  const auto results = model(questions, o.answering);
   progress.clear();
-  examples::print_share([&](std::ostream& out) {
-    for (const std::vector<models::Answer>& answers : results) print(out, answers, o);
-  });
+  for (const std::vector<models::Answer>& answers : results) print(answers, o);
   if (attention) write_attention(attention, model, questions, o.answering);
 }
 
@@ -127,6 +120,5 @@ int main(int argc, char** argv) {
   command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});
   command.add("--json", o.json, "JSON output, one object per question");
   examples::add_attention_options(command, o.attention);
-  command.splits_work();
   return command.run(argc, argv, [&] { answer(o); });
 }

@@ -29,14 +29,13 @@ std::string json_of(std::span<const models::ClassScore> classes) {
   return JsonObject({{"classes", json_list(classes, one)}}).text();
 }
 
-void print(std::ostream& out, std::span<const models::ClassScore> best, const std::string& line,
-           bool json) {
+void print(std::span<const models::ClassScore> best, const std::string& line, bool json) {
   if (json) {
-    out << json_of(best) << '\n';
+    std::cout << json_of(best) << '\n';
     return;
   }
   for (const models::ClassScore& each : best) {
-    out << escaped(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
+    std::cout << escaped(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
         << examples::escaped_line(line) << '\n';
   }
 }
@@ -53,16 +52,15 @@ int main(int argc, char** argv) {
   examples::add_model_options(command, options, "lines of text; standard input if absent");
   command.add("--pair", pair, "input lines of text<TAB>text");
   command.add("--top", top, "maximum number of classes per line, best first", {1, examples::kMany});
-  command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_text_classifier, options);
     std::vector<text::TextPair> pairs;
     if (pair) pairs = examples::text_pairs(run.lines, examples::input_name(options.file));
-    const auto results = pair ? run.model(examples::own_share(pairs).items, run.task)
-                              : run.model(run.own.items, run.task);
-    run.print(results, [&](std::ostream& out, std::span<const models::ClassScore> classes, auto i) {
+    const auto results = pair ? run.model(pairs, run.task)
+                              : run.model(run.lines, run.task);
+    run.print(results, [&](std::span<const models::ClassScore> classes, std::size_t i) {
       const std::size_t count = std::min(classes.size(), static_cast<std::size_t>(top));
-      print(out, classes.first(count), run.lines[i], options.json);
+      print(classes.first(count), run.lines[i], options.json);
     });
     if (!pair) return run.write_attention();
     const text::EncodeOptions encode = run.model.reader.encode_options(run.task);

@@ -16,7 +16,6 @@
 #include "examples/programs/console.h"
 #include "examples/programs/processes.h"
 #include "examples/programs/processes_launch.h"
-#include "examples/programs/same_files.h"
 #include "models/pages/page.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
@@ -109,7 +108,9 @@ bool is_standard_input(const std::string& file) {
   return file.empty() || file == "-";
 }
 
-std::string read_standard_input() {
+}  // namespace
+
+std::string standard_input() {
   std::string bytes;
   std::array<char, 1 << 16> part{};
   for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) > 0;) {
@@ -118,8 +119,6 @@ std::string read_standard_input() {
   if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot be read");
   return bytes;
 }
-
-}  // namespace
 
 struct Command::Entry {
   CLI::Option* option;
@@ -305,12 +304,13 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
   std::optional<ProcessesScope> scope;
   int stopped = 0;
   try {
-    scope.emplace();
+    if (shares_work_) scope.emplace();
+    const index_t launched = nn::launched_processes();
+    require(shares_work_ || launched == 1, name_.c_str(), "must run in one process, got ", launched,
+            "; start it without mpirun");
     if (!parse(line_->app, argc, argv)) return 0;
     current_isa();  // an unknown TESSERA_ISA is an error
     require_one_program(name_, values());
-    require(splits_work_ || processes().size() == 1, name_.c_str(), "must run in one process, got ",
-            processes().size(), "; start it without mpirun");
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
     std::optional<Profile> profile;
     if (!profile_.empty() && leaves_traces()) profile.emplace();
@@ -335,13 +335,8 @@ std::string input_name(const std::string& file) {
   return is_standard_input(file) ? "standard input" : file;
 }
 
-std::string standard_input() {
-  return processes().size() == 1 ? read_standard_input() : from_first(read_standard_input);
-}
-
 std::string input_text(const std::string& file) {
   if (is_standard_input(file)) return text::clean_text(standard_input(), input_name(file));
-  require_same_files(file);
   return text::read_text(file);
 }
 

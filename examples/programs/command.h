@@ -86,10 +86,6 @@ class Command {
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
 
-  /// Declares that the program shares its work among processes(). Without this call, several
-  /// processes are an error, because each would do the same.
-  void splits_work() { splits_work_ = true; }
-
   /// Joins the processes that were started with this one, parses the command line, sets the
   /// threads, calls `body` and flushes its output. Returns the exit code for main(): 0; 2 after one
   /// line on standard error; 128 + the signal after StoppedBySignal.
@@ -122,7 +118,8 @@ class Command {
   void restore(const char* flag, const std::string& text, const std::string& file);
 
   NamedFiles files_;
-  std::string advice_;  // appended to errors about memory
+  bool shares_work_ = false;  // among processes(); without, several processes are an error
+  std::string advice_;        // appended to errors about memory
 
  private:
   bool is_given(const std::string& flag) const;
@@ -132,16 +129,13 @@ class Command {
   std::string name_;
   index_t threads_ = 0;
   std::string profile_;
-  bool splits_work_ = false;
   std::unique_ptr<Line> line_;
 };
 
-/// All bytes of standard input. Rank 0 reads them for all processes; all must call it.
-/// **Errors**: std::runtime_error: it cannot be read.
+/// All bytes of standard input. **Errors**: std::runtime_error: it cannot be read.
 std::string standard_input();
 /// The whole text of a file, or of standard input if the name is empty or "-", as from
-/// text::read_text. Each process reads the file. **Errors**: as there; a file that differs between
-/// processes.
+/// text::read_text. **Errors**: as there.
 std::string input_text(const std::string& file);
 /// The lines of such an input. **Errors**: as input_text.
 std::vector<std::string> input_lines(const std::string& file);

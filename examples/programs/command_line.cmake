@@ -6,8 +6,7 @@ tessera_dependency(cli11
   SHA256 f2d893a65c3b1324c50d4e682c0cdc021dd0477ae2c048544f39eed6654b699a)
 
 set(command_line_sources
-  command.cpp console.cpp host.cpp named_files.cpp processes.cpp progress.cpp
-  same_files.cpp shared_lines.cpp)
+  command.cpp console.cpp named_files.cpp processes.cpp progress.cpp)
 if(TARGET tessera::mpi)
   list(APPEND command_line_sources processes_mpi.cpp)
 else()
@@ -21,6 +20,3 @@ tessera_target(command_line)
 # CLI11 takes long to optimise, for what runs once.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/command.cpp PROPERTIES
   COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
-# In tests a program has its own copy of one of the two, so neither is compiled together with others.
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/processes_alone.cpp ${CMAKE_CURRENT_LIST_DIR}/processes_mpi.cpp
-  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
-#include <sstream>
 
-#include "examples/programs/shared_lines.h"
 #include "nn/training/batch_sampler.h"
 #include "tensor/error.h"
 #include "tensor/ops/ops.h"
@@ -32,24 +30,6 @@ void ConfusionCounter::add(const Tensor& labels, const Tensor& scores) {
           wanted.size(), ", that of labels, got ", answers.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] >= 0) count(wanted[i], answers[i]);
-  }
-}
-
-void ConfusionCounter::add_others() {
-  std::ostringstream mine;
-  for (const auto& answers : counts_) {
-    for (const index_t count : answers) mine << count << ' ';
-  }
-  counts_ = ConfusionCounter(std::ssize(counts_)).counts_;
-  for (const std::string& text : processes().all_gather(mine.str())) {
-    std::istringstream counts(text);
-    for (auto& answers : counts_) {
-      for (index_t& sum : answers) {
-        index_t count = 0;
-        counts >> count;
-        sum += count;
-      }
-    }
   }
 }
 
@@ -102,14 +82,11 @@ void ConfusionCounter::print(std::ostream& out, const std::vector<std::string>& 
 ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
                               const std::function<Tensor(const text::Batch& batch)>& scores_of) {
   ConfusionCounter counts(classes);
-  if (const auto own = own_share(examples).items; !own.empty()) {
-    nn::BatchSampler sampler(text::lengths_of(own), {.batch_size = 32, .shuffle = false});
-    while (sampler.epoch() == 0) {
-      const text::Batch batch = text::make_batch(own, sampler.next(), pad);
-      counts.add(batch.labels, scores_of(batch));
-    }
+  nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 32, .shuffle = false});
+  while (sampler.epoch() == 0) {
+    const text::Batch batch = text::make_batch(examples, sampler.next(), pad);
+    counts.add(batch.labels, scores_of(batch));
   }
-  counts.add_others();
   return counts;
 }
 

@@ -23,9 +23,6 @@ class ConfusionCounter {
   /// a label or an answer outside [0, classes).
   void add(const Tensor& labels, const Tensor& scores);
 
-  /// Adds the counts of the other processes. All must call it.
-  void add_others();
-
   /// The fraction of correct answers.
   double accuracy() const;
 
@@ -50,8 +47,8 @@ class ConfusionCounter {
   std::vector<std::vector<index_t>> counts_;  // [label][answer]
 };
 
-/// The confusion matrix of all examples, from the scores (..., C) of batches. Processes share the
-/// batches, and each gets all counts; all must call it. **Errors**: as ConfusionCounter::add.
+/// The confusion matrix of the examples, of which there must be at least one, from the scores
+/// (..., C) of batches. **Errors**: as ConfusionCounter::add.
 ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
                               const std::function<Tensor(const text::Batch& batch)>& scores_of);
 

@@ -17,7 +17,6 @@
 #include "examples/programs/model_options.h"
 #include "examples/programs/progress.h"
 #include "examples/programs/scored_lines.h"
-#include "examples/programs/shared_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -83,15 +82,13 @@ models::SentenceOptions line_options(const models::SentenceEncoder& model, const
   return options.query.empty() ? how : model.for_documents(how);
 }
 
-/// The vectors of all lines at rank 0; other processes encode their share and get none.
 Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                     const Options& options) {
-  const auto own = examples::own_share(lines);
   examples::CommandProgress progress("lines");
   models::SentenceOptions how = line_options(model, options);
-  how.task.name = examples::line_name(options.model.file, own.begin);
+  how.task.name = examples::line_name(options.model.file);
   how.task.progress = [&progress](index_t done, index_t all) { progress.show(done, all); };
-  return examples::gathered_rows(model.encode({own.items.begin(), own.items.end()}, how));
+  return model.encode(lines, how);
 }
 
 /// The file of --attention, with the weights of the lines' encoder.
@@ -186,7 +183,6 @@ void embed(const Options& options) {
   require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
           kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
   const Tensor vectors = encode_lines(model, lines, options);
-  if (!examples::leaves_traces()) return;
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {
     search(model, lines, vectors, options);
@@ -205,6 +201,5 @@ int main(int argc, char** argv) {
       "embed", "Encodes lines as vectors, for a file, a search or a table of similarities.");
   Options options;
   add_options(command, options);
-  command.splits_work();
   return command.run(argc, argv, [&] { embed(options); });
 }

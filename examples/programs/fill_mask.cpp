@@ -19,13 +19,13 @@ namespace {
 
 using namespace tessera;
 
-void print_rows(std::ostream& out, const std::vector<models::Blank>& blanks) {
+void print_rows(const std::vector<models::Blank>& blanks) {
   for (const models::Blank& blank : blanks) {
     for (const models::Filling& filling : blank.fillings) {
-      out << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
+      std::cout << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
           << escaped(filling.text) << '\n';
     }
-    out << '\n';
+    std::cout << '\n';
   }
 }
 
@@ -65,16 +65,15 @@ int main(int argc, char** argv) {
   index_t top = 5;
   examples::add_model_options(command, options, "lines with blanks; standard input if absent");
   command.add("--top", top, "maximum number of tokens per blank", {1, examples::kMany});
-  command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_mask_filler, options);
     check_blanks(run.lines, run.model.mask(), examples::input_name(options.file));
-    const auto results = run.model(run.own.items, {.count = top, .task = run.task});
-    run.print(results, [&](std::ostream& out, const std::vector<models::Blank>& blanks, auto) {
+    const auto results = run.model(run.lines, {.count = top, .task = run.task});
+    run.print(results, [&](const std::vector<models::Blank>& blanks, std::size_t) {
       if (options.json) {
-        out << json_of(blanks) << '\n';
+        std::cout << json_of(blanks) << '\n';
       } else {
-        print_rows(out, blanks);
+        print_rows(blanks);
       }
     });
     run.task.special_in_text = true;  // a blank is such a token

@@ -18,7 +18,6 @@
 #include "examples/programs/confusion_counter.h"
 #include "examples/programs/fine_tuning_data.h"
 #include "examples/programs/processes.h"
-#include "examples/programs/same_files.h"
 #include "examples/programs/training.h"
 #include "models/hugging_face/fine_tuning.h"
 #include "models/hugging_face/save_folder.h"
@@ -121,10 +120,7 @@ Files Call::files(const std::function<TextData(const std::string& file)>& read) 
   Files all;
   all.train = read(o.train);
   if (!program.options.held_out.empty()) all.held_out = read(program.options.held_out);
-  if (!o.test.empty()) {
-    examples::require_same_files(o.test);
-    all.test = read(o.test);
-  }
+  if (!o.test.empty()) all.test = read(o.test);
   if (program.options.held_out_share > 0) {
     all.held_out.examples = examples::hold_out(program, all.train.examples);
     if (!all.train.partners.empty()) {  // they are the same examples
@@ -207,11 +203,8 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
   const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
   std::unique_ptr<FileLock> lock;
-  examples::from_first([&] {
-    save(learner, true);
-    lock = lock_of_target(o.save);
-    return std::string();
-  });
+  save(learner, true);
+  if (examples::leaves_traces()) lock = lock_of_target(o.save);
   if (!train(task, model, encoder, files)) return;
   save(learner, false);
   std::cout << "saved " << o.save << std::endl;

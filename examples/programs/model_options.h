@@ -2,12 +2,11 @@
 //
 //   return command.run(argc, argv, [&] {
 //     examples::LineRun run(models::load_token_tagger, options);
-//     run.print(run.model(run.own.items, run.task), [&](std::ostream& out, ...) { ... });
+//     run.print(run.model(run.lines, run.task), [&](const auto& tags, std::size_t i) { ... });
 //     run.write_attention();
 //   });
 #pragma once
 
-#include <ostream>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -16,8 +15,6 @@
 #include "examples/programs/attention_file.h"
 #include "examples/programs/command.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/same_files.h"
-#include "examples/programs/shared_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
@@ -55,12 +52,10 @@ inline void add_model_options(Command& command, ModelOptions& options, const cha
   add_attention_options(command, options.attention);
 }
 
-/// The model of a folder, only for inference: each weight is in memory once. **Errors**: also a
-/// folder that differs between processes.
+/// The model of a folder, only for inference: each weight is in memory once.
 template <class Load>
 auto loaded(const Load& load, const std::string& folder, const std::string& weight_format) {
   const ProfileScope scope("load model");
-  require_same_files(folder);
   auto model = load(folder);
   models::prepack(model,
                   {.format = weight_format == "int8" ? WeightFormat::kInt8 : WeightFormat::kExact});
@@ -84,11 +79,10 @@ void write_attention(const AttentionFile& file, const Task& task, index_t count,
   file.write(texts);
 }
 
-/// The names of lines in errors, for a file or standard input, from line `first` on, counted from
-/// 0.
-inline models::TextName line_name(const std::string& file, index_t first = 0) {
-  return [input = input_name(file), first](index_t number) {
-    return str_cat(input, ": line ", first + number + 1);
+/// The names of lines in errors, for a file or standard input.
+inline models::TextName line_name(const std::string& file) {
+  return [input = input_name(file)](index_t number) {
+    return str_cat(input, ": line ", number + 1);
   };
 }
 
@@ -101,26 +95,20 @@ struct LineRun {
       : model(loaded(load, options.model, options.weight_format)),
         attention(options.attention, model.model.encode.encoder, options.model),
         lines(input_lines(options.file)),
-        own(own_share(lines)),
         progress("lines"),
         task{.max_length = options.max_length,
              .batch_size = options.batch_size,
              .special_in_text = !options.plain_text,
              .progress = [this](index_t done, index_t all) { progress.show(done, all); },
-             .name = line_name(options.file, own.begin)} {}
+             .name = line_name(options.file)} {}
   LineRun(const LineRun&) = delete;
   LineRun& operator=(const LineRun&) = delete;
 
-  /// Prints the results for this process's lines: calls print(out, result, i) for each, where `i`
-  /// is the line's index among all lines.
+  /// Calls print(result, i) for the result of each line i.
   template <class Result, class Print>
   void print(const std::vector<Result>& results, const Print& print) {
     progress.clear();
-    print_share([&](std::ostream& out) {
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        print(out, results[i], static_cast<std::size_t>(own.begin) + i);
-      }
-    });
+    for (std::size_t i = 0; i < results.size(); ++i) print(results[i], i);
   }
 
   /// Writes --attention for the lines, or for `count` texts made by encode(i).
@@ -138,7 +126,6 @@ struct LineRun {
   Model model;
   AttentionFile attention;
   std::vector<std::string> lines;
-  OwnShare<std::string> own;  // the lines of this process
   CommandProgress progress;
   models::TaskOptions task;
 };

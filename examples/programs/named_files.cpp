@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include "examples/programs/processes.h"
-#include "examples/programs/same_files.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/profile_span.h"
@@ -37,6 +36,15 @@ fs::path folder_of(const fs::path& file) {
 bool is_open_as(const char* stream, const fs::path& file) {
   std::error_code error;
   return fs::is_regular_file(file, error) && fs::equivalent(file, stream, error);
+}
+
+/// Whether files with this name belong to models: .json, .model and .safetensors, vocab.txt and
+/// merges.txt.
+bool is_model_file(const fs::path& file) {
+  const fs::path name = file.filename();
+  const fs::path kind = name.extension();
+  return kind == ".json" || kind == ".model" || kind == ".safetensors" || name == "vocab.txt" ||
+         name == "merges.txt";
 }
 
 /// Whether `file` is, or will be, a file of the model in the folder: a file with such a name in the

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <exception>
-#include <span>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -54,33 +51,6 @@ int default_threads() {
   // By default the library uses one thread while other programs use the processors; a given number
   // is always used.
   return launch->threads == thread_count() ? 0 : launch->threads;
-}
-
-std::string from_first(const std::function<std::string()>& read) {
-  const std::string mine = leaves_traces() ? read() : std::string();
-  return processes().all_gather(mine).front();
-}
-
-void gather_at_first(std::span<const std::byte> mine,
-                     const std::function<std::span<std::byte>(std::size_t)>& place) {
-  const std::vector<std::string> all =
-      processes().all_gather({reinterpret_cast<const char*>(mine.data()), mine.size()});
-  if (!leaves_traces()) return;
-  std::size_t total = 0;
-  for (const std::string& bytes : all) total += bytes.size();
-  std::span<std::byte> rest = place(total);
-  for (const std::string& bytes : all) {
-    std::ranges::copy(std::as_bytes(std::span(bytes)), rest.begin());
-    rest = rest.subspan(bytes.size());
-  }
-}
-
-std::string gather_in_order(std::string mine) {
-  gather_at_first(std::as_bytes(std::span(mine)), [&](std::size_t size) {
-    mine.resize(size);
-    return std::as_writable_bytes(std::span(mine));
-  });
-  return leaves_traces() ? std::move(mine) : std::string();
 }
 
 ProcessesScope::ProcessesScope() : launch_(join_launch()) {

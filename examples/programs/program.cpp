@@ -16,7 +16,7 @@ Program::Program(std::string name, const std::string& description, const Trainin
       options(defaults),
       save_flag_(trains == Trains::kNewModel ? "--save" : "--checkpoint") {
   advice_ = "; a smaller --batch-size or shorter texts take less";
-  splits_work();
+  shares_work_ = true;
   if (trains == Trains::kNewModel) add_model_options();
   add_common_options();
 }
@@ -104,10 +104,7 @@ void Program::prepare(bool trains) {
 
 void Program::resume(bool trains) {
   const std::filesystem::path file = checkpoint_in(options.resume);
-  from_first([&] {
-    if (trains) lock_folder(file);
-    return std::string();
-  });
+  if (trains && leaves_traces()) lock_folder(file);
   resumed = nn::load_checkpoint(file);
   if (resumed->text("program") != name()) {
     fail_file(resumed->file, "must be a checkpoint of ", name(), ", got one of ",

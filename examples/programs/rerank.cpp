@@ -24,13 +24,10 @@ int main(int argc, char** argv) {
   command.add("--query", query, "text to rank the lines by").required();
   command.add("--top", top, "maximum number of lines to print; all if absent",
               {1, examples::kMany});
-  command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_cross_encoder, options);
-    const Tensor scores = examples::gathered_rows(run.model.scores(query, run.own.items, run.task));
+    auto ranked = models::best_first(run.model.scores(query, run.lines, run.task));
     run.progress.clear();
-    if (!examples::leaves_traces()) return;
-    auto ranked = models::best_first(scores);
     if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     for (const models::RankedText& each : ranked) {
       examples::print_scored_line(run.lines, static_cast<std::size_t>(each.text), each.score,

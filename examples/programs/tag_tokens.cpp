@@ -30,14 +30,14 @@ std::string json_of(const std::vector<models::Tag>& tags, const std::string& lin
 }
 
 /// Prints the tags of a line and, unless the format is JSON, its number.
-void print(std::ostream& out, const std::vector<models::Tag>& tags, std::size_t number,
-           const std::string& line, bool json) {
+void print(const std::vector<models::Tag>& tags, std::size_t number, const std::string& line,
+           bool json) {
   if (json) {
-    out << json_of(tags, line) << '\n';
+    std::cout << json_of(tags, line) << '\n';
     return;
   }
   for (const models::Tag& tag : tags) {
-    out << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4) << '\t'
+    std::cout << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4) << '\t'
         << tag.bytes.begin << '-' << tag.bytes.end << '\t'
         << escaped(text::text_at(line, tag.bytes)) << '\n';
   }
@@ -55,13 +55,12 @@ int main(int argc, char** argv) {
   command.add("--aggregation", aggregation,
               "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
-  command.splits_work();
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_token_tagger, options);
     const auto results =
-        run.model(run.own.items, models::aggregation_strategy(aggregation), run.task);
-    run.print(results, [&](std::ostream& out, const std::vector<models::Tag>& tags, std::size_t i) {
-      print(out, tags, i + 1, run.lines[i], options.json);
+        run.model(run.lines, models::aggregation_strategy(aggregation), run.task);
+    run.print(results, [&](const std::vector<models::Tag>& tags, std::size_t i) {
+      print(tags, i + 1, run.lines[i], options.json);
     });
     run.write_attention();
   });

@@ -14,8 +14,6 @@
 
 #include "examples/programs/command.h"
 #include "examples/programs/progress.h"
-#include "examples/programs/same_files.h"
-#include "examples/programs/shared_lines.h"
 #include "examples/programs/text_pairs.h"
 #include "models/text/tokenizers.h"
 #include "tensor/detail/parse_number.h"
@@ -39,20 +37,19 @@ struct Options {
   index_t max_length = 0;
 };
 
-void print_table(std::ostream& out, const text::Tokenizer& tokenizer,
-                 const text::Encoding& encoding) {
+void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
   for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
     const std::string token = escaped(tokenizer.token(encoding.ids[i]));
-    out << std::setw(8) << encoding.ids[i] << "  ";
+    std::cout << std::setw(8) << encoding.ids[i] << "  ";
     if (encoding.texts[i] == text::kNoText) {
-      out << token << '\n';
+      std::cout << token << '\n';
     } else {
       const text::Span bytes = encoding.offsets[i];
-      out << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
+      std::cout << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
           << bytes.end << '\n';
     }
   }
-  out << '\n';
+  std::cout << '\n';
 }
 
 std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& encoding) {
@@ -73,9 +70,8 @@ std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& enco
 
 /// Encodes some lines at a time, on all threads, and prints them.
 template <class Text>
-void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vector<Text>& all,
-            const Options& o) {
-  const std::span<const Text> texts = examples::own_share(all).items;
+void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, const Options& o) {
+  const std::span<const Text> texts = all;
   const text::EncodeOptions options = {.add_special = !o.no_special,
                                        .max_length = o.max_length,
                                        .cut = tokenizer.settings().cut,
@@ -86,9 +82,9 @@ void encode(std::ostream& out, const text::Tokenizer& tokenizer, const std::vect
     const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
     for (const text::Encoding& encoding : encodings) {
       if (o.json) {
-        out << json_of(tokenizer, encoding) << '\n';
+        std::cout << json_of(tokenizer, encoding) << '\n';
       } else {
-        print_table(out, tokenizer, encoding);
+        print_table(tokenizer, encoding);
       }
     }
     progress.show(static_cast<index_t>(begin + count), std::ssize(texts));
@@ -113,19 +109,15 @@ std::vector<index_t> numbers_of(const std::string& line, const std::string& plac
 }
 
 void tokenize(const Options& o) {
-  examples::require_same_files(o.model);
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
   const std::string input = examples::input_name(o.file);
-  examples::print_share([&](std::ostream& out) {
-    if (!o.decode && o.pair) return encode(out, *tokenizer, examples::text_pairs(lines, input), o);
-    if (!o.decode) return encode(out, *tokenizer, lines, o);
-    const auto own = examples::own_share(lines);
-    for (index_t number = own.begin; const std::string& line : own.items) {
-      const std::string place = str_cat(input, ": line ", ++number);
-      out << tokenizer->decode_text(numbers_of(line, place)) << '\n';
-    }
-  });
+  if (!o.decode && o.pair) return encode(*tokenizer, examples::text_pairs(lines, input), o);
+  if (!o.decode) return encode(*tokenizer, lines, o);
+  for (index_t number = 0; const std::string& line : lines) {
+    const std::string place = str_cat(input, ": line ", ++number);
+    std::cout << tokenizer->decode_text(numbers_of(line, place)) << '\n';
+  }
 }
 
 }  // namespace
@@ -145,6 +137,5 @@ int main(int argc, char** argv) {
               "special tokens in a line, such as [SEP], read as plain text");
   command.add("--decode", o.decode, "conversion of lines of token numbers to text");
   command.add("--json", o.json, "JSON output, one object per line");
-  command.splits_work();
   return command.run(argc, argv, [&] { tokenize(o); });
 }

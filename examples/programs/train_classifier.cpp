@@ -15,8 +15,6 @@
 #include "examples/programs/confusion_counter.h"
 #include "examples/programs/named_tokenizer.h"
 #include "examples/programs/plan.h"
-#include "examples/programs/same_files.h"
-#include "examples/programs/shared_lines.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/runs/text_examples.h"
@@ -233,11 +231,9 @@ void predict(const models::SequenceClassifier& model, const Names& names,
   std::string input = examples::standard_input();
   if (!input.empty()) input = text::clean_text(std::move(input), examples::input_name(""));
   const std::vector<std::string> lines = text::split_lines(input);
-  examples::print_share([&](std::ostream& out) {
-    for (const std::string& line : examples::own_share(lines).items) {
-      out << answer(model, names, line, c) << '\t' << line << '\n';
-    }
-  });
+  for (const std::string& line : lines) {
+    std::cout << answer(model, names, line, c) << '\t' << line << '\n';
+  }
 }
 
 /// Throws if the options contradict each other.
@@ -268,9 +264,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const Names names =
       program.resumed ? names_from(*program.resumed) : names_of(lines, all_lines, c);
   Files files;
-  if (program.resumed) examples::require_same_files(program.resumed->file);
   if (!c.test.empty()) {
-    examples::require_same_files(c.test);
     files.test = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);

@@ -1,12 +1,14 @@
 #include "examples/programs/training.h"
 
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "examples/programs/host.h"
 #include "examples/programs/processes.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
@@ -24,15 +26,32 @@ std::string compiler_name() {
 #endif
 }
 
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name\t: ")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  std::array<char, 64> text{};
+  gmtime_r(&now, &parts);
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text.data();
+}
+
 /// Processor, cores, threads, instruction set, compiler and the time of the call.
 pages::Facts machine_facts() {
-  return {{"processor", processor().name},
+  return {{"processor", processor_name()},
           {"logical cores", str_cat(std::thread::hardware_concurrency())},
           {"processes", str_cat(processes().size())},
           {"threads of a process", str_cat(thread_count())},
           {"instruction set", current_isa()},
           {"compiler", compiler_name()},
-          {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};
+          {"begun", utc_now()}};
 }
 
 }  // namespace
@@ -133,8 +152,7 @@ void Training::begin(index_t parameters) {
 std::shared_ptr<const FileLock> Training::lock_of_folder() const {
   std::shared_ptr<const FileLock> lock = program_.lock;
   if (options_.save.empty()) return lock;
-  from_first([&] {
-    if (lock) return std::string();  // the run continues there
+  if (!lock && leaves_traces()) {  // else the run continues there
     lock = lock_folder(options_.save, runs::kCheckpointFile);
     std::error_code error;
     if (!options_.overwrite && std::filesystem::exists(checkpoint_in(options_.save), error)) {
@@ -142,8 +160,8 @@ std::shared_ptr<const FileLock> Training::lock_of_folder() const {
                 "must not exist, but contains a saved run; continue with --resume ", options_.save,
                 ", or replace it with --overwrite");
     }
-    return std::string();
-  });
+  }
+  processes().all_gather("");  // the others wait for rank 0
   return lock;
 }
 
