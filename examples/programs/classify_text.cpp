@@ -36,7 +36,7 @@ void print(std::span<const models::ClassScore> best, const std::string& line, bo
   }
   for (const models::ClassScore& each : best) {
     std::cout << escaped(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
-        << examples::escaped_line(line) << '\n';
+              << examples::escaped_line(line) << '\n';
   }
 }
 
@@ -56,8 +56,7 @@ int main(int argc, char** argv) {
     examples::LineRun run(models::load_text_classifier, options);
     std::vector<text::TextPair> pairs;
     if (pair) pairs = examples::text_pairs(run.lines, examples::input_name(options.file));
-    const auto results = pair ? run.model(pairs, run.task)
-                              : run.model(run.lines, run.task);
+    const auto results = pair ? run.model(pairs, run.task) : run.model(run.lines, run.task);
     run.print(results, [&](std::span<const models::ClassScore> classes, std::size_t i) {
       const std::size_t count = std::min(classes.size(), static_cast<std::size_t>(top));
       print(classes.first(count), run.lines[i], options.json);

@@ -23,7 +23,7 @@ void print_rows(const std::vector<models::Blank>& blanks) {
   for (const models::Blank& blank : blanks) {
     for (const models::Filling& filling : blank.fillings) {
       std::cout << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
-          << escaped(filling.text) << '\n';
+                << escaped(filling.text) << '\n';
     }
     std::cout << '\n';
   }

@@ -81,9 +81,8 @@ void write_attention(const AttentionFile& file, const Task& task, index_t count,
 
 /// The names of lines in errors, for a file or standard input.
 inline models::TextName line_name(const std::string& file) {
-  return [input = input_name(file)](index_t number) {
-    return str_cat(input, ": line ", number + 1);
-  };
+  return
+      [input = input_name(file)](index_t number) { return str_cat(input, ": line ", number + 1); };
 }
 
 /// The model of a task, and the lines to run it on. The constructor loads the model, then checks

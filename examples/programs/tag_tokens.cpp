@@ -37,9 +37,9 @@ void print(const std::vector<models::Tag>& tags, std::size_t number, const std::
     return;
   }
   for (const models::Tag& tag : tags) {
-    std::cout << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4) << '\t'
-        << tag.bytes.begin << '-' << tag.bytes.end << '\t'
-        << escaped(text::text_at(line, tag.bytes)) << '\n';
+    std::cout << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4)
+              << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t'
+              << escaped(text::text_at(line, tag.bytes)) << '\n';
   }
 }
 
@@ -57,8 +57,7 @@ int main(int argc, char** argv) {
               {"none", "simple", "first", "average", "max"});
   return command.run(argc, argv, [&] {
     examples::LineRun run(models::load_token_tagger, options);
-    const auto results =
-        run.model(run.lines, models::aggregation_strategy(aggregation), run.task);
+    const auto results = run.model(run.lines, models::aggregation_strategy(aggregation), run.task);
     run.print(results, [&](const std::vector<models::Tag>& tags, std::size_t i) {
       print(tags, i + 1, run.lines[i], options.json);
     });

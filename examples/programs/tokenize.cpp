@@ -46,7 +46,7 @@ void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encodin
     } else {
       const text::Span bytes = encoding.offsets[i];
       std::cout << std::left << std::setw(20) << token << std::right << "  " << bytes.begin << '-'
-          << bytes.end << '\n';
+                << bytes.end << '\n';
     }
   }
   std::cout << '\n';

@@ -22,7 +22,7 @@ TEST_F(Help, OptionsAreNounPhrasesWithDefaultsAndUnits) {
     EXPECT_GE(help_entries(help).size(), 3U) << help;
     EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
   }
-  EXPECT_GE(count, 17);
+  EXPECT_GE(count, 16);
 }
 
 TEST_F(Help, TheRuleItself) {

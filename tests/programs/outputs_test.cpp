@@ -90,8 +90,8 @@ TEST_F(Outputs, AreNoInputs) {
        {"answer", "--model questions --question a x.html --attention x.html", "--attention must"},
        {"run_encoder", encoder_ + "--output w.safetensors", "must not be an input"},
        {"run_encoder", encoder_ + "--output x.npy", "must not be an input"},
-       {"run_encoder", encoder_ + "--output y.npy --trace x.npy",
-        "--trace must not be an input, got x.npy (--input x.npy)"},
+       {"run_encoder", encoder_ + "--output y.npy --attention-output x.npy",
+        "--attention-output must not be an input, got x.npy (--input x.npy)"},
        {"run_encoder", encoder_ + "--output y.npy --causal --attention-output w.safetensors",
         "--attention-output must not be an input"},
        {"compare_runs", "a.csv --report a.csv",
@@ -115,7 +115,6 @@ TEST_F(Outputs, AreNotOneFile) {
         "must not be another output, got y.html (--"},
        {"embed", "--model m lines.txt --output dangling --attention y.html", "another output"},
        {"embed", "--model m lines.txt --output y.npy --profile y.npy", "another output"},
-       {"run_encoder", encoder_ + "--output y.npy --trace ./y.npy", "another output"},
        {"run_encoder", encoder_ + "--output y.npy --attention-output run/../y.npy", "another outp"},
        {"train_reverse", kReverse + "--log a --report a",
         "--log must not be another output, got a (--report a)"},
@@ -168,7 +167,6 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"embed", embed + "/proc/y.npy", "/proc/y.npy: "},
        {"embed", embed + std::string(300, 'x'), "xxx: "},
        {"tag_tokens", "--model bert bad.txt --attention none/a.html", "none/a.html: "},
-       {"run_encoder", encoder_ + "--output y.npy --trace none/t.txt", "none/t.txt: "},
        {"run_encoder", encoder_ + "--output y.npy --attention-output none/a.npy", "none/a.npy: "},
        {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
        {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
@@ -180,12 +178,10 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
 
 TEST_F(Outputs, AFullStandardOutputIsAnError) {
   const std::string weights = "'" + (golden_folder("bert") / "model.safetensors").string() + "'";
-  write("trace.txt", "input 2x3 0 1 1 2 3\n");
   const std::vector<ProgramCall> calls = {
       {"answer", "--model questions --question 'the cat' lines.txt", ""},
       {"classify_text", "--model bert lines.txt", ""},
       {"compare_runs", "a.csv", ""},
-      {"compare_trace", "trace.txt trace.txt", ""},
       {"embed", "--model m lines.txt", ""},
       {"fill_mask", "--model bert blanks.txt", ""},
       {"fine_tune", "--model bert --train train.tsv --epochs 1 --save new", ""},
