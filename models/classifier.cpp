@@ -18,7 +18,7 @@ const PredictionHeadOptions& checked(const PredictionHeadOptions& options) {
 }  // namespace
 
 PredictionHead::PredictionHead(const PredictionHeadOptions& options, const EncoderOptions& encoder,
-                               const nn::Source& from)
+                               const nn::ParameterSource& from)
     : dense({.in_features = encoder.width(),
              .out_features = encoder.width(),
              .bias = checked(options).bias},
@@ -35,7 +35,8 @@ Tensor PredictionHead::operator()(const Tensor& x) const {
 namespace {
 
 std::optional<PredictionHead> make_head(const std::optional<PredictionHeadOptions>& options,
-                                        const EncoderOptions& encoder, const nn::Source& from) {
+                                        const EncoderOptions& encoder,
+                                        const nn::ParameterSource& from) {
   if (!options) return {};
   return PredictionHead(*options, encoder, from);
 }
@@ -50,7 +51,7 @@ const Options& checked(const char* op, const Options& options) {
 }  // namespace
 
 SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
-                                       const nn::Source& from)
+                                       const nn::ParameterSource& from)
     : encode(checked("SequenceClassifier", options).tokens, from),
       pooling(options.pooling),
       head(make_head(options.head, options.tokens.encoder, from["head"])),
@@ -67,7 +68,8 @@ Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens)
   return nn::hooked("logits", classifier(dropout(read)));
 }
 
-TokenClassifier::TokenClassifier(const TokenClassifierOptions& options, const nn::Source& from)
+TokenClassifier::TokenClassifier(const TokenClassifierOptions& options,
+                                 const nn::ParameterSource& from)
     : encode(checked("TokenClassifier", options).tokens, from),
       head(make_head(options.head, options.tokens.encoder, from["head"])),
       dropout(options.dropout),

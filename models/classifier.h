@@ -45,7 +45,7 @@ struct PredictionHead {
 
   /// A head for the vectors of an encoder with the options `encoder`.
   PredictionHead(const PredictionHeadOptions& options, const EncoderOptions& encoder,
-                 const nn::Source& from = default_rng());
+                 const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tensor& x) const;
 
@@ -86,7 +86,7 @@ struct SequenceClassifier {
   nn::Linear classifier;
 
   explicit SequenceClassifier(const SequenceClassifierOptions& options,
-                              const nn::Source& from = default_rng());
+                              const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
@@ -132,7 +132,7 @@ struct TokenClassifier {
   nn::Linear classifier;
 
   explicit TokenClassifier(const TokenClassifierOptions& options,
-                           const nn::Source& from = default_rng());
+                           const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

@@ -87,7 +87,8 @@ class RotaryTables {
 
 }  // namespace
 
-Encoder::Encoder(const EncoderOptions& options, const nn::Source& from) : order(options.order) {
+Encoder::Encoder(const EncoderOptions& options, const nn::ParameterSource& from)
+    : order(options.order) {
   for (const index_t number : order) {
     require(0 <= number && number < std::ssize(options.layers), "Encoder",
             "order must have numbers from 0 to ", std::ssize(options.layers) - 1,

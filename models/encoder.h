@@ -66,7 +66,7 @@ struct Encoder {
   std::optional<nn::RelativePositionBias> relative_position;  // shared by all layers
   std::vector<index_t> order;                                 // if empty, each layer once
 
-  explicit Encoder(const EncoderOptions& options, const nn::Source& from = default_rng());
+  explicit Encoder(const EncoderOptions& options, const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const EncoderInputs& inputs) const;
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const {

@@ -73,7 +73,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }
 
-EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Source& from)
+EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::ParameterSource& from)
     : self_attn(attention_of(checked(options)), from["self_attn"]),
       feed_forward(feed_forward_of(options), from),
       norm2(norm_options(options), from["norm2"]),

@@ -108,7 +108,8 @@ struct EncoderLayer {
   bool batch_first;
   bool gradient_checkpoint;
 
-  explicit EncoderLayer(const EncoderLayerOptions& options, const nn::Source& from = default_rng());
+  explicit EncoderLayer(const EncoderLayerOptions& options,
+                        const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const EncoderInputs& inputs) const;
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const {

@@ -9,7 +9,7 @@ namespace tessera::models {
 namespace {
 
 MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embedding_width,
-                                   const nn::Source& from) {
+                                   const nn::ParameterSource& from) {
   require_enum("MaskedLm", "activation", options.activation, nn::Activation::kSilu);
   const EncoderOptions& encoder = options.tokens.encoder;
   nn::NormOptions norm = norm_options(encoder);
@@ -24,7 +24,7 @@ MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embed
 
 }  // namespace
 
-MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::Source& from)
+MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::ParameterSource& from)
     : encode(options.tokens, from),
       transform(make_transform(options, encode.embeddings.word.weight.size(1),
                                from["cls.predictions.transform"])) {

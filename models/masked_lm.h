@@ -62,7 +62,8 @@ struct MaskedLm {
   Tensor bias;     // undefined without bias
   Weight decoder;  // (V, W); undefined if the embedding is used instead
 
-  explicit MaskedLm(const MaskedLmOptions& options, const nn::Source& from = default_rng());
+  explicit MaskedLm(const MaskedLmOptions& options,
+                    const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

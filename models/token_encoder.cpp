@@ -81,7 +81,8 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
 
 }  // namespace
 
-TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options, const nn::Source& from)
+TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options,
+                                     const nn::ParameterSource& from)
     : word({.num_embeddings = checked(options).vocabulary_size,
             .embedding_dim = embedding_width(options),
             .std = start_of_words(options)},
@@ -142,7 +143,7 @@ EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows&
 
 }  // namespace
 
-TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, const nn::Source& from)
+TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, const nn::ParameterSource& from)
     : embeddings(options, from["embeddings"]), encoder(options.encoder, from["encoder"]) {}
 
 std::pair<Tensor, PackedRows> TokenEncoder::packed(const Tokens& tokens) const {

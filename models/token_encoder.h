@@ -79,7 +79,7 @@ struct TokenEncoder {
     std::optional<nn::Linear> projection;
     std::optional<index_t> padding_id;
 
-    Embeddings(const TokenEncoderOptions& options, const nn::Source& from);
+    Embeddings(const TokenEncoderOptions& options, const nn::ParameterSource& from);
     /// The input of the encoder, (B, T, D), or (1, N, D) for packed tokens.
     Tensor operator()(const Tokens& tokens, const PackedRows& packed = {}) const;
 
@@ -98,7 +98,8 @@ struct TokenEncoder {
   Embeddings embeddings;
   Encoder encoder;
 
-  explicit TokenEncoder(const TokenEncoderOptions& options, const nn::Source& from = default_rng());
+  explicit TokenEncoder(const TokenEncoderOptions& options,
+                        const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }

@@ -42,7 +42,8 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
   return attention(q, k, v, mask, dropped);
 }
 
-MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, const Source& from)
+MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
+                                       const ParameterSource& from)
     : out_proj({.in_features = checked(options).embed_dim,
                 .out_features = options.embed_dim,
                 .bias = false},

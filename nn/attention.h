@@ -90,7 +90,7 @@ struct MultiHeadAttention {
   std::optional<Rotary> rotary;  // copies share its table, so several modules can use one table
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options,
-                              const Source& from = default_rng());
+                              const ParameterSource& from = default_rng());
 
   AttentionResult operator()(const AttentionInputs& inputs) const;
   /// Self-attention without a mask.

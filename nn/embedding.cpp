@@ -8,7 +8,7 @@
 
 namespace tessera::nn {
 
-Embedding::Embedding(const EmbeddingOptions& options, const Source& from) {
+Embedding::Embedding(const EmbeddingOptions& options, const ParameterSource& from) {
   detail::require_size("Embedding", "num_embeddings", options.num_embeddings);
   detail::require_size("Embedding", "embedding_dim", options.embedding_dim);
   detail::require_not_negative("Embedding", "std", options.std);

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
@@ -29,8 +29,9 @@ struct Embedding {
   Weight weight = Weight::table();
   std::optional<index_t> padding_index;
 
-  explicit Embedding(const EmbeddingOptions& options, const Source& from = default_rng());
-  Embedding(index_t num_embeddings, index_t embedding_dim, const Source& from = default_rng())
+  explicit Embedding(const EmbeddingOptions& options, const ParameterSource& from = default_rng());
+  Embedding(index_t num_embeddings, index_t embedding_dim,
+            const ParameterSource& from = default_rng())
       : Embedding({.num_embeddings = num_embeddings, .embedding_dim = embedding_dim}, from) {}
 
   Tensor operator()(const Tensor& ids) const;

@@ -18,7 +18,7 @@ const FeedForwardOptions& checked(const FeedForwardOptions& options) {
 
 }  // namespace
 
-FeedForward::FeedForward(const FeedForwardOptions& options, const Source& from)
+FeedForward::FeedForward(const FeedForwardOptions& options, const ParameterSource& from)
     : linear1({.in_features = checked(options).d_model,
                .out_features = options.dim_feedforward * (options.gated ? 2 : 1),
                .bias = options.linear1_bias,

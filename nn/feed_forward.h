@@ -34,7 +34,8 @@ struct FeedForward {
   Activation activation;
   bool gated;
 
-  explicit FeedForward(const FeedForwardOptions& options, const Source& from = default_rng());
+  explicit FeedForward(const FeedForwardOptions& options,
+                       const ParameterSource& from = default_rng());
 
   /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;

@@ -22,7 +22,7 @@ Tensor activate(Activation activation, const Tensor& x) {
   fail_enum("activate", "activation", activation);
 }
 
-Linear::Linear(const LinearOptions& options, const Source& from)
+Linear::Linear(const LinearOptions& options, const ParameterSource& from)
     : weight(options.gated ? Weight::gated() : Weight()) {
   detail::require_size("Linear", "in_features", options.in_features);
   detail::require_size("Linear", "out_features", options.out_features);

@@ -1,7 +1,7 @@
 // The affine layer, and activation functions by name; the layer applies them in the same pass.
 #pragma once
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "nn/visit.h"
 #include "tensor/ops/linear.h"
 
@@ -30,8 +30,8 @@ struct Linear {
   Weight weight;
   Tensor bias;  // undefined without bias
 
-  explicit Linear(const LinearOptions& options, const Source& from = default_rng());
-  Linear(index_t in_features, index_t out_features, const Source& from = default_rng())
+  explicit Linear(const LinearOptions& options, const ParameterSource& from = default_rng());
+  Linear(index_t in_features, index_t out_features, const ParameterSource& from = default_rng())
       : Linear({.in_features = in_features, .out_features = out_features}, from) {}
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Activation::kNone); }

@@ -16,7 +16,7 @@ Shape checked_shape(const NormOptions& options) {
 }  // namespace
 
 Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias,
-           const Source& from)
+           const ParameterSource& from)
     : eps(its_eps), kind(its_kind) {
   detail::require_normalized_shape(name, shape);
   detail::require_not_negative(name, "eps", eps);
@@ -24,15 +24,15 @@ Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_e
   if (has_bias) bias = from("bias", shape, constant(0));
 }
 
-Norm::Norm(const NormOptions& options, const Source& from)
+Norm::Norm(const NormOptions& options, const ParameterSource& from)
     : Norm("Norm", checked_shape(options), options.kind, options.eps,
            options.bias && options.kind == NormKind::kLayerNorm, from) {}
 
-LayerNorm::LayerNorm(const LayerNormOptions& options, const Source& from)
+LayerNorm::LayerNorm(const LayerNormOptions& options, const ParameterSource& from)
     : Norm("LayerNorm", options.normalized_shape, NormKind::kLayerNorm, options.eps, options.bias,
            from) {}
 
-RmsNorm::RmsNorm(const RmsNormOptions& options, const Source& from)
+RmsNorm::RmsNorm(const RmsNormOptions& options, const ParameterSource& from)
     : Norm("RmsNorm", options.normalized_shape, NormKind::kRmsNorm, options.eps, false, from) {}
 
 Tensor Norm::operator()(const Tensor& x) const {

@@ -1,7 +1,7 @@
 // Layer normalisation and RMS normalisation.
 #pragma once
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
@@ -37,7 +37,7 @@ struct Norm {
   double eps;
   NormKind kind;
 
-  explicit Norm(const NormOptions& options, const Source& from = default_rng());
+  explicit Norm(const NormOptions& options, const ParameterSource& from = default_rng());
 
   Tensor operator()(const Tensor& x) const;
 
@@ -49,7 +49,7 @@ struct Norm {
 
  protected:
   Norm(const char* name, const Shape& shape, NormKind its_kind, double its_eps, bool has_bias,
-       const Source& from);
+       const ParameterSource& from);
 };
 
 /// The options of LayerNorm.
@@ -62,8 +62,8 @@ struct LayerNormOptions {
 /// A Norm of kind kLayerNorm over the axes of normalized_shape.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.LayerNorm.
 struct LayerNorm : Norm {
-  explicit LayerNorm(const LayerNormOptions& options, const Source& from = default_rng());
-  explicit LayerNorm(index_t width, const Source& from = default_rng())
+  explicit LayerNorm(const LayerNormOptions& options, const ParameterSource& from = default_rng());
+  explicit LayerNorm(index_t width, const ParameterSource& from = default_rng())
       : LayerNorm({.normalized_shape = {width}}, from) {}
 };
 
@@ -77,8 +77,8 @@ struct RmsNormOptions {
 /// depends on the dtype: to use the weights of a torch.nn.RMSNorm, also set the eps that it used.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
 struct RmsNorm : Norm {
-  explicit RmsNorm(const RmsNormOptions& options, const Source& from = default_rng());
-  explicit RmsNorm(index_t width, const Source& from = default_rng())
+  explicit RmsNorm(const RmsNormOptions& options, const ParameterSource& from = default_rng());
+  explicit RmsNorm(index_t width, const ParameterSource& from = default_rng())
       : RmsNorm({.normalized_shape = {width}}, from) {}
 };
 

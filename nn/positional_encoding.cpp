@@ -50,7 +50,7 @@ Tensor PositionalEncoding::operator()(const Tensor& x, const Tensor& positions) 
 }
 
 LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
-                                                     const Source& from) {
+                                                     const ParameterSource& from) {
   check_sizes("LearnedPositionalEncoding", max_tokens, d_model);
   weight = from("weight", {max_tokens, d_model}, normal(0.02));
 }

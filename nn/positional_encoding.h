@@ -2,7 +2,7 @@
 #pragma once
 
 #include "nn/dropout.h"
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "nn/visit.h"
 #include "tensor/ops/positions.h"
 
@@ -50,7 +50,7 @@ struct LearnedPositionalEncoding {
   Tensor weight;
 
   LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
-                            const Source& from = default_rng());
+                            const ParameterSource& from = default_rng());
 
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 

@@ -60,7 +60,7 @@ index_t DistanceBuckets::of(index_t distance) const {
 }
 
 RelativePositionBias::RelativePositionBias(const RelativePositionOptions& options,
-                                           const Source& from)
+                                           const ParameterSource& from)
     : distances(options.distances) {
   detail::require_size("RelativePositionBias", "num_heads", options.num_heads);
   check("RelativePositionBias", distances);

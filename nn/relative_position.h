@@ -8,7 +8,7 @@
 // the bias has H Tq Tk elements, until sums along the diagonals give the gradient of the line.
 #pragma once
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "nn/visit.h"
 #include "tensor/tensor.h"
 
@@ -55,7 +55,7 @@ struct RelativePositionBias {
   DistanceBuckets distances;
 
   explicit RelativePositionBias(const RelativePositionOptions& options,
-                                const Source& from = default_rng());
+                                const ParameterSource& from = default_rng());
 
   Tensor operator()(index_t queries, index_t keys) const;
 

@@ -133,10 +133,11 @@ Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
   return joined(found, parts);
 }
 
-nn::Source ModelFolder::source(const std::vector<Rename>& renames) const {
-  return nn::Source([this, renames](const std::string& name, const Shape& shape, const nn::Init&) {
-    return weight(renamed(name, renames), shape);
-  });
+nn::ParameterSource ModelFolder::source(const std::vector<Rename>& renames) const {
+  return nn::ParameterSource(
+      [this, renames](const std::string& name, const Shape& shape, const nn::Init&) {
+        return weight(renamed(name, renames), shape);
+      });
 }
 
 void ModelFolder::require_layers_in(const nn::StateDict& model,

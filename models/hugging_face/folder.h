@@ -18,7 +18,7 @@
 
 #include "models/token_encoder.h"
 #include "nn/module.h"
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "tensor/io/json.h"
 #include "tensor/profile_span.h"
 
@@ -70,7 +70,7 @@ class ModelFolder {
   /// A source of the folder's parameters, by our names after `renames`. This object must live until
   /// the model is made. Large tensors in float32 are mapped from the file, not copied. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
-  nn::Source source(const std::vector<Rename>& renames = {}) const;
+  nn::ParameterSource source(const std::vector<Rename>& renames = {}) const;
   /// Throws if the files have a layer, or a part of a layer, that `model` lacks, because every
   /// output would be wrong. The names in `model` are those before `renames`.
   void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;

@@ -104,7 +104,8 @@ void check_config(const ModelFolder& from, const SavedModel& model) {
     }
     return found->second;
   };
-  const nn::StateDict wanted = nn::state_dict(TokenEncoder(from.options, nn::Source(find)));
+  const nn::StateDict wanted =
+      nn::state_dict(TokenEncoder(from.options, nn::ParameterSource(find)));
   for (const auto& [name, parameter] : given) {
     const bool is_of_encoder = name.starts_with("encoder.") || name.starts_with("embeddings.");
     if (is_of_encoder && !wanted.contains(name)) {
@@ -152,8 +153,8 @@ void copy_tokenizer(const fs::path& to, const fs::path& from) {
 
 /// Writes config.json, model.safetensors and the tokenizer's files of a model that was opened
 /// `from` a folder.
-/// Errors: std::invalid_argument: a parameter that no model of the family has, or one of the encoder
-/// with a shape different from that in `from`; std::runtime_error that names the file.
+/// Errors: std::invalid_argument: a parameter that no model of the family has, or one of the
+/// encoder with a shape different from that in `from`; std::runtime_error that names the file.
 void write_model(const fs::path& to, const ModelFolder& from, const SavedModel& model) {
   const NoGrad not_recorded;
   check_config(from, model);

@@ -1,5 +1,5 @@
 // Every model requests the parameters that it names from its source.
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 
 #include "models/models.h"
 #include "tests/support/asked_parameters.h"
@@ -26,7 +26,7 @@ TokenEncoderOptions with_all() {
   return options;
 }
 
-TEST(Source, ModelsAskForWhatTheyName) {
+TEST(ParameterSource, ModelsAskForWhatTheyName) {
   const auto plain = expect_asks_for_what_it_names<TokenEncoder>(tiny_tokens());
   EXPECT_TRUE(plain.contains("encoder.layers.0.linear1.bias"));
   const auto all = expect_asks_for_what_it_names<TokenEncoder>(with_all());

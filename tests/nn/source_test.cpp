@@ -1,4 +1,4 @@
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 
 #include "nn/nn.h"
 #include "tests/support/asked_parameters.h"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-TEST(Source, ModulesAskForWhatTheyName) {
+TEST(ParameterSource, ModulesAskForWhatTheyName) {
   EXPECT_EQ(expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4}).size(), 2U);
   EXPECT_EQ(expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4, false}).size(), 1U);
   EXPECT_EQ(expect_asks_for_what_it_names<Embedding>(EmbeddingOptions{5, 2}).size(), 1U);
@@ -35,7 +35,7 @@ TEST(Source, ModulesAskForWhatTheyName) {
             4U);
 }
 
-TEST(Source, AGeneratorDrawsInTheOrderOfTheRequests) {
+TEST(ParameterSource, AGeneratorDrawsInTheOrderOfTheRequests) {
   Rng rng(3), same(3);
   const Linear linear(4, 8, rng);
   EXPECT_TRUE(same_bits(linear.weight, uniform({8, 4}, -0.5, 0.5, kFloat32, same)));
@@ -43,60 +43,62 @@ TEST(Source, AGeneratorDrawsInTheOrderOfTheRequests) {
   EXPECT_EQ(rng.state(), same.state());
 }
 
-TEST(Source, AStateIsSharedAndNothingIsDrawn) {
+TEST(ParameterSource, AStateIsSharedAndNothingIsDrawn) {
   const FeedForward model({.d_model = 3, .dim_feedforward = 5});
   const Rng::State before = default_rng().state();
-  const FeedForward other({.d_model = 3, .dim_feedforward = 5}, Source(state_dict(model)));
+  const FeedForward other({.d_model = 3, .dim_feedforward = 5}, ParameterSource(state_dict(model)));
   EXPECT_EQ(default_rng().state(), before);
   for (const auto& [name, tensor] : state_dict(other)) {
     EXPECT_EQ(tensor.storage(), state_dict(model).at(name).storage()) << name;
   }
 }
 
-TEST(Source, AStateIsReadInFloat32AndWithoutItsGradient) {
+TEST(ParameterSource, AStateIsReadInFloat32AndWithoutItsGradient) {
   StateDict state = {{"a.weight", ones({2, 3}, kFloat64)}, {"a.bias", ones({2})}};
   state["a.bias"].set_requires_grad();
-  const Linear linear(3, 2, Source(state)["a"]);
+  const Linear linear(3, 2, ParameterSource(state)["a"]);
   EXPECT_EQ(linear.weight.dtype(), kFloat32);
   EXPECT_FALSE(linear.bias.requires_grad());
   EXPECT_EQ(linear.bias.storage(), state["a.bias"].storage());
 }
 
-TEST(Source, AViewIsCopiedSoThatItCanBeTrained) {
-  const Source source(StateDict{{"weight", ones({3, 2}).t()}, {"bias", ones({1}).expand({2})}});
+TEST(ParameterSource, AViewIsCopiedSoThatItCanBeTrained) {
+  const ParameterSource source(
+      StateDict{{"weight", ones({3, 2}).t()}, {"bias", ones({1}).expand({2})}});
   const Linear linear(3, 2, source);
   EXPECT_TRUE(linear.weight->is_contiguous());
   EXPECT_TRUE(linear.bias.is_contiguous());
 }
 
-TEST(Source, SaysWhatDoesNotFit) {
-  const Source source(StateDict{{"a.linear1.weight", ones({5, 3})}, {"b", ones({5, 3})}});
+TEST(ParameterSource, SaysWhatDoesNotFit) {
+  const ParameterSource source(StateDict{{"a.linear1.weight", ones({5, 3})}, {"b", ones({5, 3})}});
   const auto make = [&](index_t width) {
     FeedForward({.d_model = width, .dim_feedforward = 5}, source["a"]);
   };
-  EXPECT_TRUE(throws("Source", {"'a.linear1.bias' must be in the state, got 2 other names"},
+  EXPECT_TRUE(throws("ParameterSource",
+                     {"'a.linear1.bias' must be in the state, got 2 other names"},
                      [&] { make(3); }));
-  EXPECT_TRUE(throws("Source", {"'a.linear1.weight' must have shape (5, 4), got (5, 3)"},
+  EXPECT_TRUE(throws("ParameterSource", {"'a.linear1.weight' must have shape (5, 4), got (5, 3)"},
                      [&] { make(4); }));
   for (const Tensor& wrong : {ones({5, 3}, kInt64), Tensor()}) {
-    const Source other(StateDict{{"weight", wrong}});
-    EXPECT_TRUE(throws("Source", {"'weight' must be a floating tensor, got "}, [&] {
+    const ParameterSource other(StateDict{{"weight", wrong}});
+    EXPECT_TRUE(throws("ParameterSource", {"'weight' must be a floating tensor, got "}, [&] {
       Linear(3, 5, other);
     })) << wrong.defined();
   }
 }
 
-TEST(Source, AFunctionMayBeOne) {
+TEST(ParameterSource, AFunctionMayBeOne) {
   std::string names;
-  const Source source([&](const std::string& name, const Shape& shape, const Init&) {
+  const ParameterSource source([&](const std::string& name, const Shape& shape, const Init&) {
     names += name + ' ';
     return full(shape, 2, kFloat32);
   });
   const LayerNorm norm(3, source["x"]["y"]);
   EXPECT_EQ(names, "x.y.weight x.y.bias ");
   EXPECT_TRUE(exactly(norm.bias, {{3}, {2, 2, 2}}));
-  EXPECT_TRUE(throws("Source", {"'weight' must have shape (3,), got (1,)"}, [] {
-    LayerNorm(3, Source([](const auto&, const Shape&, const auto&) { return ones({1}); }));
+  EXPECT_TRUE(throws("ParameterSource", {"'weight' must have shape (3,), got (1,)"}, [] {
+    LayerNorm(3, ParameterSource([](const auto&, const Shape&, const auto&) { return ones({1}); }));
   }));
 }
 

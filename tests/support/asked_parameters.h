@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "nn/state_dict.h"
 
 namespace tessera::test {
@@ -19,8 +19,8 @@ template <class M, class Options>
 ParameterShapes expect_asks_for_what_it_names(const Options& options) {
   ParameterShapes asked, named;
   Rng rng(1);
-  const M module(options,
-                 nn::Source([&](const std::string& name, const Shape& shape, const nn::Init& init) {
+  const M module(options, nn::ParameterSource([&](const std::string& name, const Shape& shape,
+                                                  const nn::Init& init) {
                    EXPECT_TRUE(asked.emplace(name, shape).second) << name << " is asked for twice";
                    return init(shape, rng);
                  }));

@@ -216,10 +216,10 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
   }
 }
 
-nn::Source new_head_source(const ModelFolder& folder, Rng& rng) {
+nn::ParameterSource new_head_source(const ModelFolder& folder, Rng& rng) {
   const double std = config::epsilon(folder.config, "initializer_range", 0.02);
-  return nn::Source([&folder, &rng, std](const std::string& name, const Shape& shape,
-                                         const nn::Init&) {
+  return nn::ParameterSource([&folder, &rng, std](const std::string& name, const Shape& shape,
+                                                  const nn::Init&) {
     const bool is_of_head = name.starts_with("head.") && !folder.has(name);
     if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
     const nn::Init init =

@@ -73,7 +73,7 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels);
 /// folder has one, come from the folder. The others are new, as in transformers:
 /// N(0, initializer_range^2), biases 0, a norm's weight 1. `folder` and `rng` must live until the
 /// model is made.
-nn::Source new_head_source(const ModelFolder& folder, Rng& rng);
+nn::ParameterSource new_head_source(const ModelFolder& folder, Rng& rng);
 
 /// A model with the folder's encoder and a new classifier, to be trained: in training mode.
 template <nn::Module M, class Options>

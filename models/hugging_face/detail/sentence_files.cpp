@@ -252,7 +252,7 @@ nn::Embedding read_static_embedding(const Path& folder) {
               ": must have 2 dimensions of at least 1, got shape ", *shape);
   }
   return {(*shape)[0], (*shape)[1],
-          nn::Source([&](const std::string&, const Shape& wanted, const nn::Init&) {
+          nn::ParameterSource([&](const std::string&, const Shape& wanted, const nn::Init&) {
             return files.read(name, wanted);
           })};
 }

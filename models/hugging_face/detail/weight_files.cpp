@@ -111,8 +111,8 @@ Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
   return tensor.to(kFloat32);
 }
 
-nn::Source WeightFiles::source() const {
-  return nn::Source([this](const std::string& name, const Shape& shape, const nn::Init&) {
+nn::ParameterSource WeightFiles::source() const {
+  return nn::ParameterSource([this](const std::string& name, const Shape& shape, const nn::Init&) {
     return read(name, shape);
   });
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 #include "tensor/io/safetensors.h"
 
 namespace tessera::models {
@@ -28,7 +28,7 @@ class WeightFiles {
   /// other than `shape`, which config.json gives; integers.
   Tensor read(const std::string& name, const Shape& shape) const;
   /// A source of the tensors, by their names in the files. This object must outlive the source.
-  nn::Source source() const;
+  nn::ParameterSource source() const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.
   void require_finite_weights() const;
   /// The file of the tensor; if the tensor does not exist, the file that should have it.

@@ -144,7 +144,8 @@ TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
 struct Tower {
   TokenEncoder query;
 
-  explicit Tower(const TokenEncoderOptions& options, const nn::Source& from = default_rng())
+  explicit Tower(const TokenEncoderOptions& options,
+                 const nn::ParameterSource& from = default_rng())
       : query(options, from["query"]) {}
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor&& visitor) {

@@ -74,10 +74,10 @@ Model with_head(const std::string& folder_name, Options options,
                 const std::function<std::string(const std::string&)>& name) {
   const models::ModelFolder folder(folders() / folder_name);
   options.tokens = folder.options;
-  Model model(options,
-              nn::Source([&](const std::string& ours, const Shape& shape, const nn::Init&) {
-                return folder.weight(name(ours), shape);
-              }));
+  Model model(options, nn::ParameterSource(
+                           [&](const std::string& ours, const Shape& shape, const nn::Init&) {
+                             return folder.weight(name(ours), shape);
+                           }));
   nn::eval(model);
   return model;
 }

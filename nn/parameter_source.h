@@ -2,7 +2,7 @@
 //
 //   nn::Linear drawn(4, 8);                             // from the thread's random numbers
 //   nn::Linear also(4, 8, rng);                         // from a given generator
-//   nn::Linear read(4, 8, nn::Source(load_safetensors("linear.safetensors").tensors));
+//   nn::Linear read(4, 8, nn::ParameterSource(load_safetensors("linear.safetensors").tensors));
 #pragma once
 
 #include <functional>
@@ -49,30 +49,30 @@ Init constant(double value);
 ///
 /// A source made from a generator calls the Init. A source of existing tensors returns these
 /// tensors, so a model that is loaded draws no random numbers and takes no memory for initial
-/// values. A module whose constructor takes no Source is loaded by load_state_dict.
+/// values. A module whose constructor takes no ParameterSource is loaded by load_state_dict.
 /// **Errors**: those of operator(), which the constructors of modules pass on.
 /// **Source**: candle's VarBuilder.
-class Source {
+class ParameterSource {
  public:
-  /// Returns the parameter with this full name; may throw anything. Source checks the dtype and the
-  /// shape of the result.
+  /// Returns the parameter with this full name; may throw anything. The dtype and the shape of the
+  /// result are checked.
   using Find = std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)>;
 
   /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
-  Source(Rng& rng);  // implicit: a generator is a source
+  ParameterSource(Rng& rng);  // implicit: a generator is a source
   /// The parameters of a state. The module shares those that are contiguous and float32, and gets
   /// copies of the others. Names that no module requests are ignored; load_state_dict refuses them.
   /// **Errors**: a missing name, when a module requests it.
-  explicit Source(StateDict state);
+  explicit ParameterSource(StateDict state);
   /// **Errors**: an empty function (std::bad_function_call), at the first request.
-  explicit Source(Find find);
+  explicit ParameterSource(Find find);
 
   /// The parameter `name` of the module. **Errors**: the errors of the source; not a floating
   /// tensor; a different shape.
   Tensor operator()(std::string_view name, const Shape& shape, const Init& init) const;
 
   /// The same source for the part with this name.
-  Source operator[](std::string_view part) const;
+  ParameterSource operator[](std::string_view part) const;
 
  private:
   std::shared_ptr<const Find> find_;

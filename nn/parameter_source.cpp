@@ -1,4 +1,4 @@
-#include "nn/source.h"
+#include "nn/parameter_source.h"
 
 #include <cmath>
 #include <utility>
@@ -38,36 +38,39 @@ Init constant(double value) {
   return [value](const Shape& shape, Rng&) { return full(shape, value, kFloat32); };
 }
 
-Source::Source(Rng& rng)
-    : Source(Find([&rng](const std::string&, const Shape& shape, const Init& init) {
+ParameterSource::ParameterSource(Rng& rng)
+    : ParameterSource(Find([&rng](const std::string&, const Shape& shape, const Init& init) {
         return init(shape, rng);
       })) {}
 
-Source::Source(StateDict state)
-    : Source(Find([state = std::move(state)](const std::string& name, const Shape&, const Init&) {
-        const auto found = state.find(name);
-        require(found != state.end(), "Source", printable(name), " must be in the state, got ",
-                state.size(), " other names");
-        if (!found->second.defined()) return Tensor();
-        const bool floats = is_floating(found->second.dtype());
-        return (floats ? found->second.detach().to(kFloat32) : found->second).contiguous();
-      })) {}
+ParameterSource::ParameterSource(StateDict state)
+    : ParameterSource(
+          Find([state = std::move(state)](const std::string& name, const Shape&, const Init&) {
+            const auto found = state.find(name);
+            require(found != state.end(), "ParameterSource", printable(name),
+                    " must be in the state, got ", state.size(), " other names");
+            if (!found->second.defined()) return Tensor();
+            const bool floats = is_floating(found->second.dtype());
+            return (floats ? found->second.detach().to(kFloat32) : found->second).contiguous();
+          })) {}
 
-Source::Source(Find find) : find_(std::make_shared<const Find>(std::move(find))) {}
+ParameterSource::ParameterSource(Find find)
+    : find_(std::make_shared<const Find>(std::move(find))) {}
 
-Tensor Source::operator()(std::string_view name, const Shape& shape, const Init& init) const {
+Tensor ParameterSource::operator()(std::string_view name, const Shape& shape,
+                                   const Init& init) const {
   const std::string full_name = detail::join_names(module_, name);
   Tensor found = (*find_)(full_name, shape, init);
-  require(found.defined() && is_floating(found.dtype()), "Source", printable(full_name),
+  require(found.defined() && is_floating(found.dtype()), "ParameterSource", printable(full_name),
           " must be a floating tensor, got ",
           found.defined() ? str_cat(found.dtype()) : "an undefined one");
-  require(found.shape() == shape, "Source", printable(full_name), " must have shape ", shape,
-          ", got ", found.shape());
+  require(found.shape() == shape, "ParameterSource", printable(full_name), " must have shape ",
+          shape, ", got ", found.shape());
   return found;
 }
 
-Source Source::operator[](std::string_view part) const {
-  Source result = *this;
+ParameterSource ParameterSource::operator[](std::string_view part) const {
+  ParameterSource result = *this;
   result.module_ = detail::join_names(module_, part);
   return result;
 }
