@@ -42,7 +42,7 @@ std::string step_name(const char* name) {
   return path.empty() ? "output" : path;
 }
 
-/// Whether a hook has returned the step itself, which counts as no replacement: replaced weights
+/// Whether a hook has returned the point itself, which counts as no replacement: replaced weights
 /// take a slower path, which rounds differently.
 bool is_same(const Tensor& a, const Tensor& b) {
   return a.untyped_data() == b.untyped_data() && a.shape() == b.shape() &&
@@ -81,18 +81,18 @@ bool Hook::is_called_for(std::string_view name) const {
   return number_ > thread_context.paused_up_to && matches_pattern(pattern_.text, name);
 }
 
-Tensor Hook::call(const Step& step) {
+Tensor Hook::call(const HookPoint& point) {
   ++calls_;
   const std::shared_ptr<const Function> function = function_;  // the function may destroy the hook
-  const std::uint64_t version = step.value.storage().version();
-  Tensor y = (*function)(step);
-  require(step.value.storage().version() == version, kHookOp, "step ", step.name,
+  const std::uint64_t version = point.value.storage().version();
+  Tensor y = (*function)(point);
+  require(point.value.storage().version() == version, kHookOp, "hook point ", point.name,
           " must not be modified; return a new tensor");
   if (!y.defined()) return y;
-  require(y.shape() == step.value.shape() && y.dtype() == step.value.dtype(), kHookOp, "step ",
-          step.name, " must be replaced by a tensor of shape ", step.value.shape(), " and dtype ",
-          step.value.dtype(), ", got ", y.shape(), " and ", y.dtype());
-  return is_same(y, step.value) ? Tensor() : y;
+  require(y.shape() == point.value.shape() && y.dtype() == point.value.dtype(), kHookOp,
+          "hook point ", point.name, " must be replaced by a tensor of shape ", point.value.shape(),
+          " and dtype ", point.value.dtype(), ", got ", y.shape(), " and ", y.dtype());
+  return is_same(y, point.value) ? Tensor() : y;
 }
 
 PausedHooks::PausedHooks()
@@ -116,13 +116,13 @@ bool is_hooked(const char* name) {
 
 Tensor replacement(const char* name, const Tensor& y) {
   const std::string full = step_name(name);
-  Step step = {.name = full, .value = y};
-  if (const HookedTexts* const texts = thread_context.texts) step.texts = texts->texts_;
+  HookPoint point = {.name = full, .value = y};
+  if (const HookedTexts* const texts = thread_context.texts) point.texts = texts->texts_;
   if (const HookedRows* const rows = thread_context.rows) {
-    step.batch_first = rows->batch_first_;
+    point.batch_first = rows->batch_first_;
     const PackedRows& packed = rows->packed_;
     const bool is_packed = packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows();
-    if (is_packed) step.packed = packed;
+    if (is_packed) point.packed = packed;
   }
   std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy other hooks
   for (const Hook* hook = thread_context.newest_hook; hook != nullptr; hook = hook->older_) {
@@ -134,60 +134,60 @@ Tensor replacement(const char* name, const Tensor& y) {
     Hook* hook = thread_context.newest_hook;
     while (hook != nullptr && hook->number_ != *number) hook = hook->older_;
     if (hook == nullptr) continue;
-    const Tensor other = hook->call(step);
-    if (other.defined()) result = step.value = other;
+    const Tensor other = hook->call(point);
+    if (other.defined()) result = point.value = other;
   }
   return result;
 }
 
-index_t Step::batch() const {
+index_t HookPoint::batch() const {
   if (packed) return packed.batch();
-  require(batch_first, "Step", "batch_first must be true to choose texts, got false");
-  require(value.rank() == 3, "Step", name, " must have shape (B, T, D), got ", value.shape());
+  require(batch_first, "HookPoint", "batch_first must be true to choose texts, got false");
+  require(value.rank() == 3, "HookPoint", name, " must have shape (B, T, D), got ", value.shape());
   return value.size(0);
 }
 
 /// The rows of text i among all rows of `value`.
-Step::Rows Step::rows_of(index_t i) const {
-  require(0 <= i && i < batch(), "Step", "text must be from 0 to ", batch() - 1, ", got ", i);
+HookPoint::Rows HookPoint::rows_of(index_t i) const {
+  require(0 <= i && i < batch(), "HookPoint", "text must be from 0 to ", batch() - 1, ", got ", i);
   if (packed) return {packed.offsets()[i], packed.offsets()[i + 1] - packed.offsets()[i]};
   const index_t count = value.size(-2);
   return {i * count, count};
 }
 
-Tensor Step::text(index_t i) const {
+Tensor HookPoint::text(index_t i) const {
   const Rows rows = rows_of(i);
   return value.flatten(0, -2).slice(0, rows.first, rows.first + rows.count);
 }
 
-Tensor Step::with_token(index_t i, index_t token, const Tensor& vector) const {
+Tensor HookPoint::with_token(index_t i, index_t token, const Tensor& vector) const {
   const Rows rows = rows_of(i);
-  require(0 <= token && token < rows.count, "Step", "token must be from 0 to ", rows.count - 1,
+  require(0 <= token && token < rows.count, "HookPoint", "token must be from 0 to ", rows.count - 1,
           ", got ", token);
-  require(vector.shape() == Shape({value.size(-1)}), "Step", "vector must have shape (",
+  require(vector.shape() == Shape({value.size(-1)}), "HookPoint", "vector must have shape (",
           value.size(-1), "), got ", vector.shape());
   const index_t row = rows.first + token;
   return slice_scatter(value.flatten(0, -2), vector.unsqueeze(0), 0, row, row + 1)
       .reshape(value.shape());
 }
 
-Tensor Step::without_head(index_t head, index_t heads) const {
-  require(heads > 0 && value.rank() > 0 && value.size(-1) % heads == 0, "Step",
+Tensor HookPoint::without_head(index_t head, index_t heads) const {
+  require(heads > 0 && value.rank() > 0 && value.size(-1) % heads == 0, "HookPoint",
           "heads must divide the width of ", name, ", ", value.shape(), ", got ", heads);
-  require(0 <= head && head < heads, "Step", "head must be from 0 to ", heads - 1, ", got ", head);
+  require(0 <= head && head < heads, "HookPoint", "head must be from 0 to ", heads - 1, ", got ",
+          head);
   const index_t width = value.size(-1) / heads;
   const index_t begin = head * width;
   const Tensor columns = value.slice(-1, begin, begin + width);
   return slice_scatter(value, zeros_like(columns), -1, begin, begin + width);
 }
 
-std::vector<StepInfo> steps_of(const std::function<void()>& run) {
-  std::vector<StepInfo> steps;
-  const Hook hook("**", [&](const Step& step) {
-    steps.push_back({std::string(step.name), step.value.shape()});
-  });
+std::vector<std::pair<std::string, Shape>> hook_points(const std::function<void()>& run) {
+  std::vector<std::pair<std::string, Shape>> points;
+  const Hook hook(
+      "**", [&](const HookPoint& point) { points.emplace_back(point.name, point.value.shape()); });
   run();
-  return steps;
+  return points;
 }
 
 }  // namespace tessera::nn

@@ -1,14 +1,14 @@
 // Hooks: read or replace intermediate results of a model.
 //
 //   // Layer 5 without head 3 of 12.
-//   const nn::Hook hook("layers.5.self_attn.heads", [](const nn::Step& step) {
-//     return step.without_head(3, 12);
+//   const nn::Hook hook("layers.5.self_attn.heads", [](const nn::HookPoint& point) {
+//     return point.without_head(3, 12);
 //   });
 //   const Tensor y = model.encode(texts);
 //
-// An intermediate result is called a step. The module that computes a step gives the step a short
+// An intermediate result is called a hook point. The module that computes it gives it a short
 // name, `q = hooked("q", q)`. ModulePath adds the path of the module before this name:
-// "layers.5.self_attn.q". models/README.md lists the steps.
+// "layers.5.self_attn.q". models/README.md lists the points.
 #pragma once
 
 #include <functional>
@@ -26,19 +26,19 @@
 
 namespace tessera::nn {
 
-/// One step of a forward pass, as passed to a hook.
+/// One point of a forward pass, as passed to a hook.
 ///
-/// `name` and `texts` are valid only while the hook's function runs. Most steps are the vectors of
+/// `name` and `texts` are valid only while the hook's function runs. Most points are the vectors of
 /// tokens, in one of two layouts: (B, T, D), or, without padding, (1, N, D), in which the N real
 /// tokens of all texts follow one another. `text` and `with_token` find a token in both layouts.
-struct Step {
+struct HookPoint {
   std::string_view name;   // "layers.5.self_attn.heads"
   Tensor value;            // a variable if a tape records it
   PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
   // The index of each text of the batch among the texts of the call; in a QuestionAnswerer, the
   // index of each window. Empty if the model was not called with texts.
   std::span<const index_t> texts = {};
-  bool batch_first = true;  // if false, the steps of a layer are (T, B, D)
+  bool batch_first = true;  // if false, the points of a layer are (T, B, D)
 
   /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or packed; a model
   /// that is not batch_first.
@@ -63,34 +63,34 @@ struct Step {
   Rows rows_of(index_t i) const;
 };
 
-/// A function of a Step that returns nothing or a tensor.
+/// A function of a HookPoint that returns nothing or a tensor.
 template <class F>
-concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const Step&>> ||
-    std::is_convertible_v<std::invoke_result_t<F&, const Step&>, Tensor>;
+concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const HookPoint&>> ||
+    std::is_convertible_v<std::invoke_result_t<F&, const HookPoint&>, Tensor>;
 
-/// While a Hook exists, it calls a function for each step whose name matches a pattern, in the
+/// While a Hook exists, it calls a function for each point whose name matches a pattern, in the
 /// forward passes of the thread that made the Hook.
 ///
 /// In a pattern `*` matches any characters except a dot, `**` any characters: "layers.*" matches
-/// the outputs of layers, "layers.**" everything in them. The function takes a Step and returns
-/// nothing, or a tensor that replaces the step. This tensor must have the shape and dtype of the
-/// step. A tape records how the function computes the tensor, so gradients flow through it. An
-/// undefined tensor keeps the step. Several hooks are called from the oldest to the newest, and
+/// the outputs of layers, "layers.**" everything in them. The function takes a HookPoint and
+/// returns nothing, or a tensor that replaces the point. This tensor must have the shape and dtype
+/// of the point. A tape records how the function computes the tensor, so gradients flow through it.
+/// An undefined tensor keeps the point. Several hooks are called from the oldest to the newest, and
 /// each gets the result of the previous ones. While the function runs, all hooks are paused except
-/// those that the function makes, so it may run a model itself. A pattern that matches no step is
+/// those that the function makes, so it may run a model itself. A pattern that matches no point is
 /// not an error: see calls().
 ///
-/// While a hook exists, fused steps are computed one by one, with the same bits. Layers do not use
-/// gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a step costs
-/// one check.
+/// While a hook exists, fused operations are computed one by one, with the same bits. Layers do not
+/// use gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a point
+/// costs one look at a pointer.
 ///
 /// **Errors**: an empty function; a returned tensor of a different shape or dtype; a function that
-/// writes into the step's elements. Exceptions of the function are passed on to the caller of the
+/// writes into the point's elements. Exceptions of the function are passed on to the caller of the
 /// model. Destruction in a different thread calls std::terminate.
 /// **Source**: torch.nn.Module.register_forward_hook, whose hooks belong to a module.
 class Hook {
  public:
-  using Function = std::function<Tensor(const Step& step)>;
+  using Function = std::function<Tensor(const HookPoint& point)>;
 
   template <HookFunction F>
   Hook(std::string pattern, F function)
@@ -114,16 +114,16 @@ class Hook {
   Hook(Pattern pattern, Function function);
   bool is_called_for(std::string_view name) const;
   static Hook* newest_active();
-  Tensor call(const Step& step);
+  Tensor call(const HookPoint& point);
 
   template <class F>
   static Function returning_tensor(F function) {
     if constexpr (requires { static_cast<bool>(function == nullptr); }) {
       if (function == nullptr) return {};
     }
-    if constexpr (std::is_void_v<std::invoke_result_t<F&, const Step&>>) {
-      return [function = std::move(function)](const Step& step) mutable {
-        function(step);
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, const HookPoint&>>) {
+      return [function = std::move(function)](const HookPoint& point) mutable {
+        function(point);
         return Tensor();
       };
     } else {
@@ -140,15 +140,10 @@ class Hook {
   Hook* newer_ = nullptr;
 };
 
-/// The name and shape of a step.
-struct StepInfo {
-  std::string name;
-  Shape shape;
-};
-
-/// The steps that `run` computes, in order: `steps_of([&] { model(tokens); })`.
+/// The names and shapes of the hook points that `run` computes, in order:
+/// `hook_points([&] { model(tokens); })`.
 /// **Errors**: those of `run`; an empty function (std::bad_function_call).
-std::vector<StepInfo> steps_of(const std::function<void()>& run);
+std::vector<std::pair<std::string, Shape>> hook_points(const std::function<void()>& run);
 
 // ---- for modules ----
 
@@ -169,16 +164,16 @@ class PausedHooks {
   index_t outer_;
 };
 
-/// Whether a hook would be called for this step of the current ModulePath.
+/// Whether a hook would be called for this point of the current ModulePath.
 bool is_hooked(const char* name);
 
-/// The tensor by which hooks replace this step of the current ModulePath; undefined if no hook
-/// replaces the step. If `name` is "", the step is the module's own output, and its name is the
+/// The tensor by which hooks replace this point of the current ModulePath; undefined if no hook
+/// replaces the point. If `name` is "", the point is the module's own output, and its name is the
 /// path, or "output" if the path is empty.
 /// **Shapes**: those of y. **Errors**: an undefined y; those of Hook, and of the hooks' functions.
 Tensor replacement(const char* name, const Tensor& y);
 
-/// The step, or the tensor by which hooks replace it: `y = hooked("norm1", norm1(x))`.
+/// The point, or the tensor by which hooks replace it: `y = hooked("norm1", norm1(x))`.
 /// **Errors**: if hooks are active, as replacement.
 inline Tensor hooked(const char* name, Tensor y) {
   if (!has_active_hook()) return y;
@@ -186,7 +181,7 @@ inline Tensor hooked(const char* name, Tensor y) {
   return other.defined() ? other : y;
 }
 
-/// Sets the layout of rows of tokens for the steps in its scope.
+/// Sets the layout of rows of tokens for the points in its scope.
 class HookedRows {
  public:
   explicit HookedRows(PackedRows packed, bool batch_first = true)
@@ -205,7 +200,7 @@ class HookedRows {
   const HookedRows* outer_;
 };
 
-/// Sets the indices of the batch's texts for the steps in its scope.
+/// Sets the indices of the batch's texts for the points in its scope.
 class HookedTexts {
  public:
   explicit HookedTexts(std::span<const index_t> texts)

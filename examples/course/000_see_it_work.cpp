@@ -79,7 +79,7 @@ Tensor shown_letters() {
 /// Row i: the attention of place i of kShown to all places.
 Matrix attention_map(const models::TokenClassifier& model) {
   Tensor weights;
-  const nn::Hook reader("**.weights", [&](const nn::Step& step) { weights = step.value; });
+  const nn::Hook reader("**.weights", [&](const nn::HookPoint& point) { weights = point.value; });
   model(shown_letters());
   return to_matrix(weights.select(0, 0).select(0, 0));
 }
@@ -105,20 +105,21 @@ Matrix break_it(const models::TokenClassifier& model) {
   std::printf("Step 4: The trained model without one of its parts\n");
   report("all parts", model);
   {
-    const nn::Hook off("**.heads", [](const nn::Step& step) { return step.without_head(0, 1); });
+    const nn::Hook off("**.heads",
+                       [](const nn::HookPoint& point) { return point.without_head(0, 1); });
     report("without the head", model);
   }
   Matrix without_positions;
   {
-    const nn::Hook off("embeddings", [](const nn::Step& step) {
-      return step.value - sinusoidal_positions(kLength, 64);
+    const nn::Hook off("embeddings", [](const nn::HookPoint& point) {
+      return point.value - sinusoidal_positions(kLength, 64);
     });
     report("without positions", model);
     without_positions = attention_map(model);
   }
   Tensor attended;
-  const nn::Hook keep("**.self_attn", [&](const nn::Step& step) { attended = step.value; });
-  const nn::Hook off("**.sum1", [&](const nn::Step&) { return attended; });
+  const nn::Hook keep("**.self_attn", [&](const nn::HookPoint& point) { attended = point.value; });
+  const nn::Hook off("**.sum1", [&](const nn::HookPoint&) { return attended; });
   report("without residual", model);
   return without_positions;
 }

@@ -173,8 +173,9 @@ void show_answers(const models::SentenceEncoder& model, const std::vector<Readin
   const index_t heads = readings[0].weights[0].size(0);
   for (index_t layer = 0; layer < std::ssize(readings[0].weights); ++layer) {
     for (index_t head = 0; head < heads; ++head) {
-      const nn::Hook off(str_cat("layers.", layer, ".self_attn.heads"),
-                         [=](const nn::Step& step) { return step.without_head(head, heads); });
+      const nn::Hook off(
+          str_cat("layers.", layer, ".self_attn.heads"),
+          [=](const nn::HookPoint& point) { return point.without_head(head, heads); });
       show_line(str_cat("without layer ", layer, ", head ", head));
     }
   }

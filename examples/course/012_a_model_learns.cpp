@@ -88,7 +88,7 @@ struct ToFirst {
 
 ToFirst attention_to_first(const models::SequenceClassifier& model, const Rows& rows) {
   Tensor weights;  // (rows, heads, 6, 6)
-  const nn::Hook reader("**.weights", [&](const nn::Step& step) { weights = step.value; });
+  const nn::Hook reader("**.weights", [&](const nn::HookPoint& point) { weights = point.value; });
   model(rows.digits);
   const Tensor to_first = mean(weights, {1}).select(2, 0).slice(1, 1);  // (rows, 5)
   const Tensor twin = eq(rows.digits.slice(1, 1), rows.digits.slice(1, 0, 1)).to(kFloat64);

@@ -143,8 +143,8 @@ void print(const std::string& name, const pages::ExplainedText& text) {
 
 void print_steps(const Subject& subject) {
   const inspect::Score score = subject.score_of(subject.encoding);
-  for (const nn::StepInfo& step : nn::steps_of([&] { inspect::value_of(score); })) {
-    std::cout << step.name << '\t' << step.shape << '\n';
+  for (const auto& [name, shape] : nn::hook_points([&] { inspect::value_of(score); })) {
+    std::cout << name << '\t' << shape << '\n';
   }
 }
 

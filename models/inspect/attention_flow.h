@@ -11,9 +11,9 @@ namespace tessera::inspect {
 /// `|W_O v_j|` for each head: the length of the vector that token j offers to the other tokens. v_j
 /// is the head's value of token j, and W_O the head's columns of `out_proj`.
 ///
-/// `out_proj` may be a prepacked Weight. **Shapes**: values (B, T, H d), the step `self_attn.v`,
-/// out_proj (D, H d) -> (B, H, T). **Errors**: shapes or dtypes that do not match; a number of
-/// heads that is below 1 or does not divide the width.
+/// `out_proj` may be a prepacked Weight. **Shapes**: values (B, T, H d), the hook point
+/// `self_attn.v`, out_proj (D, H d) -> (B, H, T). **Errors**: shapes or dtypes that do not match; a
+/// number of heads that is below 1 or does not divide the width.
 /// **Source**: as norm_weighted_attention.
 Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 
@@ -21,7 +21,7 @@ Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 /// W_O and v_j are those of value_norms.
 ///
 /// A large weight on a short vector moves almost nothing: many heads put such weights on [CLS].
-/// **Shapes**: weights (B, H, T, T), the step `self_attn.weights`, values and out_proj as in
+/// **Shapes**: weights (B, H, T, T), the hook point `self_attn.weights`, values and out_proj as in
 /// value_norms -> (B, H, T, T). **Errors**: as value_norms.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
 Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values, const Weight& out_proj);

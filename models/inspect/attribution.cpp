@@ -15,22 +15,22 @@ namespace tessera::inspect {
 
 namespace {
 
-/// A step, what was put in its place, and the score's gradient there, (B, T, D).
+/// A hook point, what was put in its place, and the score's gradient there, (B, T, D).
 struct Point {
   Tensor value;
   Tensor gradient;
   double score = 0;
 };
 
-/// The score's gradient where `at(value)` takes the place of the step's value.
+/// The score's gradient where `at(value)` takes the place of the hook point's value.
 Point gradient_at(const char* op, const Score& score, const std::string& name,
-                  const std::function<Tensor(const nn::Step& step)>& at) {
+                  const std::function<Tensor(const nn::HookPoint& point)>& at) {
   Tensor leaf;
   PackedRows packed;
-  const nn::Hook hook(name, [&](const nn::Step& step) {
-    require(!leaf.defined(), op, "score must compute one step ", name, ", got several");
-    packed = step.packed;
-    leaf = at(step).detach().clone();
+  const nn::Hook hook(name, [&](const nn::HookPoint& point) {
+    require(!leaf.defined(), op, "score must compute one hook point ", name, ", got several");
+    packed = point.packed;
+    leaf = at(point).detach().clone();
     leaf.set_requires_grad();
     return leaf;
   });
@@ -42,8 +42,9 @@ Point gradient_at(const char* op, const Score& score, const std::string& name,
 
 }  // namespace
 
-Tensor saliency(const Score& score, const std::string& step) {
-  const Point at = gradient_at("saliency", score, step, [](const nn::Step& x) { return x.value; });
+Tensor saliency(const Score& score, const std::string& hook_point) {
+  const Point at =
+      gradient_at("saliency", score, hook_point, [](const nn::HookPoint& x) { return x.value; });
   return sum(at.value * at.gradient, {-1});
 }
 
@@ -87,11 +88,11 @@ Attribution integrated_gradients(const Score& score, const IntegratedGradientsOp
   constexpr const char* kOp = "integrated_gradients";
   require(options.points >= 2, kOp, "points must be at least 2, got ", options.points);
   const auto point_at = [&](double a) {
-    return gradient_at(kOp, score, options.step, [&](const nn::Step& step) {
-      const Tensor x = step.value.detach();
+    return gradient_at(kOp, score, options.hook_point, [&](const nn::HookPoint& point) {
+      const Tensor x = point.value.detach();
       if (!options.baseline.defined()) return x * a;
       Tensor baseline = options.baseline.detach().to(x.dtype());
-      const PackedRows& packed = step.packed;
+      const PackedRows& packed = point.packed;
       const bool is_padded = packed && baseline.rank() == 3 && baseline.size(0) == packed.batch() &&
                              baseline.size(1) == packed.tokens();
       if (is_padded) baseline = packed.pack(baseline);

@@ -14,19 +14,20 @@ namespace tessera::inspect {
 
 /// Gradient times input: `sum_k x[t, k] * g[t, k]`, where g is the gradient of the score at x.
 ///
-/// x is the step called `step`, which `score` must compute exactly once. The function adds to the
-/// gradients of parameters that require gradients. **Shapes**: a step of (B, T, D) -> (B, T), 0 at
-/// padding.
-/// **Errors**: a step that is not computed, or more than once; a score that does not depend on the
-/// step, is not finite, or has several elements; prepacked weights; exceptions of the score.
+/// x is the hook point of that name, which `score` must compute exactly once. The function adds to
+/// the gradients of parameters that require gradients. **Shapes**: a hook point of (B, T, D) -> (B,
+/// T), 0 at padding.
+/// **Errors**: a hook point that is not computed, or more than once; a score that does not depend
+/// on the hook point, is not finite, or has several elements; prepacked weights; exceptions of the
+/// score.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
 /// Shrikumar et al., "Not Just a Black Box", 2016.
-Tensor saliency(const Score& score, const std::string& step = "embeddings.words");
+Tensor saliency(const Score& score, const std::string& hook_point = "embeddings.words");
 
 /// The options of integrated_gradients().
 struct IntegratedGradientsOptions {
-  std::string step = "embeddings.words";
-  Tensor baseline = {};  // broadcastable to the step, or padded as by record(); absent: zeros
+  std::string hook_point = "embeddings.words";
+  Tensor baseline = {};  // broadcastable to the hook point, or padded as by record(); absent: zeros
   index_t points = 64;   // the number of points at which the gradient is computed
 };
 
@@ -46,7 +47,7 @@ struct Attribution {
 ///
 /// If the model begins with a norm of the word vectors, the lengths of these vectors have almost no
 /// effect. With a baseline of zeros, the score then changes only very near the zeros. Use a
-/// different baseline: the recorded step of the same text with [MASK] in place of each token.
+/// different baseline: the recorded hook point of the same text with [MASK] in place of each token.
 ///
 /// Prepacked weights must be unpacked. The rows add up to score - baseline + error. Like saliency,
 /// the function adds to the gradients of parameters that require gradients.

@@ -42,9 +42,9 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen) {
   auto* drop = drops.mutable_data<double>();
   for (const index_t layer : layers) {
     for (const index_t head : heads) {
-      const nn::Hook hook(str_cat("layers.", layer, ".self_attn.heads"), [&](const nn::Step& step) {
-        return step.without_head(head, counts.heads);
-      });
+      const nn::Hook hook(
+          str_cat("layers.", layer, ".self_attn.heads"),
+          [&](const nn::HookPoint& point) { return point.without_head(head, counts.heads); });
       *drop++ = whole - value_of(score);
     }
   }
@@ -61,9 +61,9 @@ Tensor head_gradients(const Score& score) {
     factors.push_back(ones({counts.heads, 1}, kFloat64).set_requires_grad());
     hooks.push_back(std::make_unique<nn::Hook>(
         str_cat("layers.", layer, ".self_attn.heads"),
-        [factor = factors.back(), heads = counts.heads](const nn::Step& step) {
-          const Tensor columns = step.value.unflatten(-1, {heads, step.value.size(-1) / heads});
-          return (columns * factor.to(step.value.dtype())).flatten(-2, -1);
+        [factor = factors.back(), heads = counts.heads](const nn::HookPoint& point) {
+          const Tensor columns = point.value.unflatten(-1, {heads, point.value.size(-1) / heads});
+          return (columns * factor.to(point.value.dtype())).flatten(-2, -1);
         }));
   }
   backward(kOp, score);
@@ -80,24 +80,24 @@ Patching activation_patching(const Score& from, const Score& to, const std::stri
   require(part.empty() || part.front() == '.', kOp, "part must be empty or begin with '.', got ",
           printable(part));
   Patching result;
-  const auto steps = record([&] { result.from = value_of(from); }, "layers.*" + part);
-  require(!steps.empty(), kOp, "from must compute layers.N", part, ", got no such step");
+  const auto points = record([&] { result.from = value_of(from); }, "layers.*" + part);
+  require(!points.empty(), kOp, "from must compute layers.N", part, ", got no such hook point");
   result.to = value_of(to);
-  const index_t tokens = steps.front().second.size(1);
-  result.scores = zeros({std::ssize(steps), tokens}, kFloat64);
+  const index_t tokens = points.front().second.size(1);
+  result.scores = zeros({std::ssize(points), tokens}, kFloat64);
   auto* score = result.scores.mutable_data<double>();
-  for (const auto& recorded : steps) {
+  for (const auto& recorded : points) {
     const std::string& name = recorded.first;
     const Tensor& value = recorded.second;
-    require(std::ranges::count(steps, name, &std::pair<std::string, Tensor>::first) == 1, kOp,
+    require(std::ranges::count(points, name, &std::pair<std::string, Tensor>::first) == 1, kOp,
             "from must compute ", name, " once, got several");
     require(value.rank() == 3 && value.size(0) == 1, kOp, name, " must have shape (1, T, D), got ",
             value.shape());
     for (index_t token = 0; token < tokens; ++token) {
-      const nn::Hook hook(name, [&](const nn::Step& step) {
-        require(step.batch() == 1 && step.text(0).size(0) == tokens, kOp, "both texts must have ",
-                tokens, " tokens, got a step of shape ", step.value.shape());
-        return step.with_token(0, token, value.select(0, 0).select(0, token));
+      const nn::Hook hook(name, [&](const nn::HookPoint& point) {
+        require(point.batch() == 1 && point.text(0).size(0) == tokens, kOp, "both texts must have ",
+                tokens, " tokens, got a hook point of shape ", point.value.shape());
+        return point.with_token(0, token, value.select(0, 0).select(0, token));
       });
       *score++ = value_of(to);
       require(hook.calls() == 1, kOp, "to must compute ", name, " once, got ", hook.calls(),

@@ -22,7 +22,7 @@ struct HeadChoice {
 };
 
 /// The drop of the score without each chosen head: the score, minus the score with 0 in the head's
-/// columns of the step `self_attn.heads`.
+/// columns of the hook point `self_attn.heads`.
 ///
 /// For a set of texts, `score` can be minus their mean loss, in any number of batches.
 /// **Shapes**: (chosen layers, chosen heads). **Errors**: as count_heads; a layer or head that the
@@ -52,11 +52,11 @@ struct Patching {
 /// Runs `to` once without replacement, then once for each layer and token. A score near
 /// Patching::from means that the replaced vector holds the difference between the texts.
 ///
-/// `part` chooses the step "layers.N" + part, such as ".self_attn" or ".feed_forward"; "" is the
-/// layer's output.
-/// **Errors**: different numbers of tokens; more than one text; no such step, a step that is
-/// computed more than once, or a step whose shape is not (1, T, D); a part that does not begin with
-/// a dot; a score with several elements.
+/// `part` chooses the hook point "layers.N" + part, such as ".self_attn" or ".feed_forward"; "" is
+/// the layer's output.
+/// **Errors**: different numbers of tokens; more than one text; no such hook point, a hook point
+/// that is computed more than once, or a hook point whose shape is not (1, T, D); a part that does
+/// not begin with a dot; a score with several elements.
 /// **Source**: Vig et al., "Investigating Gender Bias in Language Models Using Causal Mediation
 /// Analysis", 2020; Meng et al., "Locating and Editing Factual Associations in GPT", 2022.
 Patching activation_patching(const Score& from, const Score& to, const std::string& part = "");

@@ -16,23 +16,23 @@ double value_of(const Score& score) {
 }
 
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern) {
-  std::vector<std::pair<std::string, Tensor>> steps;
-  const nn::Hook hook(pattern, [&](const nn::Step& step) {
-    steps.emplace_back(step.name, step.packed.unpack(step.value.detach()));
+  std::vector<std::pair<std::string, Tensor>> points;
+  const nn::Hook hook(pattern, [&](const nn::HookPoint& point) {
+    points.emplace_back(point.name, point.packed.unpack(point.value.detach()));
   });
   run();
-  return steps;
+  return points;
 }
 
 HeadCounts count_heads(const char* op, const Run& run) {
   index_t heads = 0;
   std::set<std::string, std::less<>> layers;
-  const nn::Hook hook("layers.*.self_attn.score_bias", [&](const nn::Step& step) {
-    const index_t count = step.value.size(1);
+  const nn::Hook hook("layers.*.self_attn.score_bias", [&](const nn::HookPoint& point) {
+    const index_t count = point.value.size(1);
     require(heads == 0 || heads == count, op, "layers must have equal numbers of heads, got ",
             heads, " and ", count);
     heads = count;
-    layers.emplace(step.name);
+    layers.emplace(point.name);
   });
   run();
   require(!layers.empty(), op, "score must run a model with attention, got none");
@@ -43,10 +43,10 @@ double backward(const char* op, const Score& score) {
   Tape tape;
   const Tensor y = score();
   require(y.count() == 1, op, "score must have 1 element, got shape ", y.shape());
-  require(
-      y.requires_grad(), op,
-      "score must depend on the step and record gradients, got none; call the model itself, not "
-      "a function that runs without a tape");
+  require(y.requires_grad(), op,
+          "score must depend on the hook point and record gradients, got none; call the model "
+          "itself, not "
+          "a function that runs without a tape");
   tape.backward(y, ones(y.shape(), y.dtype()));
   return y.detach().item();
 }

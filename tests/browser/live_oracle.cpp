@@ -59,7 +59,7 @@ class Switches {
   explicit Switches(models::TokenClassifier& model) : model_(model) {}
 
   void off(const std::string& part) {
-    const auto zero = [](const nn::Step& step) { return zeros_like(step.value); };
+    const auto zero = [](const nn::HookPoint& point) { return zeros_like(point.value); };
     if (part == "head") hooks_.emplace_back(kLayer + "self_attn.heads", zero);
     if (part == "feedForward") hooks_.emplace_back(kLayer + "feed_forward", zero);
     if (part == "residual1") without_residual("self_attn", "sum1");
@@ -74,8 +74,9 @@ class Switches {
   /// Replaces the sum by the branch that it adds.
   void without_residual(const std::string& branch, const std::string& sum) {
     Tensor& added = added_[branch];
-    hooks_.emplace_back(kLayer + branch, [&added](const nn::Step& step) { added = step.value; });
-    hooks_.emplace_back(kLayer + sum, [&added](const nn::Step&) { return added; });
+    hooks_.emplace_back(kLayer + branch,
+                        [&added](const nn::HookPoint& point) { added = point.value; });
+    hooks_.emplace_back(kLayer + sum, [&added](const nn::HookPoint&) { return added; });
   }
 
   models::TokenClassifier& model_;

@@ -20,19 +20,19 @@ class Interventions : public ::testing::TestWithParam<const char*> {
     nn::set_requires_grad(model_);
   }
 
-  /// The replacement of a step by `kind`.
-  static Tensor changed(const std::string& kind, const nn::Step& step, const Tensor& vector) {
-    if (kind == "zero") return step.value * 0;
-    if (kind == "add") return step.value + vector;
+  /// The replacement of a hook point by `kind`.
+  static Tensor changed(const std::string& kind, const nn::HookPoint& point, const Tensor& vector) {
+    if (kind == "zero") return point.value * 0;
+    if (kind == "add") return point.value + vector;
     if (kind == "patch") {
-      nn::Step patched = step;
-      for (index_t i = 0; i < step.batch(); ++i) patched.value = patched.with_token(i, 1, vector);
+      nn::HookPoint patched = point;
+      for (index_t i = 0; i < point.batch(); ++i) patched.value = patched.with_token(i, 1, vector);
       return patched.value;
     }
     if (kind == "head") {
-      return slice_scatter(step.value, zeros_like(step.value.slice(1, 0, 1)), 1, 0, 1);
+      return slice_scatter(point.value, zeros_like(point.value.slice(1, 0, 1)), 1, 0, 1);
     }
-    Tensor cut = zeros_like(step.value);
+    Tensor cut = zeros_like(point.value);
     cut.select(1, 0).select(2, 1).fill(-kInf);
     return cut;
   }
@@ -108,9 +108,9 @@ void Interventions::expect_all(DType dtype) {
       vector.set_requires_grad();
     }
     int calls = 0;
-    const nn::Hook hook(name.substr(0, slash), [&](const nn::Step& step) {
+    const nn::Hook hook(name.substr(0, slash), [&](const nn::HookPoint& point) {
       ++calls;
-      return changed(kind, step, vector);
+      return changed(kind, point, vector);
     });
     expect_golden(
         name, [&] { return rows_of(batch()); }, vector);
@@ -145,12 +145,12 @@ TEST(HooksOfFamilies, AnIdentityAtEachStepChangesNoBit) {
       return found;
     };
     const std::vector<Tensor> untouched = run();
-    for (const nn::StepInfo& step : nn::steps_of([&] { model(tokens); })) {
-      const nn::Hook hook(step.name, [](const nn::Step& s) { return s.value; });
+    for (const auto& [at, shape] : nn::hook_points([&] { model(tokens); })) {
+      const nn::Hook hook(at, [](const nn::HookPoint& s) { return s.value; });
       const std::vector<Tensor> found = run();
       ASSERT_EQ(found.size(), untouched.size());
       for (std::size_t i = 0; i < found.size(); ++i) {
-        EXPECT_TRUE(same_bits(found[i], untouched[i])) << name << ", " << step.name << ", " << i;
+        EXPECT_TRUE(same_bits(found[i], untouched[i])) << name << ", " << at << ", " << i;
       }
     }
   }
@@ -165,9 +165,9 @@ TEST(HooksOfTexts, SeeEachTextOnceOnTwoThreads) {
   set_thread_count(2);
   const Tensor untouched = model.encode(texts, {.task = {.batch_size = 8}});
   std::map<index_t, int> seen;
-  const nn::Hook hook("pooled", [&](const nn::Step& step) {
-    EXPECT_EQ(std::ssize(step.texts), step.value.size(0));
-    for (const index_t text : step.texts) ++seen[text];
+  const nn::Hook hook("pooled", [&](const nn::HookPoint& point) {
+    EXPECT_EQ(std::ssize(point.texts), point.value.size(0));
+    for (const index_t text : point.texts) ++seen[text];
   });
   EXPECT_TRUE(same_bits(model.encode(texts, {.task = {.batch_size = 8}}), untouched));
   set_thread_count(0);

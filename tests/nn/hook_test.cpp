@@ -34,7 +34,7 @@ const Tensor kInput = random_tensor({2, 5, 8}, kFloat32, 3);
 
 Names names_of(const std::function<void()>& run) {
   Names names;
-  for (const StepInfo& step : steps_of(run)) names.push_back(step.name);
+  for (const auto& [name, shape] : hook_points(run)) names.push_back(name);
   return names;
 }
 
@@ -148,14 +148,14 @@ TEST(Hook, IdentitiesChangeNoBit) {
       EXPECT_GE(names.size(), 33U) << kind;
       for (const std::string& name : names) {
         int calls = 0;
-        const Hook hook(name, [&](const Step& step) {
+        const Hook hook(name, [&](const HookPoint& step) {
           ++calls;
           return step.value;
         });
         expect_untouched(name);
         EXPECT_EQ(calls, 1) << kind << ' ' << name;
       }
-      const Hook all("**", [](const Step&) {});
+      const Hook all("**", [](const HookPoint&) {});
       expect_untouched("*");
     }
   }
@@ -169,7 +169,7 @@ TEST(Hook, ReplacesAStepAndItsGradients) {
     Tensor other = random_tensor({1, padded ? 8 : 5, 8}, kFloat32, 8);
     if (!padded) other = random_tensor({2, 5, 8}, kFloat32, 8);
     other.set_requires_grad();
-    const Hook hook("layers.0", [&](const Step& step) {
+    const Hook hook("layers.0", [&](const HookPoint& step) {
       EXPECT_TRUE(step.value.requires_grad());
       return other;
     });
@@ -190,8 +190,9 @@ TEST(Hook, FindsTokensOfTextsPackedOrPadded) {
   const Tensor patch = ones({8});
   const auto run = [&](const models::Tokens& tokens, index_t text) {
     Tensor seen;
-    const Hook edits("layers.0", [&](const Step& step) { return step.with_token(text, 2, patch); });
-    const Hook reads("layers.0", [&](const Step& step) { seen = step.text(text).clone(); });
+    const Hook edits("layers.0",
+                     [&](const HookPoint& step) { return step.with_token(text, 2, patch); });
+    const Hook reads("layers.0", [&](const HookPoint& step) { seen = step.text(text).clone(); });
     const Tensor scores = model(tokens).select(0, text);
     EXPECT_EQ(seen.size(0), tokens.lengths.defined() ? 3 : tokens.ids.size(1));
     EXPECT_TRUE(same_bits(seen.select(0, 2), patch));
@@ -212,19 +213,19 @@ TEST(Hook, EditsAttention) {
     Tensor by_bias, by_weights, bias_weights;
     {
       // In head 1 no query sees key 1.
-      const Hook cut("layers.1.self_attn.score_bias", [](const Step& step) {
+      const Hook cut("layers.1.self_attn.score_bias", [](const HookPoint& step) {
         Tensor bias = zeros_like(step.value);
         bias.select(1, 1).select(2, 1).fill(-kInf);
         return bias;
       });
       const Hook reads("layers.1.self_attn.weights",
-                       [&](const Step& step) { bias_weights = step.value; });
+                       [&](const HookPoint& step) { bias_weights = step.value; });
       by_bias = model(tokens);
     }
     EXPECT_EQ(max(bias_weights.select(1, 1).select(2, 1)).item(), 0);
     EXPECT_GT(max(bias_weights.select(1, 0).select(2, 1)).item(), 0);
     {
-      const Hook cut("layers.1.self_attn.weights", [](const Step& step) {
+      const Hook cut("layers.1.self_attn.weights", [](const HookPoint& step) {
         Tensor keep = ones_like(step.value);
         keep.select(1, 1).select(2, 1).fill(0);
         const Tensor kept = step.value * keep;
@@ -235,14 +236,16 @@ TEST(Hook, EditsAttention) {
     EXPECT_TRUE(allclose(by_bias, by_weights, 1e-5, 1e-6));
     EXPECT_FALSE(allclose(by_bias, model(tokens), 1e-4, 1e-4));
     // Different weights: each query attends only to itself.
-    const Hook itself("layers.1.self_attn.weights",
-                      [](const Step& step) { return step.value * 0 + eye(step.value.size(-1)); });
+    const Hook itself("layers.1.self_attn.weights", [](const HookPoint& step) {
+      return step.value * 0 + eye(step.value.size(-1));
+    });
     const Hook heads("layers.1.self_attn.heads",
-                     [&](const Step& step) { EXPECT_EQ(bool(step.packed), padded); });
+                     [&](const HookPoint& step) { EXPECT_EQ(bool(step.packed), padded); });
     Tensor v;
-    const Hook values("layers.1.self_attn.v", [&](const Step& step) { v = step.value; });
-    const Hook same("layers.1.self_attn.heads",
-                    [&](const Step& step) { EXPECT_TRUE(allclose(step.value, v, 1e-6, 1e-7)); });
+    const Hook values("layers.1.self_attn.v", [&](const HookPoint& step) { v = step.value; });
+    const Hook same("layers.1.self_attn.heads", [&](const HookPoint& step) {
+      EXPECT_TRUE(allclose(step.value, v, 1e-6, 1e-7));
+    });
     model(tokens);
   }
 }
@@ -250,7 +253,7 @@ TEST(Hook, EditsAttention) {
 TEST(Hook, ReplacedWeightsAreThoseReturned) {
   const models::Encoder encoder = make(options(false));
   const Hook hook("layers.0.self_attn.weights",
-                  [](const Step& step) { return zeros_like(step.value); });
+                  [](const HookPoint& step) { return zeros_like(step.value); });
   const models::EncoderResult trace = encoder.with_weights({kInput}, {.heads = {{1}}});
   EXPECT_EQ(trace.weights.front().shape(), Shape({2, 1, 5, 5}));
   EXPECT_EQ(max(abs(trace.weights.front())).item(), 0);
@@ -260,12 +263,12 @@ TEST(Hook, OlderHooksComeFirst) {
   const models::Encoder encoder = make(options(false));
   Names calls;
   std::optional<Hook> first;
-  first.emplace("lay*.0", [&](const Step& step) {
+  first.emplace("lay*.0", [&](const HookPoint& step) {
     calls.emplace_back("first");
     encoder(kInput);  // calls no hook
     return step.value * 0;
   });
-  const Hook second("layers**", [&](const Step& step) {
+  const Hook second("layers**", [&](const HookPoint& step) {
     if (step.name != "layers.0") return;
     calls.emplace_back("second");
     EXPECT_EQ(max(abs(step.value)).item(), calls.size() == 2 ? 0.0 : max(abs(step.value)).item());
@@ -284,11 +287,11 @@ TEST(Hook, MayMakeAndDestroyHooks) {
   const models::Encoder encoder = make(options(false));
   std::optional<Hook> made;
   int calls = 0;
-  const Hook hook("layers.0.norm1", [&](const Step&) {
+  const Hook hook("layers.0.norm1", [&](const HookPoint&) {
     if (made) {
       made.reset();
     } else {
-      made.emplace("layers.0.norm2", [&](const Step&) { ++calls; });
+      made.emplace("layers.0.norm2", [&](const HookPoint&) { ++calls; });
     }
   });
   encoder(kInput);
@@ -301,10 +304,10 @@ TEST(Hook, HooksThatAHookMakesAreCalled) {
   const models::Encoder encoder = make(options(false));
   int inner = 0;
   int outer = 0;
-  std::optional<Hook> hook(std::in_place, "layers.0", [&](const Step&) {
+  std::optional<Hook> hook(std::in_place, "layers.0", [&](const HookPoint&) {
     ++outer;
     EXPECT_FALSE(has_active_hook());
-    const Hook made("layers.*", [&](const Step&) { ++inner; });
+    const Hook made("layers.*", [&](const HookPoint&) { ++inner; });
     EXPECT_TRUE(has_active_hook());
     encoder(kInput);
   });
@@ -320,7 +323,7 @@ TEST(Hook, MayDestroyItself) {
   const models::Encoder encoder = make(options(false));
   std::optional<Hook> once;
   const std::vector<double> big(1000, 0.5);
-  once.emplace("layers.0", [&once, big](const Step& step) {
+  once.emplace("layers.0", [&once, big](const HookPoint& step) {
     once.reset();
     return step.value * big[7];
   });
@@ -338,7 +341,7 @@ TEST(Hook, ACheckpointedBackwardCallsNoHook) {
     Tape tape;
     const Tensor loss = sum(square(encoder(kInput)));
     std::optional<Hook> hook;
-    if (hooked) hook.emplace("**", [](const Step& step) { return step.value * 0.5; });
+    if (hooked) hook.emplace("**", [](const HookPoint& step) { return step.value * 0.5; });
     tape.backward(loss);
     const Tensor found = encoder.layers[0].feed_forward.linear1.weight->grad().clone();
     zero_grad(encoder);
@@ -352,35 +355,37 @@ TEST(Hook, Errors) {
     models::EncoderOptions o = options(false);
     o.layers[0].batch_first = false;
     const models::Encoder tokens_first = make(o);
-    const Hook hook("layers.0", [](const Step& step) { step.text(0); });
-    EXPECT_TRUE(throws("Step", {"batch_first must be true to choose texts"},
+    const Hook hook("layers.0", [](const HookPoint& step) { step.text(0); });
+    EXPECT_TRUE(throws("HookPoint", {"batch_first must be true to choose texts"},
                        [&] { tokens_first(kInput); }));
   }
   EXPECT_TRUE(throws("Hook", {"function must not be empty"},
-                     [] { Hook("*", std::function<void(const Step&)>()); }));
+                     [] { Hook("*", std::function<void(const HookPoint&)>()); }));
   const models::Encoder encoder = make(options(false));
   EXPECT_TRUE(throws("Hook", {"function must not be empty"}, [] { Hook("*", Hook::Function()); }));
   {
-    const Hook hook("layers.0", [](const Step& step) { return step.value.slice(1, 0, 2); });
+    const Hook hook("layers.0", [](const HookPoint& step) { return step.value.slice(1, 0, 2); });
     EXPECT_TRUE(throws(
-        "Hook", {"step layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
+        "Hook",
+        {"hook point layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
         [&] { encoder(kInput); }));
   }
   {
-    const Hook hook("layers.0.norm1", [](const Step& step) { Tensor(step.value).fill(0); });
+    const Hook hook("layers.0.norm1", [](const HookPoint& step) { Tensor(step.value).fill(0); });
+    EXPECT_TRUE(throws("Hook", {"hook point layers.0.norm1 must not be modified"},
+                       [&] { encoder(kInput); }));
+  }
+  {
+    const Hook hook("layers.0", [](const HookPoint& step) { step.with_token(2, 0, ones({8})); });
+    EXPECT_TRUE(throws("HookPoint", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
+  }
+  {
+    const Hook hook("layers.0", [](const HookPoint& step) { step.with_token(1, 5, ones({8})); });
     EXPECT_TRUE(
-        throws("Hook", {"step layers.0.norm1 must not be modified"}, [&] { encoder(kInput); }));
-  }
-  {
-    const Hook hook("layers.0", [](const Step& step) { step.with_token(2, 0, ones({8})); });
-    EXPECT_TRUE(throws("Step", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
-  }
-  {
-    const Hook hook("layers.0", [](const Step& step) { step.with_token(1, 5, ones({8})); });
-    EXPECT_TRUE(throws("Step", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
+        throws("HookPoint", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
   }
   std::optional<Hook> hook(std::in_place, "layers.0",
-                           [](const Step&) { throw std::runtime_error("stop"); });
+                           [](const HookPoint&) { throw std::runtime_error("stop"); });
   EXPECT_THROW(encoder(kInput), std::runtime_error);
   EXPECT_TRUE(has_active_hook());
   EXPECT_THROW(encoder(kInput), std::runtime_error);
@@ -391,7 +396,7 @@ TEST(Hook, Errors) {
 TEST(Hook, PatternsStopAtDotsUnlessDoubled) {
   const models::Encoder encoder = make(options(false));
   const auto calls = [&](const std::string& pattern) {
-    const Hook hook(pattern, [](const Step&) {});
+    const Hook hook(pattern, [](const HookPoint&) {});
     encoder(kInput);
     return hook.calls();
   };
@@ -408,7 +413,7 @@ TEST(Hook, PatternsStopAtDotsUnlessDoubled) {
 }
 
 TEST(Hook, StepsWithoutAHeadOrWithAnotherToken) {
-  const Step step = {.name = "x", .value = random_tensor({2, 3, 6}, kFloat32, 1)};
+  const HookPoint step = {.name = "x", .value = random_tensor({2, 3, 6}, kFloat32, 1)};
   const Tensor without = step.without_head(1, 3);
   for (index_t d = 0; d < 6; ++d) {
     const Tensor column = without.select(2, d);
@@ -419,13 +424,13 @@ TEST(Hook, StepsWithoutAHeadOrWithAnotherToken) {
   EXPECT_TRUE(same_bits(patched.select(0, 1).select(0, 2), vector));
   EXPECT_TRUE(
       same_bits(patched.flatten(0, 1).slice(0, 0, 5), step.value.flatten(0, 1).slice(0, 0, 5)));
-  EXPECT_TRUE(throws("Step", {"vector must have shape (6), got (5,)"},
+  EXPECT_TRUE(throws("HookPoint", {"vector must have shape (6), got (5,)"},
                      [&] { step.with_token(0, 0, ones({5})); }));
-  EXPECT_TRUE(throws("Step", {"heads must divide"}, [&] { step.without_head(0, 4); }));
+  EXPECT_TRUE(throws("HookPoint", {"heads must divide"}, [&] { step.without_head(0, 4); }));
   EXPECT_TRUE(
-      throws("Step", {"head must be from 0 to 2, got 3"}, [&] { step.without_head(3, 3); }));
-  const Step weights = {.name = "w", .value = ones({1, 2, 3, 3})};
-  EXPECT_TRUE(throws("Step", {"w must have shape (B, T, D)"}, [&] { weights.text(0); }));
+      throws("HookPoint", {"head must be from 0 to 2, got 3"}, [&] { step.without_head(3, 3); }));
+  const HookPoint weights = {.name = "w", .value = ones({1, 2, 3, 3})};
+  EXPECT_TRUE(throws("HookPoint", {"w must have shape (B, T, D)"}, [&] { weights.text(0); }));
 }
 
 TEST(Hook, OtherModelsHaveTheirHeads) {
@@ -433,11 +438,11 @@ TEST(Hook, OtherModelsHaveTheirHeads) {
   const models::TokenEncoderOptions tokens = {.vocabulary_size = 20, .encoder = options(false)};
   const models::TokenClassifier tagger({.tokens = tokens, .classes = 2}, rng);
   const models::MaskedLm lm({.tokens = tokens}, rng);
-  const auto last = [](const std::function<void()>& run) { return steps_of(run).back(); };
-  const StepInfo tags = last([&] { tagger(tokens_of(true)); });
-  EXPECT_EQ(tags.name, "logits");
-  EXPECT_EQ(tags.shape, Shape({1, 8, 2}));
-  EXPECT_EQ(last([&] { lm(tokens_of(false)); }).shape, Shape({2, 5, 20}));
+  const auto last = [](const std::function<void()>& run) { return hook_points(run).back(); };
+  const auto tags = last([&] { tagger(tokens_of(true)); });
+  EXPECT_EQ(tags.first, "logits");
+  EXPECT_EQ(tags.second, Shape({1, 8, 2}));
+  EXPECT_EQ(last([&] { lm(tokens_of(false)); }).second, Shape({2, 5, 20}));
   const Names names = names_of([&] { lm(tokens_of(false)); });
   EXPECT_EQ(names[0], "embeddings.words");
   EXPECT_EQ(names[1], "embeddings");

@@ -242,7 +242,7 @@ TEST_F(ProfileTest, SelfTimesExplainTheWallClock) {
 
 TEST_F(ProfileTest, ASlowStepIsTheFirstRow) {
   const models::Encoder encoder = make_encoder(3);
-  const nn::Hook slow("layers.1.self_attn.heads", [](const nn::Step&) { sleep_ms(200); });
+  const nn::Hook slow("layers.1.self_attn.heads", [](const nn::HookPoint&) { sleep_ms(200); });
   Profile profile;
   encoder({random_tensor({1, 4, 64}, kFloat32, 3)});
   const ProfileRow module = profile.rows(ProfileBy::kModule).front();

@@ -72,10 +72,10 @@ models::SequenceClassifier trained() {
   nn::train(model);
   nn::set_requires_grad(model);
   // All other heads are cut off: they read the first token only through the residual.
-  const nn::Hook cut("layers.*.self_attn.heads", [](const nn::Step& step) {
-    Tensor keep = zeros_like(step.value);
-    if (step.name == "layers.0.self_attn.heads") keep.slice(-1, 8, 16).fill(1);
-    return step.value * keep;
+  const nn::Hook cut("layers.*.self_attn.heads", [](const nn::HookPoint& point) {
+    Tensor keep = zeros_like(point.value);
+    if (point.name == "layers.0.self_attn.heads") keep.slice(-1, 8, 16).fill(1);
+    return point.value * keep;
   });
   nn::AdamW optimizer(nn::parameters(model), {.lr = 5e-3});
   const Planted data = planted(256, 1);
@@ -173,8 +173,8 @@ TEST(Inspect, SaliencyIsTheDifferenceQuotient) {
   constexpr double kStep = 1e-6;
   for (index_t t = 0; t < kTokens; ++t) {
     const auto scaled = [&](double factor) {
-      const nn::Hook hook("embeddings.words", [&](const nn::Step& step) {
-        return step.with_token(0, t, step.text(0).select(0, t) * factor);
+      const nn::Hook hook("embeddings.words", [&](const nn::HookPoint& point) {
+        return point.with_token(0, t, point.text(0).select(0, t) * factor);
       });
       return value_of(score_of(model, ids));
     };
@@ -226,10 +226,10 @@ TEST(Inspect, HeadGradientsAreDifferenceQuotients) {
     for (index_t head = 0; head < kHeads; ++head) {
       const auto scaled = [&](double factor) {
         const nn::Hook hook(str_cat("layers.", layer, ".self_attn.heads"),
-                            [&](const nn::Step& step) {
+                            [&](const nn::HookPoint& point) {
                               Tensor factors = ones({16}, kFloat64);
                               factors.slice(0, head * 8, head * 8 + 8).fill(factor);
-                              return step.value * factors;
+                              return point.value * factors;
                             });
         return value_of(score);
       };
@@ -357,11 +357,11 @@ TEST(Inspect, Errors) {
   const Tensor ids = random_ids(1, 4);
   const Score score = score_of(model, ids);
   EXPECT_TRUE(throws("saliency", {"score must depend on"}, [&] { saliency(score, "layers.9"); }));
-  EXPECT_TRUE(throws("saliency", {"must compute one step embeddings.words, got several"},
+  EXPECT_TRUE(throws("saliency", {"must compute one hook point embeddings.words, got several"},
                      [&] { saliency([&] { return score() + score(); }); }));
   EXPECT_TRUE(throws("saliency", {"score must have 1 element, got shape (1, 2)"},
                      [&] { saliency([&] { return model(ids); }); }));
-  EXPECT_TRUE(throws("saliency", {"score must depend on the step"}, [&] {
+  EXPECT_TRUE(throws("saliency", {"score must depend on the hook point"}, [&] {
     saliency([&] {
       model(ids);
       return ones({1});
