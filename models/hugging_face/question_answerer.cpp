@@ -39,7 +39,7 @@ std::vector<text::Encoding> windows_of(const Question& question, const std::stri
                              {.add_special = false, .special_in_text = encode.special_in_text})
                      .ids);
   const index_t added = std::ranges::count_if(
-      tokenizer.layout().pair, [](const auto& part) { return part.text == text::kNoText; });
+      tokenizer.frame().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
   require(room >= 1, kAnswererOp, "the question of ", name, " must leave room for its context in ",
           encode.max_length, " tokens, got ", asked, " tokens and ", added, " special ones");

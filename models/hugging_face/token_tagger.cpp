@@ -11,7 +11,7 @@ namespace tessera::models {
 
 namespace {
 
-/// The tokens of a text without those of the layout, with `labels` scores each.
+/// The tokens of a text without those of the frame, with `labels` scores each.
 std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const std::string& text,
                                        const text::Encoding& encoding,
                                        std::span<const float> scores, std::size_t labels) {

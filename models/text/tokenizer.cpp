@@ -26,20 +26,20 @@ std::string parts_named(const std::vector<index_t>& texts) {
 }
 
 /// Throws if `parts` do not have each text once, or have tokens outside a vocabulary of `size`.
-void check_layout(const std::vector<Layout::Part>& parts, index_t texts, index_t size) {
+void check_frame(const std::vector<Frame::Part>& parts, index_t texts, index_t size) {
   std::vector<index_t> named;
-  for (const Layout::Part& part : parts) {
+  for (const Frame::Part& part : parts) {
     if (part.text != kNoText) {
       named.push_back(part.text);
       continue;
     }
     require(part.id >= 0 && part.id < size, "Tokenizer",
-            "tokens of a layout must be at least 0 and below ", size, ", got ", part.id);
+            "tokens of a frame must be at least 0 and below ", size, ", got ", part.id);
   }
   std::sort(named.begin(), named.end());
   bool fits = std::ssize(named) == texts;
   for (index_t i = 0; i < texts && fits; ++i) fits = named[static_cast<std::size_t>(i)] == i;
-  require(fits, "Tokenizer", "a layout of ", texts, texts == 1 ? " text" : " texts",
+  require(fits, "Tokenizer", "a frame of ", texts, texts == 1 ? " text" : " texts",
           " must name each once, got ", parts_named(named));
 }
 
@@ -97,7 +97,7 @@ std::span<Piece> pieces_at(Pieces& pieces, Span range) {
 
 /// The tokens of the texts in `parts`, and its special tokens if requested. The pieces are freed
 /// half-way, because both together would exceed the memory limit of long texts.
-Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> pieces,
+Encoding assemble(const std::vector<Frame::Part>& parts, std::array<Pieces, 2> pieces,
                   const std::array<Span, 2>& chosen, bool add_special) {
   const std::array<index_t, 2> sizes = {chosen[0].end - chosen[0].begin,
                                         chosen[1].end - chosen[1].begin};
@@ -111,7 +111,7 @@ Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> 
     result.offsets.push_back(piece.bytes);
     result.words.push_back(piece.word);
   };
-  for (const Layout::Part& part : parts) {
+  for (const Frame::Part& part : parts) {
     if (part.text == kNoText) {
       if (add_special) add({part.id, {}, kNoText});
       continue;
@@ -122,7 +122,7 @@ Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> 
   pieces = {};
   result.types.reserve(count);
   result.texts.reserve(count);
-  for (const Layout::Part& part : parts) {
+  for (const Frame::Part& part : parts) {
     const index_t tokens = part.text != kNoText ? sizes[static_cast<std::size_t>(part.text)]
                            : add_special        ? 1
                                                 : 0;
@@ -133,7 +133,7 @@ Encoding assemble(const std::vector<Layout::Part>& parts, std::array<Pieces, 2> 
 }
 
 /// The number of tokens of texts that fit; the largest number if there is no limit.
-index_t room_in(const std::vector<Layout::Part>& parts, const EncodeOptions& options,
+index_t room_in(const std::vector<Frame::Part>& parts, const EncodeOptions& options,
                 const char* op) {
   const auto added = options.add_special
                          ? std::count_if(parts.begin(), parts.end(),
@@ -173,32 +173,32 @@ std::vector<Encoding> in_parallel(index_t count, const Size& size, const Encode&
 
 }  // namespace
 
-Layout Layout::bert(const SpecialTokens& special) {
-  Layout layout;
-  if (special.cls) layout.single.push_back({kNoText, 0, *special.cls});
-  layout.single.push_back({0, 0});
-  if (!special.sep) return layout;
-  layout.single.push_back({kNoText, 0, *special.sep});
-  layout.pair = layout.single;
-  layout.pair.push_back({1, 1});
-  layout.pair.push_back({kNoText, 1, *special.sep});
-  return layout;
+Frame Frame::bert(const SpecialTokens& special) {
+  Frame frame;
+  if (special.cls) frame.single.push_back({kNoText, 0, *special.cls});
+  frame.single.push_back({0, 0});
+  if (!special.sep) return frame;
+  frame.single.push_back({kNoText, 0, *special.sep});
+  frame.pair = frame.single;
+  frame.pair.push_back({1, 1});
+  frame.pair.push_back({kNoText, 1, *special.sep});
+  return frame;
 }
 
 Tokenizer::Tokenizer(Vocabulary vocabulary)
-    : vocabulary_(std::move(vocabulary)), layout_(Layout::bert(vocabulary_.special())) {}
+    : vocabulary_(std::move(vocabulary)), frame_(Frame::bert(vocabulary_.special())) {}
 
-Tokenizer::Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings)
-    : vocabulary_(std::move(vocabulary)), layout_(std::move(layout)), settings_(settings) {
-  check_layout(layout_.single, 1, size());
-  if (!layout_.pair.empty()) check_layout(layout_.pair, 2, size());
+Tokenizer::Tokenizer(Vocabulary vocabulary, Frame frame, const TokenizerSettings& settings)
+    : vocabulary_(std::move(vocabulary)), frame_(std::move(frame)), settings_(settings) {
+  check_frame(frame_.single, 1, size());
+  if (!frame_.pair.empty()) check_frame(frame_.pair, 2, size());
 }
 
 /// One text or a pair, as all of its windows or only the first.
 std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> texts,
                                               const EncodeOptions& options, bool all,
                                               const char* op) const {
-  const auto& parts = texts.size() == 2 ? layout_.pair : layout_.single;
+  const auto& parts = texts.size() == 2 ? frame_.pair : frame_.single;
   require(!parts.empty(), op, "the tokenizer must have a [SEP] to put between two texts, got none");
   const index_t room = room_in(parts, options, op);
   std::array<Pieces, 2> pieces;

@@ -43,22 +43,22 @@ struct Piece {
 };
 
 /// For a token that is not from a text: its value in Encoding::texts, Encoding::words and
-/// Layout::Part::text.
+/// Frame::Part::text.
 inline constexpr index_t kNoText = -1;
 
 /// A text, or a pair of texts, as tokens. All five lists have one entry per token.
 struct Encoding {
   std::vector<index_t> ids;
   // The position of the token in its text before normalisation; {0, 0}: a special token that the
-  // Layout adds.
+  // Frame adds.
   std::vector<Span> offsets;
-  std::vector<index_t> types;  // token types of the layout, such as BERT's 0 and 1
-  std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the layout
+  std::vector<index_t> types;  // token types of the frame, such as BERT's 0 and 1
+  std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the frame
   std::vector<index_t> words;  // the index of the token's word in its text; kNoText: no word
 };
 
 /// The positions of the special tokens around a text and around a pair.
-struct Layout {
+struct Frame {
   /// One special token, or one of the texts.
   struct Part {
     index_t text;  // 0 or 1; kNoText: the token `id`
@@ -71,7 +71,7 @@ struct Layout {
   /// `[CLS] A [SEP]`, and `[CLS] A [SEP] B [SEP]` with type 1 from B on. If the vocabulary lacks
   /// [CLS] or [SEP], only the missing token is left out. Without [SEP], pairs are not supported.
   /// **Source**: Devlin et al., "BERT", 2018, section 3.
-  static Layout bert(const SpecialTokens& special);
+  static Frame bert(const SpecialTokens& special);
 };
 
 /// The text of a pair that is cut if the pair is too long.
@@ -86,7 +86,7 @@ enum class Side { kLeft, kRight };
 
 /// The options of encode and its variants.
 struct EncodeOptions {
-  bool add_special = true;  // add the special tokens of the layout
+  bool add_special = true;  // add the special tokens of the frame
   index_t max_length = 0;   // in tokens, including special ones; 0: no limit
   Truncation truncation = Truncation::kLongestFirst;
   Side cut = Side::kRight;
@@ -118,21 +118,21 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The tokens of a text, with the layout's special tokens, at most options.max_length.
+  /// The tokens of a text, with the frame's special tokens, at most options.max_length.
   /// **Errors**: bytes that are not UTF-8; a negative max_length, or one without room for the
   /// special tokens; a token that is not in the vocabulary, if there is no unknown token; with a
   /// tokenizer.json, a text of 4 GB or more, or that takes far more work than with any real
   /// tokenizer.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// Two texts as one sequence. **Errors**: as encode; a layout without pairs; with truncation
+  /// Two texts as one sequence. **Errors**: as encode; a frame without pairs; with truncation
   /// kFirst or kSecond, a text that has no more tokens than must be removed.
   /// **Source**: the longest-first rule is that of the tokenizers library.
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
   /// All of a long text as windows of at most options.max_length tokens. Each window has the
-  /// special tokens of the layout, and neighbouring windows share options.stride tokens of the
+  /// special tokens of the frame, and neighbouring windows share options.stride tokens of the
   /// text. The first window is the result of encode. **Errors**: as encode; a stride that is
   /// negative, or leaves no new tokens for a window.
   /// **Source**: the stride of the tokenizers library.
@@ -167,7 +167,7 @@ class Tokenizer {
   /// The ids of the special tokens.
   const SpecialTokens& special() const { return vocabulary_.special(); }
   /// The positions of the special tokens around texts.
-  const Layout& layout() const { return layout_; }
+  const Frame& frame() const { return frame_; }
   /// The settings from the tokenizer's files.
   const TokenizerSettings& settings() const { return settings_; }
   /// The number of ids.
@@ -177,16 +177,16 @@ class Tokenizer {
   std::string_view token(index_t id) const { return vocabulary_.token(id); }
 
  protected:
-  /// A tokenizer with Layout::bert of the special tokens of `vocabulary`.
+  /// A tokenizer with Frame::bert of the special tokens of `vocabulary`.
   explicit Tokenizer(Vocabulary vocabulary);
-  /// **Errors**: a layout that omits a text, or names a text twice; a token of the layout whose id
+  /// **Errors**: a frame that omits a text, or names a text twice; a token of the frame whose id
   /// is not in the vocabulary.
-  Tokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings = {});
+  Tokenizer(Vocabulary vocabulary, Frame frame, const TokenizerSettings& settings = {});
   Tokenizer(const Tokenizer&) = default;
   Tokenizer& operator=(const Tokenizer&) = default;
 
  private:
-  /// The tokens of `text`, in text order, without the layout's special tokens. `text` is valid
+  /// The tokens of `text`, in text order, without the frame's special tokens. `text` is valid
   /// UTF-8.
   virtual std::vector<Piece> split(std::string_view text) const = 0;
   /// As split, except that special tokens written in the text are ordinary text.
@@ -199,7 +199,7 @@ class Tokenizer {
                                      const EncodeOptions& options, bool all, const char* op) const;
 
   Vocabulary vocabulary_;
-  Layout layout_;
+  Frame frame_;
   TokenizerSettings settings_;
 };
 

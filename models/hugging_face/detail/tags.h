@@ -25,7 +25,7 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
                     bool has_prefix, bool is_unknown);
 
 /// The tags of a text except those called "O". `tokens` are those of the text, without those of a
-/// layout, in order.
+/// frame, in order.
 ///
 /// A label "B-X" begins a group. "I-X", or a label without prefix, continues a group of X before
 /// it, or begins one. A group's score is the mean of its scores; its label is the part after the

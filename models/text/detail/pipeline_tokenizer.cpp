@@ -224,10 +224,10 @@ void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& p
   }
 }
 
-PipelineTokenizer::PipelineTokenizer(Vocabulary vocabulary, Layout layout,
+PipelineTokenizer::PipelineTokenizer(Vocabulary vocabulary, Frame frame,
                                      const TokenizerSettings& settings,
                                      std::shared_ptr<const Steps> steps)
-    : Tokenizer(std::move(vocabulary), std::move(layout), settings), steps_(std::move(steps)) {}
+    : Tokenizer(std::move(vocabulary), std::move(frame), settings), steps_(std::move(steps)) {}
 
 PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const TokenizerConfig& config) {
   const Json model = json.at("model");
@@ -253,7 +253,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  return {make_vocabulary(tokens.release(), special, model), std::move(around.layout), settings,
+  return {make_vocabulary(tokens.release(), special, model), std::move(around.frame), settings,
           steps};
 }
 

@@ -60,7 +60,7 @@ class PipelineTokenizer final : public Tokenizer {
 
  private:
   struct Steps;
-  PipelineTokenizer(Vocabulary vocabulary, Layout layout, const TokenizerSettings& settings,
+  PipelineTokenizer(Vocabulary vocabulary, Frame frame, const TokenizerSettings& settings,
                     std::shared_ptr<const Steps> steps);
   std::vector<Piece> split(std::string_view text) const override;
   std::vector<Piece> split_plain(std::string_view text) const override;

@@ -15,7 +15,7 @@ namespace tessera::text {
 
 namespace {
 
-using Parts = std::vector<Layout::Part>;
+using Parts = std::vector<Frame::Part>;
 
 constexpr index_t kMaxType = 1'000'000;
 constexpr index_t kMostParts = 1000;  // each encoding contains all of them
@@ -29,9 +29,9 @@ index_t number_of(const Json& pair, index_t size) {
 }
 
 /// **Source**: Liu et al., "RoBERTa", 2019; its code puts two </s> between texts, all of type 0.
-Layout roberta_layout(index_t cls, index_t sep) {
-  const Layout::Part begin = {kNoText, 0, cls};
-  const Layout::Part end = {kNoText, 0, sep};
+Frame roberta_frame(index_t cls, index_t sep) {
+  const Frame::Part begin = {kNoText, 0, cls};
+  const Frame::Part end = {kNoText, 0, sep};
   return {{begin, {0, 0}, end}, {begin, {0, 0}, end, end, {1, 0}, end}};
 }
 
@@ -76,22 +76,22 @@ Parts template_parts(const Json& pieces, const Json& special, index_t texts, ind
   return parts;
 }
 
-Layout template_layout(const Json& json, index_t size) {
+Frame template_frame(const Json& json, index_t size) {
   const Json special = json.at("special_tokens");
   if (special.size() > kMostParts) {
     special.fail("must have at most ", kMostParts, " tokens, got ", special.size());
   }
-  Layout layout{template_parts(json.at("single"), special, 1, size), {}};
+  Frame frame{template_parts(json.at("single"), special, 1, size), {}};
   const Json pair = json.at("pair");
-  if (pair.size() > 0) layout.pair = template_parts(pair, special, 2, size);
-  return layout;
+  if (pair.size() > 0) frame.pair = template_parts(pair, special, 2, size);
+  return frame;
 }
 
-/// Adds the effect of one processor; `has_layout`: an earlier one has put tokens around the texts.
-void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
+/// Adds the effect of one processor; `has_frame`: an earlier one has put tokens around the texts.
+void add(const Json& json, index_t size, PostProcessor& all, bool& has_frame) {
   const std::string type = json.text("type");
   if (type == "Sequence") {
-    for (const Json& one : step_list(json, "processors")) add(one, size, all, has_layout);
+    for (const Json& one : step_list(json, "processors")) add(one, size, all, has_frame);
     return;
   }
   if (type == "ByteLevel" || type == "RobertaProcessing") {
@@ -100,17 +100,17 @@ void add(const Json& json, index_t size, PostProcessor& all, bool& has_layout) {
     }
     if (type == "ByteLevel") return;
   }
-  if (has_layout) {
+  if (has_frame) {
     json.fail("must be the only processor that puts tokens around texts, got a second one");
   }
-  has_layout = true;
+  has_frame = true;
   if (type == "BertProcessing" || type == "RobertaProcessing") {
     const index_t cls = number_of(json.at("cls"), size);
     const index_t sep = number_of(json.at("sep"), size);
-    all.layout = type == "RobertaProcessing" ? roberta_layout(cls, sep)
-                                             : Layout::bert({.cls = cls, .sep = sep});
+    all.frame = type == "RobertaProcessing" ? roberta_frame(cls, sep)
+                                            : Frame::bert({.cls = cls, .sep = sep});
   } else if (type == "TemplateProcessing") {
-    all.layout = template_layout(json, size);
+    all.frame = template_frame(json, size);
   } else {
     json.at("type").fail(
         "must be BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel or Sequence, "
@@ -150,8 +150,8 @@ struct Trimmed {
 PostProcessor read_post_processor(const std::optional<Json>& json, index_t size) {
   PostProcessor all{{{{0, 0}}, {{0, 0}, {1, 1}}}, {}};
   if (!json) return all;
-  bool has_layout = false;
-  add(*json, size, all, has_layout);
+  bool has_frame = false;
+  add(*json, size, all, has_frame);
   return all;
 }
 

@@ -20,7 +20,7 @@ struct PostProcessor {
     bool keeps_first;  // keep the first token's first space, which was added before the text
   };
 
-  Layout layout;
+  Frame frame;
   std::vector<Trim> trims;  // applied one after the other
 };
 

@@ -17,7 +17,7 @@ class ByteTokenizer final : public Tokenizer {
  public:
   explicit ByteTokenizer(const SpecialTokens& special = {})
       : Tokenizer(Vocabulary(bytes(), special)) {}
-  explicit ByteTokenizer(const Layout& layout) : Tokenizer(Vocabulary(bytes(), {}), layout) {}
+  explicit ByteTokenizer(const Frame& frame) : Tokenizer(Vocabulary(bytes(), {}), frame) {}
 
   std::string decode(std::span<const index_t> ids) const override {
     std::string text;
@@ -81,7 +81,7 @@ TEST(EncodePair, TellsTheTextsApart) {
 
 TEST(EncodePair, FollowsAnyLayout) {
   // RoBERTa's: <s> A </s> </s> B </s>, all of one type.
-  const Layout roberta = {
+  const Frame roberta = {
       .single = {{kNo, 0, 0}, {0, 0}, {kNo, 0, 2}},
       .pair = {{kNo, 0, 0}, {0, 0}, {kNo, 0, 2}, {kNo, 0, 2}, {1, 0}, {kNo, 0, 2}}};
   const Encoding e = ByteTokenizer(roberta).encode_pair("ab", "c", {.max_length = 6});
@@ -91,8 +91,8 @@ TEST(EncodePair, FollowsAnyLayout) {
 }
 
 TEST(Tokenizer, RefusesALayoutThatIsNone) {
-  const auto refuses = [](const Layout& layout, const char* words) {
-    return throws("Tokenizer", {words}, [&] { ByteTokenizer{layout}; });
+  const auto refuses = [](const Frame& frame, const char* words) {
+    return throws("Tokenizer", {words}, [&] { ByteTokenizer{frame}; });
   };
   EXPECT_TRUE(
       refuses({.single = {{0, 0}, {1, 0}}, .pair = {}}, "1 text must name each once, got 0, 1"));
