@@ -61,7 +61,7 @@ JsonObject object_of(const results::Bandwidth& level) {
 }  // namespace
 
 std::string to_json(const Run& run) {
-  constexpr JsonLayout kRows = {"\n", ",\n"};
+  constexpr JsonSpacing kRows = {"\n", ",\n"};
   const auto object = [](const auto& each) { return object_of(each); };
   return JsonObject({{"machine", run.machine},
                      {"cases", json_list(run.results, object, kRows)},

@@ -69,9 +69,9 @@ std::vector<std::string> shown_words(const Tensor& tensor, bool elide,
 }
 
 /// Arranges words in brackets and lines.
-class Layout {
+class Printer {
  public:
-  Layout(const Tensor& tensor, const PrintOptions& options, std::string_view separator)
+  Printer(const Tensor& tensor, const PrintOptions& options, std::string_view separator)
       : shape_(tensor.shape()),
         elide_(tensor.count() > options.threshold),
         edge_items_(options.edge_items),
@@ -166,7 +166,7 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
   check(tensor, "to_string", options);
   if (tensor.rank() == 0) return scalar_text(tensor);
   if (tensor.count() == 0) return "[]";
-  return Layout(tensor, options, " ").run(0, " ", options.line_width);
+  return Printer(tensor, options, " ").run(0, " ", options.line_width);
 }
 
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
@@ -178,7 +178,7 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   const std::string indent(head.size(), ' ');
   std::string text = head;
   if (tensor.count() > 0) {
-    text += Layout(tensor, options, ", ").run(0, indent + ' ', options.line_width - 1);
+    text += Printer(tensor, options, ", ").run(0, indent + ' ', options.line_width - 1);
   } else {
     text += tensor.rank() == 1 ? "[]" : str_cat("[], shape=", tensor.shape());
   }

@@ -106,7 +106,7 @@ std::string merged(const std::vector<Results>& files) {
       }
     }
   }
-  return JsonObject(JsonLayout{.between = ",\n"})
+  return JsonObject(JsonSpacing{.between = ",\n"})
              .add("machine", first != nullptr ? JsonText(first->machine) : JsonObject())
              .add("cases", json_list(order, std::identity(), {"\n", ",\n", "\n"}))
              .add("bandwidth",

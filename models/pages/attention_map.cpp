@@ -65,18 +65,18 @@ std::string strongest(const Map& map) {
 constexpr int kCell = 18;  // of the picture, in its units
 constexpr int kFont = 12;
 
-struct Layout {
+struct Geometry {
   int left, top, width, height;  // of the squares' corner, and of all
 };
 
-Layout layout_of(const Map& map, const std::string& title) {
+Geometry geometry_of(const Map& map, const std::string& title) {
   const int label = 14 + static_cast<int>(map.longest_label()) * 8;
   const int side = static_cast<int>(map.size) * kCell;
   const int caption = 16 + static_cast<int>(code_points(title)) * 8;
   return {label, 30 + label, std::max(label + side + 10, caption), 30 + label + side + 10};
 }
 
-std::string labels(const Map& map, const Layout& at) {
+std::string labels(const Map& map, const Geometry& at) {
   std::string svg;
   for (std::size_t i = 0; i < map.size; ++i) {
     const int middle = static_cast<int>(i) * kCell + kCell / 2;
@@ -89,7 +89,7 @@ std::string labels(const Map& map, const Layout& at) {
   return svg;
 }
 
-std::string squares(const Map& map, const Layout& at) {
+std::string squares(const Map& map, const Geometry& at) {
   std::string svg;
   for (std::size_t i = 0; i < map.size; ++i) {
     for (std::size_t j = 0; j < map.size; ++j) {
@@ -120,7 +120,7 @@ constexpr const char* kStyle =
 std::string attention_svg(const Tensor& weights, std::span<const std::string> tokens,
                           const std::string& title) {
   const Map map = map_of("attention_svg", weights, tokens, kLongestLabel);
-  const Layout at = layout_of(map, title);
+  const Geometry at = geometry_of(map, title);
   const int side = static_cast<int>(map.size) * kCell;
   return str_cat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", at.width, ' ', at.height,

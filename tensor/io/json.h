@@ -186,14 +186,14 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits = {})
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// The white space and signs around and between the values of a list or an object.
-struct JsonLayout {
+struct JsonSpacing {
   std::string_view before = "";
   std::string_view between = ",";
   std::string_view after = "";
   std::string_view colon = ":";
 };
 /// One value per line.
-inline constexpr JsonLayout kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
+inline constexpr JsonSpacing kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
 
 /// A value as JSON text.
 class JsonText {
@@ -223,7 +223,7 @@ class JsonText {
  protected:
   JsonText() = default;
   /// Adds to the list or object that the text is.
-  void insert(const JsonLayout& layout, std::string_view value);
+  void insert(const JsonSpacing& spacing, std::string_view value);
 
  private:
   static std::string number(bool value) { return value ? "true" : "false"; }
@@ -237,17 +237,17 @@ class JsonText {
 /// A list: `JsonList().add(1).add("a")` is [1,"a"].
 class JsonList : public JsonText {
  public:
-  explicit JsonList(const JsonLayout& layout = {}) : JsonText(written("[]")), layout_(layout) {}
+  explicit JsonList(const JsonSpacing& spacing = {}) : JsonText(written("[]")), spacing_(spacing) {}
   /// Adds a value.
   JsonList& add(const JsonText& value);
 
  private:
-  JsonLayout layout_;
+  JsonSpacing spacing_;
 };
 /// The list of `value(item)` for each item.
 template <class Items, class Value = std::identity>
-JsonList json_list(const Items& items, const Value& value = {}, const JsonLayout& layout = {}) {
-  JsonList list(layout);
+JsonList json_list(const Items& items, const Value& value = {}, const JsonSpacing& spacing = {}) {
+  JsonList list(spacing);
   for (const auto& item : items) list.add(value(item));
   return list;
 }
@@ -258,7 +258,8 @@ using JsonMembers = std::vector<std::pair<std::string, JsonText>>;
 /// An object: `JsonObject({{"a", 1}}).add("b", true)` is {"a":1,"b":true}.
 class JsonObject : public JsonText {
  public:
-  explicit JsonObject(const JsonLayout& layout = {}) : JsonText(written("{}")), layout_(layout) {}
+  explicit JsonObject(const JsonSpacing& spacing = {})
+      : JsonText(written("{}")), spacing_(spacing) {}
   JsonObject(std::initializer_list<std::pair<std::string_view, JsonText>> members) : JsonObject() {
     for (const auto& [key, value] : members) add(key, value);
   }
@@ -267,7 +268,7 @@ class JsonObject : public JsonText {
   JsonObject& add(const JsonMembers& members);
 
  private:
-  JsonLayout layout_;
+  JsonSpacing spacing_;
 };
 
 }  // namespace tessera

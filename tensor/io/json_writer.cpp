@@ -91,21 +91,21 @@ std::string JsonText::number(double value) {
   return std::isfinite(value) ? shortest(value) : "null";
 }
 
-void JsonText::insert(const JsonLayout& layout, std::string_view value) {
+void JsonText::insert(const JsonSpacing& spacing, std::string_view value) {
   const char close = text_.back();
   const bool is_first = text_.size() == 2;
-  text_.resize(text_.size() - 1 - (is_first ? 0 : layout.after.size()));
-  (text_ += is_first ? layout.before : layout.between) += value;
-  (text_ += layout.after) += close;
+  text_.resize(text_.size() - 1 - (is_first ? 0 : spacing.after.size()));
+  (text_ += is_first ? spacing.before : spacing.between) += value;
+  (text_ += spacing.after) += close;
 }
 
 JsonList& JsonList::add(const JsonText& value) {
-  insert(layout_, value.text());
+  insert(spacing_, value.text());
   return *this;
 }
 
 JsonObject& JsonObject::add(std::string_view key, const JsonText& value) {
-  insert(layout_, (quoted(key) += layout_.colon) += value.text());
+  insert(spacing_, (quoted(key) += spacing_.colon) += value.text());
   return *this;
 }
 JsonObject& JsonObject::add(const JsonMembers& members) {

@@ -164,12 +164,12 @@ constexpr std::array kNpyFormats = {
 };
 
 /// The meaning of `descr`: how the elements are stored, and whether their bytes are swapped.
-struct NpyLayout {
+struct NpyElements {
   const ElementFormat& format;
   bool swap;
 };
 
-NpyLayout parse_descr(const std::string& descr, const std::string& file) {
+NpyElements parse_descr(const std::string& descr, const std::string& file) {
   const std::string_view code = descr.empty() ? descr : std::string_view(descr).substr(1);
   const char order = descr.empty() ? '\0' : descr.front();
   if (code == "O") {
@@ -250,16 +250,16 @@ std::string npy_dtype(const std::filesystem::path& path) {
 Tensor read_npy(const FileRegion& region) {
   const Preamble preamble = read_preamble(region);
   const NpyHeader header = NpyHeaderParser(preamble.header, region.name).run();
-  const NpyLayout layout = parse_descr(header.descr, region.name);
-  const index_t wanted = stored_bytes(header.shape, layout.format.size, region.name + ": header");
+  const NpyElements elements = parse_descr(header.descr, region.name);
+  const index_t wanted = stored_bytes(header.shape, elements.format.size, region.name + ": header");
   const index_t present = region.size - preamble.end;
   if (present != wanted) {
     fail_file(region.name, "byte ", preamble.end, ": shape ", header.shape, " of ",
-              layout.format.name, " must have ", wanted, " bytes, got ", present);
+              elements.format.name, " must have ", wanted, " bytes, got ", present);
   }
   const Shape stored_shape = header.fortran_order ? reversed(header.shape) : header.shape;
-  Tensor result = Tensor::empty(stored_shape, layout.format.dtype);
-  layout.format.read(region, preamble.end, layout.swap, result);
+  Tensor result = Tensor::empty(stored_shape, elements.format.dtype);
+  elements.format.read(region, preamble.end, elements.swap, result);
   if (!header.fortran_order) return result;
   Axes backwards;
   for (index_t axis = result.rank() - 1; axis >= 0; --axis) backwards.push_back(axis);

@@ -57,19 +57,19 @@ inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
 
 /// The known layout of a tile's operands: none, or that B's rows are adjacent and that A's elements
 /// are adjacent along rows or, as in strips, along columns.
-enum class Layout { kAny, kRowMajor, kColumnMajor };
+enum class StorageOrder { kAny, kRowMajor, kColumnMajor };
 
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
 /// With known strides and four steps at a time, a step takes 21 instructions on AVX2 instead of 24,
 /// and 12 of them multiply. This matters if another thread uses half of the core's issue slots.
-template <Layout kLayout, bool kLooksAhead, class T, int kRows, int kVectors>
+template <StorageOrder kOrder, bool kLooksAhead, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
   const auto [b, panel_step, any_row_step, ahead, next, share, share_end] = source;
-  const index_t row_step = kLayout == Layout::kAny ? any_row_step : kPanel<T>;
-  if constexpr (kLayout == Layout::kRowMajor) a.col = 1;
-  if constexpr (kLayout == Layout::kColumnMajor) a.row = 1;
+  const index_t row_step = kOrder == StorageOrder::kAny ? any_row_step : kPanel<T>;
+  if constexpr (kOrder == StorageOrder::kRowMajor) a.col = 1;
+  if constexpr (kOrder == StorageOrder::kColumnMajor) a.row = 1;
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
@@ -104,16 +104,16 @@ template <class T>
 
 /// All steps of a tile, with prefetching: a line ahead in each step, or the tile's share of the
 /// next panel in every sixteenth.
-template <Layout kLayout, class T, int kRows, int kVectors>
+template <StorageOrder kOrder, class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
                                                  Vec<T> (&sum)[kRows][kVectors]) {
-  if (source.ahead != 0) return multiply_steps<kLayout, true>(k, a, source, sum);
+  if (source.ahead != 0) return multiply_steps<kOrder, true>(k, a, source, sum);
   const T* const first = source.b;
   const index_t steps = source.next == nullptr ? k : kFetchedRows;
   for (index_t p = 0; p < k; p += steps) {
     if (source.next != nullptr) prefetch_share(source, p);
     source.b = first + p * source.row_step;
-    multiply_steps<kLayout, false>(at_most(k - p, steps), a.at(0, p), source, sum);
+    multiply_steps<kOrder, false>(at_most(k - p, steps), a.at(0, p), source, sum);
   }
 }
 
@@ -165,11 +165,11 @@ template <class T, int kRows, int kVectors>
                                                    const TileSource<T>& source,
                                                    Vec<T> (&sum)[kRows][kVectors]) {
   if (source.row_step == kPanel<T> && a.col == 1) {
-    multiply_tile<Layout::kRowMajor>(k, a, source, sum);
+    multiply_tile<StorageOrder::kRowMajor>(k, a, source, sum);
   } else if (source.row_step == kPanel<T> && a.row == 1) {
-    multiply_tile<Layout::kColumnMajor>(k, a, source, sum);
+    multiply_tile<StorageOrder::kColumnMajor>(k, a, source, sum);
   } else {
-    multiply_tile<Layout::kAny>(k, a, source, sum);
+    multiply_tile<StorageOrder::kAny>(k, a, source, sum);
   }
 }
 

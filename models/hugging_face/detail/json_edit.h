@@ -8,8 +8,8 @@
 namespace tessera::models {
 
 /// The values of an object or list in one line: `{ "a": 1, "b": 2 }`, `["a", "b"]`.
-inline constexpr JsonLayout kObjectInLine = {" ", ", ", " ", ": "};
-inline constexpr JsonLayout kListInLine = {"", ", ", "", ": "};
+inline constexpr JsonSpacing kObjectInLine = {" ", ", ", " ", ": "};
+inline constexpr JsonSpacing kListInLine = {"", ", ", "", ": "};
 
 /// A file with an object of these values, one key per line.
 std::string file_of(const JsonMembers& values);
