@@ -190,12 +190,12 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
     if (rows.defined() && rows.size(1) > 1 && rows.strides()[1] != 1) rows = rows.contiguous();
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
-      kernels::Epilogue<T> epilogue = {.function = activation, .z = data_of<T>(argument)};
+      kernels::Epilogue<T> end = {.function = activation, .z = data_of<T>(argument)};
       if (rows.defined()) {
-        epilogue.residual = rows.data<T>();
-        epilogue.residual_row = rows.strides()[0];
+        end.residual = rows.data<T>();
+        end.residual_row = rows.strides()[0];
       }
-      run_product<T>(x, weight, bias, epilogue, out);
+      run_product<T>(x, weight, bias, end, out);
     });
   }
   return op.finish(out, [&] {

@@ -265,7 +265,7 @@ const std::map<std::string, WrittenDigests> kDigests = {
      {{"e4c5dddce25b36f3", "9a42132a4e835805"}, {"6076465fd99dd39a", "de189023d34b6393"}}},
     {"pre-norm encoder",
      {{"66353c661616823e", "9db2d8a6c49ed71f"}, {"945049dd843c706d", "a78adb378191cd59"}}},
-    {"prepacked linear", {{"7aad485bae6e1fc8", ""}, {"5d6106c7ef7c8fe9", ""}}},
+    {"prepacked linear", {{"a5e9c1ca46b40295", ""}, {"7ecd92b9fc8dafe3", ""}}},
     {"int8 linear", {{"e557c98768bcb4d3", ""}, {"e557c98768bcb4d3", ""}}},
     {"int8 encoder", {{"8d65259c3a747db6", ""}, {"227b029282869148", ""}}},
     {"modern encoder",
