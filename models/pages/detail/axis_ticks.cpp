@@ -137,7 +137,10 @@ std::vector<Tick> ticks(const Interval& interval, Scale scale, int most) {
 std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
                                   const TextRoom& room) {
   std::vector<Tick> found = ticks(interval, axis.scale, most);
-  if (axis.whole) std::erase_if(found, [](const Tick& tick) { return !is_whole(tick.value); });
+  if (axis.whole) {
+    std::erase_if(found, [](const Tick& tick) { return !is_whole(tick.value); });
+    for (Tick& tick : found) tick.text = number_text(tick.value);
+  }
   const auto distance = [&](const Tick& a, const Tick& b) {
     return std::abs(position(a.value, interval, axis.scale) -
                     position(b.value, interval, axis.scale));
