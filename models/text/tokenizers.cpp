@@ -5,7 +5,6 @@
 
 #include "models/text/character_tokenizer.h"
 #include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/detail/tokenizer_files.h"
 #include "models/text/text_file.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/normalizer.h"
 #include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 #include "models/text/detail/subword_trainer.h"
 #include "models/text/utf8.h"
 #include "tensor/io/file.h"

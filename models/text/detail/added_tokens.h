@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/normalizer.h"
+#include "models/text/detail/steps.h"
 #include "models/text/detail/trie.h"
 #include "models/text/tokenizer.h"
 

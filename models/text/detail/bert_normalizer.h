@@ -4,7 +4,7 @@
 #include <array>
 
 #include "models/text/detail/characters.h"
-#include "models/text/detail/normalizer.h"
+#include "models/text/detail/steps.h"
 
 namespace tessera::text {
 

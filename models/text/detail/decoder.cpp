@@ -1,4 +1,4 @@
-#include "models/text/detail/decoder.h"
+#include "models/text/detail/steps.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,6 @@
 
 #include "models/text/character_tokenizer.h"
 #include "models/text/detail/byte_characters.h"
-#include "models/text/detail/normalizer.h"
-#include "models/text/detail/step_list.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"

@@ -1,4 +1,4 @@
-#include "models/text/detail/normalizer.h"
+#include "models/text/detail/steps.h"
 
 #include <string>
 #include <utility>
@@ -8,7 +8,6 @@
 #include "models/text/detail/byte_characters.h"
 #include "models/text/detail/pattern.h"
 #include "models/text/detail/precompiled_map.h"
-#include "models/text/detail/step_list.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/detail/unicode_forms.h"
 #include "models/text/utf8.h"

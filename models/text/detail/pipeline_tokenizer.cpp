@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "models/text/detail/added_tokens.h"
-#include "models/text/detail/decoder.h"
-#include "models/text/detail/normalizer.h"
-#include "models/text/detail/post_processor.h"
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 #include "models/text/detail/subword_model.h"
 #include "tensor/io/file.h"
 

@@ -7,6 +7,7 @@
 //   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,5 +69,9 @@ class PipelineTokenizer final : public Tokenizer {
 
   std::shared_ptr<const Steps> steps_;
 };
+
+/// The tokenizer in a model's folder; load_tokenizer (tokenizers.h) lists its files.
+/// **Errors**: std::runtime_error that names the file and the place, or the folder if it has none.
+PipelineTokenizer load_pipeline_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace tessera::text

@@ -1,11 +1,11 @@
-#include "models/text/detail/post_processor.h"
+#include "models/text/detail/steps.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "models/text/detail/added_tokens.h"
 #include "models/text/detail/byte_characters.h"
-#include "models/text/detail/step_list.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"

@@ -1,11 +1,10 @@
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 
 #include <string>
 #include <utility>
 
 #include "models/text/detail/pattern.h"
 #include "models/text/detail/split.h"
-#include "models/text/detail/step_list.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/detail/word_pre_tokenizers.h"
 

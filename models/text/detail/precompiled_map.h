@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/normalizer.h"
+#include "models/text/detail/steps.h"
 
 namespace tessera::text {
 

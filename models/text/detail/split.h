@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 
 namespace tessera::text {
 

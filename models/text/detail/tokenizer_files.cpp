@@ -1,4 +1,4 @@
-#include "models/text/detail/tokenizer_files.h"
+#include "models/text/detail/pipeline_tokenizer.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 #include "models/text/detail/unicode.h"
 
 namespace tessera::text {

@@ -2,8 +2,7 @@
 // golden/tokenizers/steps.jsonl.
 #include <fstream>
 
-#include "models/text/detail/normalizer.h"
-#include "models/text/detail/pre_tokenizer.h"
+#include "models/text/detail/steps.h"
 #include "models/text/detail/unicode.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

@@ -1,4 +1,4 @@
-#include "models/text/detail/step_list.h"
+#include "models/text/detail/steps.h"
 
 #include <cstddef>
 
