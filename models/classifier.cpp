@@ -76,10 +76,10 @@ TokenClassifier::TokenClassifier(const TokenClassifierOptions& options,
       classifier(options.tokens.encoder.width(), options.classes, from["classifier"]) {}
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
-  const auto [x, packed] = encode.packed(tokens);
-  const nn::HookedRows rows(packed);
+  const auto [x, unpadded] = encode.unpadded(tokens);
+  const nn::HookedRows rows(unpadded);
   const Tensor read = head ? nn::hooked("head", (*head)(x)) : x;
-  return packed.unpack(nn::hooked("logits", classifier(dropout(read))));
+  return unpadded.pad(nn::hooked("logits", classifier(dropout(read))));
 }
 
 }  // namespace tessera::models

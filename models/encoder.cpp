@@ -26,21 +26,21 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
   return chosen;
 }
 
-/// The inputs, packed if they are not packed yet and the lengths of the mask match them. Attention
-/// refuses lengths that do not match.
+/// The inputs, unpadded if they are not unpadded yet and the lengths of the mask match them.
+/// Attention refuses lengths that do not match.
 EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;
-  const bool can_pack = lengths.defined() && !inputs.packed && !layers.empty() &&
-                        layers.front().batch_first && x.defined() && x.rank() == 3 &&
-                        lengths.size(0) == x.size(0);
-  if (!can_pack) return inputs;
+  const bool can_unpad = lengths.defined() && !inputs.unpadded && !layers.empty() &&
+                         layers.front().batch_first && x.defined() && x.rank() == 3 &&
+                         lengths.size(0) == x.size(0);
+  if (!can_unpad) return inputs;
   EncoderInputs result = inputs;
-  result.packed = packing_of(lengths, x.size(1));
-  result.x = result.packed.pack(x);
+  result.unpadded = unpadding_of(lengths, x.size(1));
+  result.x = result.unpadded.unpad(x);
   const bool has_rotary = std::ranges::any_of(
       layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
-  if (has_rotary) result.positions = pack_positions(result.packed, inputs.positions);
+  if (has_rotary) result.positions = unpad_positions(result.unpadded, inputs.positions);
   return result;
 }
 
@@ -148,7 +148,7 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
   EncoderInputs y = with_bias(packed_inputs(inputs, layers));
-  const nn::HookedRows rows(y.packed, layers.empty() || layers.front().batch_first);
+  const nn::HookedRows rows(y.unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const ModulePath path("layers", i);
@@ -164,8 +164,8 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
     }
   }
   const Tensor output = norm ? nn::hooked("norm", (*norm)(y.x)) : y.x;
-  const PackedRows packed_here = inputs.packed ? PackedRows() : y.packed;
-  return {nn::hooked("", packed_here.unpack(output)), weights};
+  const UnpaddedRows unpadded_here = inputs.unpadded ? UnpaddedRows() : y.unpadded;
+  return {nn::hooked("", unpadded_here.pad(output)), weights};
 }
 
 Tensor Encoder::operator()(const EncoderInputs& inputs) const {

@@ -69,7 +69,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
   constexpr const char* kRule = "x must have shape (B, T, D) or (T, D), got ";
   require(x.defined(), op, kRule, "an undefined tensor");
   require(x.rank() >= 2, op, kRule, x.shape());
-  if (inputs.packed) return inputs.packed.tokens();
+  if (inputs.unpadded) return inputs.unpadded.tokens();
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }
 
@@ -114,10 +114,10 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
       nn::detail::kSkipPrepacked);
   // A copy of the layer's handles, so that the original may change or be destroyed.
   return tessera::gradient_checkpoint(
-      [layer = *this, mask = inputs.mask, packed = inputs.packed,
+      [layer = *this, mask = inputs.mask, unpadded = inputs.unpadded,
        of_mask](std::span<const Tensor> in) {
         const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1],
-                                    packed};
+                                    unpadded};
         const nn::PausedHooks paused;  // backward repeats the forward pass without hooks
         return layer.compute(same, {}).output;
       },
@@ -145,7 +145,7 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
                     .weights = request,
                     .residual = residual,
                     .positions = inputs.positions,
-                    .packed = inputs.packed});
+                    .unpadded = inputs.unpadded});
 }
 
 AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,

@@ -62,12 +62,12 @@ nn::NormOptions norm_options(const EncoderLayerOptions& options);
 struct EncoderInputs {
   Tensor x;  // (B, T, D)
   AttentionMask mask = {};
-  Tensor positions = {};   // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
-  PackedRows packed = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
+  Tensor positions = {};       // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
+  UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
 };
 
 /// The length T of a sequence, which is the number of queries and the number of keys in attention;
-/// for packed sequences, T of the padded batch.
+/// for unpadded sequences, T of the padded batch.
 /// **Errors**: fewer than two axes.
 index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first);
 

@@ -40,9 +40,9 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::ParameterSource& fr
 
 Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
   if (places.defined()) return logits(index_select(encode(tokens).flatten(0, 1), 0, places));
-  const auto [x, packed] = encode.packed(tokens);
-  const nn::HookedRows rows(packed);
-  return packed.unpack(logits(x));
+  const auto [x, unpadded] = encode.unpadded(tokens);
+  const nn::HookedRows rows(unpadded);
+  return unpadded.pad(logits(x));
 }
 
 Tensor MaskedLm::logits(const Tensor& encoded) const {

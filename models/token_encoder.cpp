@@ -16,9 +16,9 @@ namespace {
 constexpr const char* kTokenEncoderOp = "TokenEncoder";
 constexpr double kLearnedStd = 0.02;
 
-PackedRows checked_packing(const Tokens& tokens) {
+UnpaddedRows checked_unpadding(const Tokens& tokens) {
   check_tokens(kTokenEncoderOp, tokens);
-  return packing_of(tokens.lengths, tokens.ids.size(1));
+  return unpadding_of(tokens.lengths, tokens.ids.size(1));
 }
 
 /// RoBERTa's positions, (B, T): for padding, the padding token's number; for each other token, that
@@ -115,7 +115,8 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options,
   }
 }
 
-Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRows& packed) const {
+Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
+                                            const UnpaddedRows& unpadded) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
           "token_types must be at least 1 for types, got 0");
   Tensor positions = tokens.positions;
@@ -123,11 +124,11 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRo
     positions =
         counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
   }
-  positions = pack_positions(packed, positions);
+  positions = unpad_positions(unpadded, positions);
   const ModulePath path("embeddings");
-  const nn::HookedRows rows(packed);
-  const Tensor types = pack_numbers(packed, tokens.types);
-  Tensor x = nn::hooked("words", word(pack_numbers(packed, tokens.ids)));
+  const nn::HookedRows rows(unpadded);
+  const Tensor types = unpad_numbers(unpadded, tokens.types);
+  Tensor x = nn::hooked("words", word(unpad_numbers(unpadded, tokens.ids)));
   if (type) x = x + (types.defined() ? (*type)(types) : type->weight->select(0, 0));
   if (sinusoidal) x = (*sinusoidal)(x, positions);
   if (learned) x = (*learned)(x, positions);
@@ -137,8 +138,8 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens, const PackedRo
 
 namespace {
 
-EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows& packed) {
-  return {.x = x, .positions = pack_positions(packed, tokens.positions), .packed = packed};
+EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const UnpaddedRows& unpadded) {
+  return {.x = x, .positions = unpad_positions(unpadded, tokens.positions), .unpadded = unpadded};
 }
 
 }  // namespace
@@ -146,22 +147,22 @@ EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const PackedRows&
 TokenEncoder::TokenEncoder(const TokenEncoderOptions& options, const nn::ParameterSource& from)
     : embeddings(options, from["embeddings"]), encoder(options.encoder, from["encoder"]) {}
 
-std::pair<Tensor, PackedRows> TokenEncoder::packed(const Tokens& tokens) const {
-  const PackedRows packed = checked_packing(tokens);
-  return {encoder(inputs_of(embeddings(tokens, packed), tokens, packed)), packed};
+std::pair<Tensor, UnpaddedRows> TokenEncoder::unpadded(const Tokens& tokens) const {
+  const UnpaddedRows unpadded = checked_unpadding(tokens);
+  return {encoder(inputs_of(embeddings(tokens, unpadded), tokens, unpadded)), unpadded};
 }
 
 Tensor TokenEncoder::operator()(const Tokens& tokens) const {
-  const auto [x, rows] = packed(tokens);
-  return rows.unpack(x);
+  const auto [x, rows] = unpadded(tokens);
+  return rows.pad(x);
 }
 
 EncoderResult TokenEncoder::with_weights(const Tokens& tokens,
                                          const AttentionRequest& request) const {
-  const PackedRows packed = checked_packing(tokens);
+  const UnpaddedRows unpadded = checked_unpadding(tokens);
   EncoderResult trace =
-      encoder.with_weights(inputs_of(embeddings(tokens, packed), tokens, packed), request);
-  trace.output = packed.unpack(trace.output);
+      encoder.with_weights(inputs_of(embeddings(tokens, unpadded), tokens, unpadded), request);
+  trace.output = unpadded.pad(trace.output);
   return trace;
 }
 

@@ -80,8 +80,8 @@ struct TokenEncoder {
     std::optional<index_t> padding_id;
 
     Embeddings(const TokenEncoderOptions& options, const nn::ParameterSource& from);
-    /// The input of the encoder, (B, T, D), or (1, N, D) for packed tokens.
-    Tensor operator()(const Tokens& tokens, const PackedRows& packed = {}) const;
+    /// The input of the encoder, (B, T, D), or (1, N, D) for unpadded tokens.
+    Tensor operator()(const Tokens& tokens, const UnpaddedRows& unpadded = {}) const;
 
     template <class Self, class Visitor>
     static void visit(Self& self, Visitor&& visitor) {
@@ -104,9 +104,9 @@ struct TokenEncoder {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The output before it is unpacked, for layers that compute token by token: the vectors of real
-  /// tokens, (1, N, D), or of all tokens, (B, T, D), if nothing is packed.
-  std::pair<Tensor, PackedRows> packed(const Tokens& tokens) const;
+  /// The output before it is padded, for layers that compute token by token: the vectors of real
+  /// tokens, (1, N, D), or of all tokens, (B, T, D), if nothing is unpadded.
+  std::pair<Tensor, UnpaddedRows> unpadded(const Tokens& tokens) const;
 
   /// The output together with the requested attention weights, by default of every layer.
   /// **Errors**: also a layer, head or query that does not exist.

@@ -56,20 +56,20 @@ Tensor real_tokens(const Tensor& lengths, index_t count) {
   return lt(arange(count).unsqueeze(0), lengths.unsqueeze(1));
 }
 
-PackedRows packing_of(const Tensor& lengths, index_t tokens) {
+UnpaddedRows unpadding_of(const Tensor& lengths, index_t tokens) {
   if (!lengths.defined()) return {};
-  const PackedRows packed(lengths, tokens);
-  return packed.rows() == packed.batch() * tokens ? PackedRows() : packed;
+  const UnpaddedRows unpadded(lengths, tokens);
+  return unpadded.rows() == unpadded.batch() * tokens ? UnpaddedRows() : unpadded;
 }
 
-Tensor pack_numbers(const PackedRows& packed, const Tensor& x) {
-  if (!packed || !x.defined()) return x;
-  return packed.pack(x.expand({packed.batch(), packed.tokens()}));
+Tensor unpad_numbers(const UnpaddedRows& unpadded, const Tensor& x) {
+  if (!unpadded || !x.defined()) return x;
+  return unpadded.unpad(x.expand({unpadded.batch(), unpadded.tokens()}));
 }
 
-Tensor pack_positions(const PackedRows& packed, const Tensor& given) {
-  const bool counted = packed && !given.defined();
-  return pack_numbers(packed, counted ? arange(packed.tokens()) : given);
+Tensor unpad_positions(const UnpaddedRows& unpadded, const Tensor& given) {
+  const bool counted = unpadded && !given.defined();
+  return unpad_numbers(unpadded, counted ? arange(unpadded.tokens()) : given);
 }
 
 }  // namespace tessera::models

@@ -5,7 +5,7 @@
 //   model({.ids = ids, .types = types})                    // two texts per row, as BERT's pairs
 #pragma once
 
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/unpad_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera::models {
@@ -31,20 +31,20 @@ void check_tokens(const char* op, const Tokens& tokens);
 /// bool. **Errors**: lengths that are not int64 (B); a negative count.
 Tensor real_tokens(const Tensor& lengths, index_t count);
 
-// Models compute a padded batch without its padding: they pack the input and unpack the output. A
-// batch is packed once, at one of two places: TokenEncoder packs ids, so that embeddings compute no
-// padding, and Encoder packs vectors with a mask of lengths. Heads call TokenEncoder::packed and
-// unpack only their scores.
+// Models compute a padded batch without its padding: they unpad the input and pad the output. A
+// batch is unpadded once, at one of two places: TokenEncoder unpads ids, so that embeddings compute
+// no padding, and Encoder unpads vectors with a mask of lengths. Heads call TokenEncoder::unpadded
+// and pad only their scores.
 
-/// The packing of a batch (B, T, ...) if a sequence is shorter than T, otherwise no packing. If
+/// The unpadding of a batch (B, T, ...) if a sequence is shorter than T, otherwise no unpadding. If
 /// lengths are undefined, each is T. **Errors**: a length outside 0 .. T.
-PackedRows packing_of(const Tensor& lengths, index_t tokens);
+UnpaddedRows unpadding_of(const Tensor& lengths, index_t tokens);
 
-/// Packs one number per token. Returns x itself if nothing is packed or x is undefined.
-/// **Shapes**: (B, T) or (T) -> (1, N). **Errors**: a different shape. **Source**: as pack_rows.
-Tensor pack_numbers(const PackedRows& packed, const Tensor& x);
-/// As pack_numbers, for positions; undefined positions of packed tokens are 0, 1, ... in each
+/// Unpads one number per token. Returns x itself if nothing is unpadded or x is undefined.
+/// **Shapes**: (B, T) or (T) -> (1, N). **Errors**: a different shape. **Source**: as unpad_rows.
+Tensor unpad_numbers(const UnpaddedRows& unpadded, const Tensor& x);
+/// As unpad_numbers, for positions; undefined positions of unpadded tokens are 0, 1, ... in each
 /// sequence.
-Tensor pack_positions(const PackedRows& packed, const Tensor& given);
+Tensor unpad_positions(const UnpaddedRows& unpadded, const Tensor& given);
 
 }  // namespace tessera::models

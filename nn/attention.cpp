@@ -164,11 +164,11 @@ AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_
   const Tensor q = hooked("q", projected[0]);
   const Tensor k = hooked("k", projected[1]);
   const Tensor v = hooked("v", projected[2]);
-  const PackedRows& packed = options.packed;
+  const UnpaddedRows& unpadded = options.unpadded;
   if (is_hooked("score_bias")) {
-    const index_t batch = packed ? packed.batch() : q.size(0);
-    const index_t queries = packed ? packed.tokens() : q.size(1);
-    const index_t keys = packed ? packed.tokens() : k.size(1);
+    const index_t batch = unpadded ? unpadded.batch() : q.size(0);
+    const index_t queries = unpadded ? unpadded.tokens() : q.size(1);
+    const index_t keys = unpadded ? unpadded.tokens() : k.size(1);
     const Tensor bias =
         replacement("score_bias", zeros({batch, num_heads, queries, keys}, q.dtype()));
     if (bias.defined()) mask = mask & additive_mask(bias);
@@ -181,8 +181,8 @@ AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_
   if (weights_hooked) {
     const Tensor weights = replacement("weights", result.weights);
     if (weights.defined()) {
-      const Tensor padded = merge_heads(matmul(weights, split_heads(packed.unpack(v), num_heads)));
-      result = {split_heads(packed.pack(padded), num_heads), weights};
+      const Tensor padded = merge_heads(matmul(weights, split_heads(unpadded.pad(v), num_heads)));
+      result = {split_heads(unpadded.unpad(padded), num_heads), weights};
     }
     result.weights = request ? requested_weights(result.weights, *request) : Tensor();
   }
@@ -195,15 +195,15 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
   const bool one_product = in_proj_weight.defined() && !inputs.key.defined() &&
                            !inputs.value.defined() && !inputs.key_positions.defined();
   const AttentionInputs x = completed(inputs, batch_first);
-  require(!x.packed || !rotary || x.positions.defined(), "MultiHeadAttention",
-          "positions must be defined for packed rows and rotary, got undefined ones");
+  require(!x.unpadded || !rotary || x.positions.defined(), "MultiHeadAttention",
+          "positions must be defined for unpadded rows and rotary, got undefined ones");
   const std::array<Tensor, 3> projected =
       one_product ? project_joined(x.query, x.positions)
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
                                project(2, x.value, {})};
   AttentionResult result =
       hooked_attention(attend, num_heads, projected, x.mask,
-                       {.scale = scale, .weights = x.weights, .packed = x.packed});
+                       {.scale = scale, .weights = x.weights, .unpadded = x.unpadded});
   const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);

@@ -56,8 +56,8 @@ struct AttentionInputs {
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
   Tensor residual = {};   // (B, Tq, D), added by the product that makes the output
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
-  Tensor key_positions = {};  // if absent: `positions` in self-attention, otherwise 0, 1, ...
-  PackedRows packed = {};     // N tokens without padding: inputs are (1, N, D); only batch_first
+  Tensor key_positions = {};   // if absent: `positions` in self-attention, otherwise 0, 1, ...
+  UnpaddedRows unpadded = {};  // N tokens without padding: inputs are (1, N, D); only batch_first
 };
 
 /// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
@@ -75,7 +75,7 @@ struct AttentionInputs {
 /// the inputs have no key, value or key_positions, one product computes all three projections.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; a dropout outside
 /// [0, 1]; a scale that is not finite; inputs or masks that do not match; a requested head or query
-/// out of range; packed rows without positions if the module has a rotary. The options and the
+/// out of range; unpadded rows without positions if the module has a rotary. The options and the
 /// positions of a rotary: as Rotary.
 /// **Source**: Vaswani et al., 2017, section 3.2.2.
 struct MultiHeadAttention {

@@ -120,9 +120,10 @@ Tensor replacement(const char* name, const Tensor& y) {
   if (const HookedTexts* const texts = thread_context.texts) point.texts = texts->texts_;
   if (const HookedRows* const rows = thread_context.rows) {
     point.batch_first = rows->batch_first_;
-    const PackedRows& packed = rows->packed_;
-    const bool is_packed = packed && y.rank() == 3 && y.size(0) == 1 && y.size(1) == packed.rows();
-    if (is_packed) point.packed = packed;
+    const UnpaddedRows& unpadded = rows->unpadded_;
+    const bool is_unpadded =
+        unpadded && y.rank() == 3 && y.size(0) == 1 && y.size(1) == unpadded.rows();
+    if (is_unpadded) point.unpadded = unpadded;
   }
   std::vector<index_t> numbers;  // of the hooks to call; a hook may make and destroy other hooks
   for (const Hook* hook = thread_context.newest_hook; hook != nullptr; hook = hook->older_) {
@@ -141,7 +142,7 @@ Tensor replacement(const char* name, const Tensor& y) {
 }
 
 index_t HookPoint::batch() const {
-  if (packed) return packed.batch();
+  if (unpadded) return unpadded.batch();
   require(batch_first, "HookPoint", "batch_first must be true to choose texts, got false");
   require(value.rank() == 3, "HookPoint", name, " must have shape (B, T, D), got ", value.shape());
   return value.size(0);
@@ -150,7 +151,7 @@ index_t HookPoint::batch() const {
 /// The rows of text i among all rows of `value`.
 HookPoint::Rows HookPoint::rows_of(index_t i) const {
   require(0 <= i && i < batch(), "HookPoint", "text must be from 0 to ", batch() - 1, ", got ", i);
-  if (packed) return {packed.offsets()[i], packed.offsets()[i + 1] - packed.offsets()[i]};
+  if (unpadded) return {unpadded.offsets()[i], unpadded.offsets()[i + 1] - unpadded.offsets()[i]};
   const index_t count = value.size(-2);
   return {i * count, count};
 }

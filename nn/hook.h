@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "tensor/module_path.h"
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/unpad_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
@@ -32,18 +32,18 @@ namespace tessera::nn {
 /// tokens, in one of two layouts: (B, T, D), or, without padding, (1, N, D), in which the N real
 /// tokens of all texts follow one another. `text` and `with_token` find a token in both layouts.
 struct HookPoint {
-  std::string_view name;   // "layers.5.self_attn.heads"
-  Tensor value;            // a variable if a tape records it
-  PackedRows packed = {};  // the packing of the rows of `value`, if they are packed
+  std::string_view name;       // "layers.5.self_attn.heads"
+  Tensor value;                // a variable if a tape records it
+  UnpaddedRows unpadded = {};  // the unpadding of the rows of `value`, if they are unpadded
   // The index of each text of the batch among the texts of the call; in a QuestionAnswerer, the
   // index of each window. Empty if the model was not called with texts.
   std::span<const index_t> texts = {};
   bool batch_first = true;  // if false, the points of a layer are (T, B, D)
 
-  /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or packed; a model
-  /// that is not batch_first.
+  /// The number of texts in the batch. **Errors**: a value that is not (B, T, D) or unpadded; a
+  /// model that is not batch_first.
   index_t batch() const;
-  /// The vectors of text i of the batch, (T, D); if rows are packed, only those of real tokens.
+  /// The vectors of text i of the batch, (T, D); if rows are unpadded, only those of real tokens.
   /// **Errors**: as batch; no such text.
   Tensor text(index_t i) const;
   /// `value` with the vector of one token of text i replaced by `vector` (D). Gradients flow to
@@ -184,8 +184,8 @@ inline Tensor hooked(const char* name, Tensor y) {
 /// Sets the layout of rows of tokens for the points in its scope.
 class HookedRows {
  public:
-  explicit HookedRows(PackedRows packed, bool batch_first = true)
-      : packed_(std::move(packed)),
+  explicit HookedRows(UnpaddedRows unpadded, bool batch_first = true)
+      : unpadded_(std::move(unpadded)),
         batch_first_(batch_first),
         outer_(std::exchange(tessera::detail::thread_context.rows, this)) {}
   ~HookedRows() { tessera::detail::thread_context.rows = outer_; }
@@ -195,7 +195,7 @@ class HookedRows {
  private:
   friend Tensor replacement(const char* name, const Tensor& y);
 
-  PackedRows packed_;
+  UnpaddedRows unpadded_;
   bool batch_first_;
   const HookedRows* outer_;
 };

@@ -191,8 +191,8 @@ LayerAttention attention_of(const models::Encoder& encoder, const AttentionReque
     const auto layer =
         encoder.order.empty() ? place : static_cast<std::size_t>(encoder.order[place]);
     const nn::MultiHeadAttention& attention = encoder.layers[layer].self_attn;
-    norms.push_back(inspect::value_norms(point.packed.unpack(point.value),
-                                         attention.out_proj.weight, attention.num_heads));
+    norms.push_back(inspect::value_norms(point.unpadded.pad(point.value), attention.out_proj.weight,
+                                         attention.num_heads));
   });
   found.weights = run().weights;
   for (std::size_t i = 0; i < found.weights.size(); ++i) {

@@ -26,10 +26,10 @@ struct Point {
 Point gradient_at(const char* op, const Score& score, const std::string& name,
                   const std::function<Tensor(const nn::HookPoint& point)>& at) {
   Tensor leaf;
-  PackedRows packed;
+  UnpaddedRows unpadded;
   const nn::Hook hook(name, [&](const nn::HookPoint& point) {
     require(!leaf.defined(), op, "score must compute one hook point ", name, ", got several");
-    packed = point.packed;
+    unpadded = point.unpadded;
     leaf = at(point).detach().clone();
     leaf.set_requires_grad();
     return leaf;
@@ -37,7 +37,7 @@ Point gradient_at(const char* op, const Score& score, const std::string& name,
   const double value = backward(op, score);
   require(leaf.defined() && leaf.grad().defined(), op, "score must depend on ", name);
   require(std::isfinite(value), op, "score must be finite, got ", value);
-  return {packed.unpack(leaf.detach()), packed.unpack(leaf.grad()), value};
+  return {unpadded.pad(leaf.detach()), unpadded.pad(leaf.grad()), value};
 }
 
 }  // namespace
@@ -92,10 +92,11 @@ Attribution integrated_gradients(const Score& score, const IntegratedGradientsOp
       const Tensor x = point.value.detach();
       if (!options.baseline.defined()) return x * a;
       Tensor baseline = options.baseline.detach().to(x.dtype());
-      const PackedRows& packed = point.packed;
-      const bool is_padded = packed && baseline.rank() == 3 && baseline.size(0) == packed.batch() &&
-                             baseline.size(1) == packed.tokens();
-      if (is_padded) baseline = packed.pack(baseline);
+      const UnpaddedRows& unpadded = point.unpadded;
+      const bool is_padded = unpadded && baseline.rank() == 3 &&
+                             baseline.size(0) == unpadded.batch() &&
+                             baseline.size(1) == unpadded.tokens();
+      if (is_padded) baseline = unpadded.unpad(baseline);
       require(broadcasts_to(baseline.shape(), x.shape()), kOp, "baseline must broadcast to ",
               x.shape(), ", got ", baseline.shape());
       return baseline * (1 - a) + x * a;

@@ -18,7 +18,7 @@ double value_of(const Score& score) {
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern) {
   std::vector<std::pair<std::string, Tensor>> points;
   const nn::Hook hook(pattern, [&](const nn::HookPoint& point) {
-    points.emplace_back(point.name, point.packed.unpack(point.value.detach()));
+    points.emplace_back(point.name, point.unpadded.pad(point.value.detach()));
   });
   run();
   return points;

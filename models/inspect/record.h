@@ -22,8 +22,8 @@ using Score = std::function<Tensor()>;
 double value_of(const Score& score);
 
 /// The names and values of the hook points of `run` whose names match a pattern of nn::Hook, in the
-/// order of computation. Values are detached, and packed rows are padded again: (B, T, D). A run of
-/// several batches gives each once per batch.
+/// order of computation. Values are detached, and unpadded rows are padded again: (B, T, D). A run
+/// of several batches gives each once per batch.
 std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
 
 /// The layers of a model and the heads of each.

@@ -85,13 +85,13 @@ index_t count_of(const std::optional<std::vector<index_t>>& chosen, index_t size
   return chosen ? static_cast<index_t>(chosen->size()) : size;
 }
 
-/// Checks that packed rows are a batch of one.
-void check_packed(const Operands& x) {
-  if (!x.packed) return;
-  const index_t rows = x.packed.rows();
+/// Checks that unpadded rows are a batch of one.
+void check_unpadded(const Operands& x) {
+  if (!x.unpadded) return;
+  const index_t rows = x.unpadded.rows();
   const Shapes shapes = {x.q, x.k, x.v};
   require(x.q.size(0) == 1 && x.q.size(2) == rows && x.k.size(2) == rows, detail::kAttentionOp,
-          "q, k and v must have shape (1, H, ", rows, ", d) for packed sequences of ", rows,
+          "q, k and v must have shape (1, H, ", rows, ", d) for unpadded sequences of ", rows,
           " tokens, got ", shapes);
 }
 
@@ -100,7 +100,7 @@ Tensor weights_for(const Operands& x, const AttentionRequest& request) {
   const Shape scores = x.scores();
   const Shape shape = {scores[0], count_of(request.heads, scores[1]),
                        count_of(request.queries, scores[2]), scores[3]};
-  return x.packed ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
+  return x.unpadded ? zeros(shape, x.q.dtype()) : Tensor::empty(shape, x.q.dtype());
 }
 
 /// Recomputes the weights without dropout.
@@ -126,12 +126,13 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
     d_scores = weights * d_weights - undropped_weights(x) * along;
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
-  // Weights have the shape of the padded batch. Sequences are packed along their first axis.
+  // Weights have the shape of the padded batch. Unpadded sequences follow one another along the
+  // first axis.
   const auto read = [&](const Tensor& rows) {
-    return finite(x.packed.unpack(rows.transpose(1, 2)).transpose(1, 2));
+    return finite(x.unpadded.pad(rows.transpose(1, 2)).transpose(1, 2));
   };
   const auto add = [&](detail::AttentionInput input, const Tensor& gradient) {
-    dx.add(input, x.packed.pack(gradient.transpose(1, 2)).transpose(1, 2));
+    dx.add(input, x.unpadded.unpad(gradient.transpose(1, 2)).transpose(1, 2));
   };
   using enum detail::AttentionInput;
   if (dx.needs_gradient(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
@@ -160,7 +161,7 @@ struct SavedOperands {
   SavedMask mask;
   double scale;
   kernels::Dropout dropout;
-  PackedRows packed;
+  UnpaddedRows unpadded;
 
   SavedOperands(const Recording& op, const Operands& x)
       : q(op.save(x.q)),
@@ -169,8 +170,8 @@ struct SavedOperands {
         mask(op, x.mask),
         scale(x.scale),
         dropout(x.dropout),
-        packed(x.packed) {}
-  Operands get() const { return {q, k, v, mask.get(), scale, dropout, packed}; }
+        unpadded(x.unpadded) {}
+  Operands get() const { return {q, k, v, mask.get(), scale, dropout, unpadded}; }
 };
 
 /// The output, and the weights if y has room for them, each recorded as a separate op.
@@ -210,11 +211,11 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   check_inputs(q, k, v);
   require(std::isfinite(options.scale.value_or(1)), detail::kAttentionOp,
           "scale must be finite, got ", options.scale.value_or(1));
-  require(!options.packed || q.rank() == 4, detail::kAttentionOp,
-          "q, k and v must have 4 axes for packed sequences, got q ", q.shape());
+  require(!options.unpadded || q.rank() == 4, detail::kAttentionOp,
+          "q, k and v must have 4 axes for unpadded sequences, got q ", q.shape());
   if (options.weights) {
     Shape padded = q.shape();
-    if (options.packed) padded[2] = options.packed.tokens();
+    if (options.unpadded) padded[2] = options.unpadded.tokens();
     detail::check_request(*options.weights, "q", padded, 4);
   }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
@@ -227,9 +228,9 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
       .mask = with_dtype(mask, q.dtype()),
       .scale = options.scale.value_or(1 / std::sqrt(width)),
       .dropout = detail::dropout_of(detail::kAttentionOp, options.dropout),
-      .packed = options.packed,
+      .unpadded = options.unpadded,
   };
-  check_packed(x);
+  check_unpadded(x);
   // The gradient of a row of weights reads the whole row, so the selection is a separate op, and so
   // is the average.
   const AttentionRequest whole = options.weights.value_or(AttentionRequest{});

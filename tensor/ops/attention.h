@@ -6,7 +6,7 @@
 
 #include "tensor/ops/attention_mask.h"
 #include "tensor/ops/dropout.h"
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/unpad_rows.h"
 #include "tensor/tensor.h"
 
 namespace tessera {
@@ -26,7 +26,7 @@ struct AttentionOptions {
   std::optional<double> scale = {};              // 1 / sqrt(d) if absent
   std::optional<AttentionRequest> weights = {};  // none are returned if absent
   DropoutMask dropout = {};                      // of the weights
-  PackedRows packed = {};                        // if set, q, k and v are packed: see below
+  UnpaddedRows unpadded = {};                    // if set, q, k and v are unpadded: see below
 };
 
 /// The result of attention().
@@ -69,10 +69,10 @@ struct AttentionResult {
 /// Tk), or (B, chosen queries, Tk) if they are averaged; axes that q lacks are absent. Heads and
 /// queries are in the order of the request.
 ///
-/// **Packed rows**: q and k are (1, H, N, d) and v is (1, H, N, dv), where the N tokens of B
+/// **Unpadded rows**: q and k are (1, H, N, d) and v is (1, H, N, dv), where the N tokens of B
 /// sequences follow one after the other. A query sees only the keys of its own sequence. Masks,
 /// requested weights and dropout have the shapes of the padded batch, (B, H, T, T) with T =
-/// `packed.tokens()`, the length of a padded sequence. Position 0 is the first token of each
+/// `unpadded.tokens()`, the length of a padded sequence. Position 0 is the first token of each
 /// sequence. Weights of padding are zeros.
 ///
 /// **Errors**: an undefined q, k or v; a dtype that is not floating; ranks, sizes or dtypes that do

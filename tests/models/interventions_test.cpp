@@ -50,10 +50,10 @@ class Interventions : public ::testing::TestWithParam<const char*> {
 
   /// The output's real rows, text by text.
   Tensor rows_of(const models::Tokens& tokens) const {
-    return pack_rows(model_(tokens), tokens.lengths.defined()
-                                         ? tokens.lengths
-                                         : full({tokens.ids.size(0)},
-                                                static_cast<double>(tokens.ids.size(1)), kInt64));
+    return unpad_rows(model_(tokens), tokens.lengths.defined()
+                                          ? tokens.lengths
+                                          : full({tokens.ids.size(0)},
+                                                 static_cast<double>(tokens.ids.size(1)), kInt64));
   }
 
   /// Sums of a gradient cancel: in float32, PyTorch's also lose more than 1e-5 here.

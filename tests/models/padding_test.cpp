@@ -205,7 +205,7 @@ TEST(Padding, LengthsOfAStackAreFromZeroToItsTokens) {
   EXPECT_TRUE(same_bits(y.slice(0, 1, 2), stack(x.slice(0, 1, 2))));
   EXPECT_TRUE(same_bits(y.slice(0, 2, 3).slice(1, 0, 4), stack(x.slice(0, 2, 3).slice(1, 0, 4))));
   EXPECT_TRUE(same_bits(stack(x, length_mask({0, 0, 0})), zeros({3, 7, kWidth})));
-  EXPECT_TRUE(throws("pack_rows", {"at most the 7 rows", "got 9"}, [&] {
+  EXPECT_TRUE(throws("unpad_rows", {"at most the 7 rows", "got 9"}, [&] {
     stack(x, length_mask({0, 9, 4}));
   }));
   EXPECT_TRUE(throws("attention", {"length_mask must have 3 lengths", "got 2"}, [&] {

@@ -186,7 +186,7 @@ TEST(Hook, ReplacesAStepAndItsGradients) {
 
 TEST(Hook, FindsTokensOfTextsPackedOrPadded) {
   const models::SequenceClassifier model = classifier_of(kinds().at("bert"));
-  // Text 1 of a batch: of equal lengths, packed, and by itself.
+  // Text 1 of a batch: of equal lengths, unpadded, and by itself.
   const Tensor patch = ones({8});
   const auto run = [&](const models::Tokens& tokens, index_t text) {
     Tensor seen;
@@ -240,7 +240,7 @@ TEST(Hook, EditsAttention) {
       return step.value * 0 + eye(step.value.size(-1));
     });
     const Hook heads("layers.1.self_attn.heads",
-                     [&](const HookPoint& step) { EXPECT_EQ(bool(step.packed), padded); });
+                     [&](const HookPoint& step) { EXPECT_EQ(bool(step.unpadded), padded); });
     Tensor v;
     const Hook values("layers.1.self_attn.v", [&](const HookPoint& step) { v = step.value; });
     const Hook same("layers.1.self_attn.heads", [&](const HookPoint& step) {

@@ -378,9 +378,10 @@ TEST(AttentionEdges, ALengthAboveTheKeysIsAnError) {
   EXPECT_TRUE(throws("attention", {"length_mask row 1 must be at most T = 5, got 6"}, [&] {
     attention(q, k, k, length_mask({5, 6}));
   }));
-  const Tensor packed = zeros({1, 3, 7, 4});
+  const Tensor unpadded = zeros({1, 3, 7, 4});
   EXPECT_TRUE(throws("attention", {"row 0", "T = 4", "got 5"}, [&] {
-    attention(packed, packed, packed, length_mask({5, 3}), {.packed = PackedRows({4, 3})});
+    attention(unpadded, unpadded, unpadded, length_mask({5, 3}),
+              {.unpadded = UnpaddedRows({4, 3})});
   }));
 }
 

@@ -60,23 +60,23 @@ index_t flops_of(const Operands& x) {
   return 2 * x.q.size(0) * x.q.size(1) * x.q.size(2) * seen * (x.q.size(3) + x.v.size(3));
 }
 
-/// The fraction of flops_of that packed sequences need, because they are shorter than the longest
+/// The fraction of flops_of that unpadded sequences need, because they are shorter than the longest
 /// one.
-double packed_share(const PackedRows& packed) {
-  if (!packed) return 1;
+double unpadded_share(const UnpaddedRows& unpadded) {
+  if (!unpadded) return 1;
   double scores = 0;
-  for (index_t i = 0; i < packed.batch(); ++i) {
-    const auto length = static_cast<double>(packed.offsets()[i + 1] - packed.offsets()[i]);
+  for (index_t i = 0; i < unpadded.batch(); ++i) {
+    const auto length = static_cast<double>(unpadded.offsets()[i + 1] - unpadded.offsets()[i]);
     scores += length * length;
   }
-  return scores / static_cast<double>(packed.rows() * packed.tokens());
+  return scores / static_cast<double>(unpadded.rows() * unpadded.tokens());
 }
 
 /// Counts the work of a pass, `passes` times that of the forward. Masked scores count as computed,
 /// except those outside a window.
 void count_attention(const Operands& x, double passes) {
   if (!is_profiling()) return;
-  count_work(passes * static_cast<double>(flops_of(x)) * packed_share(x.packed), 0);
+  count_work(passes * static_cast<double>(flops_of(x)) * unpadded_share(x.unpadded), 0);
 }
 
 /// Checks that there is one length per sequence, at most the number of keys.
@@ -133,7 +133,7 @@ kernels::AttentionArgs<T> kernel_args(const Operands& x) {
       .scale = static_cast<T>(x.scale),
       .masks = masks_of<T>(x.mask, scores),
       .dropout = x.dropout,
-      .offsets = x.packed ? x.packed.offsets() : nullptr,
+      .offsets = x.unpadded ? x.unpadded.offsets() : nullptr,
   };
 }
 

@@ -22,12 +22,12 @@ struct AttentionOperands {
   AttentionMask mask;
   double scale;
   kernels::Dropout dropout;
-  PackedRows packed;
+  UnpaddedRows unpadded;
 
   /// (B, H, Tq, Tk).
   Shape scores() const {
-    if (!packed) return {q.size(0), q.size(1), q.size(2), k.size(2)};
-    return {packed.batch(), q.size(1), packed.tokens(), packed.tokens()};
+    if (!unpadded) return {q.size(0), q.size(1), q.size(2), k.size(2)};
+    return {unpadded.batch(), q.size(1), unpadded.tokens(), unpadded.tokens()};
   }
 };
 

@@ -1,4 +1,4 @@
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/unpad_rows.h"
 
 #include <algorithm>
 
@@ -11,10 +11,10 @@ namespace tessera {
 
 namespace {
 
-constexpr const char* kPackOp = "pack_rows";
-constexpr const char* kUnpackOp = "unpack_rows";
+constexpr const char* kUnpadOp = "unpad_rows";
+constexpr const char* kPadOp = "pad_rows";
 
-/// The first packed row of each sequence, then the number of all rows.
+/// The first unpadded row of each sequence, then the number of all rows.
 Tensor checked_offsets(const char* op, const Tensor& lengths) {
   require(lengths.defined(), op, "lengths must be int64 of shape (B), got an undefined tensor");
   require(lengths.dtype() == kInt64 && lengths.rank() == 1, op,
@@ -54,8 +54,8 @@ Shape joined(Shape shape, const Shape& rest) {
   return shape;
 }
 
-/// Calls `body(padded, packed, real, padding)` for runs of rows: from row number `padded` of the
-/// batch on there are `real` rows, which are packed from row `packed` on, then `padding` rows.
+/// Calls `body(padded, unpadded, real, padding)` for runs of rows: from row number `padded` of the
+/// batch on there are `real` rows, without padding from row `unpadded` on, then `padding` rows.
 template <class Body>
 void for_each_run(const Tensor& offsets, index_t tokens, index_t width, const Body& body) {
   const index_t* const offset = offsets.data<index_t>();
@@ -73,19 +73,19 @@ void for_each_run(const Tensor& offsets, index_t tokens, index_t width, const Bo
 }
 
 /// x (B, T, ...) -> (N, ...).
-Tensor packed_values(const Tensor& x, const Tensor& offsets) {
+Tensor unpadded_values(const Tensor& x, const Tensor& offsets) {
   const Tensor padded = x.contiguous();
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
   const Shape rest = rest_of(x, 2);
   Tensor result = Tensor::empty(joined({rows}, rest), x.dtype());
-  const index_t width = element_count(kPackOp, rest);
+  const index_t width = element_count(kUnpadOp, rest);
   visit_dtype(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
     const T* const from = padded.data<T>();
     T* const to = result.mutable_data<T>();
     for_each_run(offsets, x.size(1), width,
-                 [=](index_t row, index_t packed, index_t real, index_t) {
-                   std::copy_n(from + row * width, real * width, to + packed * width);
+                 [=](index_t row, index_t unpadded, index_t real, index_t) {
+                   std::copy_n(from + row * width, real * width, to + unpadded * width);
                  });
   });
   return result;
@@ -93,66 +93,66 @@ Tensor packed_values(const Tensor& x, const Tensor& offsets) {
 
 /// x (N, ...) -> (B, tokens, ...).
 Tensor padded_values(const Tensor& x, const Tensor& offsets, index_t tokens) {
-  const Tensor packed_rows = x.contiguous();
+  const Tensor unpadded_rows = x.contiguous();
   const Shape rest = rest_of(x, 1);
   Tensor result = Tensor::empty(joined({offsets.count() - 1, tokens}, rest), x.dtype());
-  const index_t width = element_count(kUnpackOp, rest);
+  const index_t width = element_count(kPadOp, rest);
   visit_dtype(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    const T* const from = packed_rows.data<T>();
+    const T* const from = unpadded_rows.data<T>();
     T* const to = result.mutable_data<T>();
     for_each_run(offsets, tokens, width,
-                 [=](index_t row, index_t packed, index_t real, index_t padding) {
-                   std::copy_n(from + packed * width, real * width, to + row * width);
+                 [=](index_t row, index_t unpadded, index_t real, index_t padding) {
+                   std::copy_n(from + unpadded * width, real * width, to + row * width);
                    std::fill_n(to + (row + real) * width, padding * width, T{});
                  });
   });
   return result;
 }
 
-/// pack_rows by offsets.
-Tensor pack_by(const Tensor& offsets, const Tensor& x) {
-  require(x.defined(), kPackOp, "x must be defined, got an undefined tensor");
-  require(x.rank() >= 2, kPackOp, "x must have shape (B, T, ...), got ", x.shape());
-  check_fit(kPackOp, offsets, x.size(1));
-  require(offsets.count() - 1 == x.size(0), kPackOp, "number of lengths must be the batch size ",
+/// unpad_rows by offsets.
+Tensor unpad_by(const Tensor& offsets, const Tensor& x) {
+  require(x.defined(), kUnpadOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 2, kUnpadOp, "x must have shape (B, T, ...), got ", x.shape());
+  check_fit(kUnpadOp, offsets, x.size(1));
+  require(offsets.count() - 1 == x.size(0), kUnpadOp, "number of lengths must be the batch size ",
           x.size(0), ", got ", offsets.count() - 1);
-  Recording op(kPackOp, {&x});
-  return op.finish(packed_values(x, offsets), [&] {
+  Recording op(kUnpadOp, {&x});
+  return op.finish(unpadded_values(x, offsets), [&] {
     return [offsets, tokens = x.size(1)](const Tensor& dy, Gradients& dx) {
       dx.add(0, padded_values(dy, offsets, tokens));
     };
   });
 }
 
-/// unpack_rows by offsets.
-Tensor unpack_by(const Tensor& offsets, const Tensor& x, index_t tokens) {
-  require(x.defined(), kUnpackOp, "x must be defined, got an undefined tensor");
-  require(x.rank() >= 1, kUnpackOp, "x must have shape (N, ...), got ", x.shape());
-  require(tokens >= 0, kUnpackOp, "tokens must be at least 0, got ", tokens);
-  check_fit(kUnpackOp, offsets, tokens);
+/// pad_rows by offsets.
+Tensor pad_by(const Tensor& offsets, const Tensor& x, index_t tokens) {
+  require(x.defined(), kPadOp, "x must be defined, got an undefined tensor");
+  require(x.rank() >= 1, kPadOp, "x must have shape (N, ...), got ", x.shape());
+  require(tokens >= 0, kPadOp, "tokens must be at least 0, got ", tokens);
+  check_fit(kPadOp, offsets, tokens);
   const index_t rows = offsets.data<index_t>()[offsets.count() - 1];
-  require(rows == x.size(0), kUnpackOp, "lengths must add up to the ", x.size(0),
-          " rows of x, got ", rows);
-  Recording op(kUnpackOp, {&x});
+  require(rows == x.size(0), kPadOp, "lengths must add up to the ", x.size(0), " rows of x, got ",
+          rows);
+  Recording op(kPadOp, {&x});
   return op.finish(padded_values(x, offsets, tokens), [&] {
-    return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, packed_values(dy, offsets)); };
+    return [offsets](const Tensor& dy, Gradients& dx) { dx.add(0, unpadded_values(dy, offsets)); };
   });
 }
 
 }  // namespace
 
-Tensor pack_rows(const Tensor& x, const Tensor& lengths) {
-  return pack_by(checked_offsets(kPackOp, lengths), x);
+Tensor unpad_rows(const Tensor& x, const Tensor& lengths) {
+  return unpad_by(checked_offsets(kUnpadOp, lengths), x);
 }
 
-Tensor unpack_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
-  return unpack_by(checked_offsets(kUnpackOp, lengths), x, tokens);
+Tensor pad_rows(const Tensor& x, const Tensor& lengths, index_t tokens) {
+  return pad_by(checked_offsets(kPadOp, lengths), x, tokens);
 }
 
-PackedRows::PackedRows(const Tensor& lengths, std::optional<index_t> tokens) {
-  offsets_ = checked_offsets(kPackOp, lengths);
-  if (tokens) check_fit(kPackOp, offsets_, *tokens);
+UnpaddedRows::UnpaddedRows(const Tensor& lengths, std::optional<index_t> tokens) {
+  offsets_ = checked_offsets(kUnpadOp, lengths);
+  if (tokens) check_fit(kUnpadOp, offsets_, *tokens);
   index_t longest = 0;
   for (index_t b = 0; b < batch(); ++b) {
     longest = std::max(longest, offsets()[b + 1] - offsets()[b]);
@@ -160,15 +160,15 @@ PackedRows::PackedRows(const Tensor& lengths, std::optional<index_t> tokens) {
   tokens_ = tokens.value_or(longest);
 }
 
-PackedRows::PackedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens)
-    : PackedRows(from_vector(lengths), tokens) {}
+UnpaddedRows::UnpaddedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens)
+    : UnpaddedRows(from_vector(lengths), tokens) {}
 
-Tensor PackedRows::pack(const Tensor& x) const {
-  return *this ? pack_by(offsets_, x).unsqueeze(0) : x;
+Tensor UnpaddedRows::unpad(const Tensor& x) const {
+  return *this ? unpad_by(offsets_, x).unsqueeze(0) : x;
 }
 
-Tensor PackedRows::unpack(const Tensor& y) const {
-  return *this ? unpack_by(offsets_, y.squeeze(0), tokens_) : y;
+Tensor UnpaddedRows::pad(const Tensor& y) const {
+  return *this ? pad_by(offsets_, y.squeeze(0), tokens_) : y;
 }
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
-// Attention over packed sequences: the bits of the padded batch and of each sequence by itself,
+// Attention over unpadded sequences: the bits of the padded batch and of each sequence by itself,
 // forward and backward, with every mask.
 
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
-#include "tensor/ops/pack_rows.h"
+#include "tensor/ops/unpad_rows.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
@@ -16,19 +16,19 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionPackedTest, each_isa(), isa_name);
 
 /// Near the kernel's few queries, its blocks of 48 or 64 and its tiles of 64 and 128 keys.
 const std::vector<index_t> kLengths = {1, 48, 0, 65, 129, 4, 64};
-constexpr index_t kBatch = 7, kHeads = 2, kPackedTokens = 131;
+constexpr index_t kBatch = 7, kHeads = 2, kPaddedTokens = 131;
 
 Tensor lengths() {
   return from_vector(kLengths);
 }
 
 /// (B, H, T, d) -> (1, H, N, d).
-Tensor pack(const Tensor& x, const Tensor& by = lengths()) {
-  return pack_rows(x.transpose(1, 2), by).transpose(0, 1).unsqueeze(0);
+Tensor unpad(const Tensor& x, const Tensor& by = lengths()) {
+  return unpad_rows(x.transpose(1, 2), by).transpose(0, 1).unsqueeze(0);
 }
 /// The inverse.
-Tensor unpack(const Tensor& x) {
-  return unpack_rows(x.squeeze(0).transpose(0, 1), lengths(), kPackedTokens).transpose(1, 2);
+Tensor pad(const Tensor& x) {
+  return pad_rows(x.squeeze(0).transpose(0, 1), lengths(), kPaddedTokens).transpose(1, 2);
 }
 
 /// x (B, ..., T, any) with `value` in the rows of absent tokens.
@@ -47,9 +47,9 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const Tensor keep = random_tensor({kBatch, 1, kPackedTokens, kPackedTokens}, kBool, 4);
-  const Tensor bias = random_tensor({kHeads, kPackedTokens, kPackedTokens}, kFloat32, 5);
-  Tensor own = random_tensor({kBatch, kHeads, kPackedTokens, kPackedTokens}, kFloat32, 6);
+  const Tensor keep = random_tensor({kBatch, 1, kPaddedTokens, kPaddedTokens}, kBool, 4);
+  const Tensor bias = random_tensor({kHeads, kPaddedTokens, kPaddedTokens}, kFloat32, 5);
+  Tensor own = random_tensor({kBatch, kHeads, kPaddedTokens, kPaddedTokens}, kFloat32, 6);
   own.select(2, 3).fill(-std::numeric_limits<double>::infinity());
   return {{"no mask", {}},
           {"causal", {.causal = true}, 0.3},
@@ -63,7 +63,7 @@ std::vector<Case> cases() {
 
 /// Inputs with NaN in place of padding, which must not be read.
 AttentionInputs packed_inputs(DType dtype) {
-  const AttentionInputs x({kBatch, kHeads, kPackedTokens, kPackedTokens, 17, 33}, dtype);
+  const AttentionInputs x({kBatch, kHeads, kPaddedTokens, kPaddedTokens, 17, 33}, dtype);
   return {filled(x.q, kNaN), filled(x.k, kNaN), filled(x.v, kNaN), filled(x.d_out, 0)};
 }
 
@@ -72,11 +72,11 @@ DropoutMask dropout_of(const Case& c) {
 }
 
 /// Results (B, H, T, ...) with zeros for absent tokens.
-AttentionResults packed(const AttentionInputs& x, const Case& c) {
-  const PackedRows rows(lengths(), kPackedTokens);
-  AttentionResults y = run_attention(x.each([](const Tensor& t) { return pack(t); }), c.mask,
-                                     {.dropout = dropout_of(c), .packed = rows});
-  for (Tensor* each : {&y.output, &y.dq, &y.dk, &y.dv}) *each = unpack(*each);
+AttentionResults unpadded(const AttentionInputs& x, const Case& c) {
+  const UnpaddedRows rows(lengths(), kPaddedTokens);
+  AttentionResults y = run_attention(x.each([](const Tensor& t) { return unpad(t); }), c.mask,
+                                     {.dropout = dropout_of(c), .unpadded = rows});
+  for (Tensor* each : {&y.output, &y.dq, &y.dk, &y.dv}) *each = pad(*each);
   return y;
 }
 
@@ -100,7 +100,7 @@ TEST_P(AttentionPackedTest, HasTheBitsOfThePaddedBatch) {
       const AttentionResults want = padded(x, c);
       for (const int threads : c.name == "all" ? std::vector{1, 2, 3, 7} : std::vector{2}) {
         set_thread_count(threads);
-        expect_same(packed(x, c), want);
+        expect_same(unpadded(x, c), want);
       }
       set_thread_count(0);
     }
@@ -115,7 +115,7 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
     SCOPED_TRACE(c.name);
     MaskParts mask = c.mask;
     mask.lengths = kLengths;
-    const AttentionResults got = packed(x, c);
+    const AttentionResults got = unpadded(x, c);
     const NaiveAttention want = finite.oracle(mask, dropout_of(c));
     const auto rows = [](Array all) {  // without rows of absent tokens
       for_each_index(all.shape, [&](const Dims& at) {
@@ -134,18 +134,18 @@ TEST(AttentionPacked, AgreesWithTheDefinition) {
 
 TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
   const AttentionInputs x = packed_inputs(kFloat32);
-  const Tensor bias = random_tensor({kHeads, kPackedTokens, kPackedTokens}, kFloat32, 5);
+  const Tensor bias = random_tensor({kHeads, kPaddedTokens, kPaddedTokens}, kFloat32, 5);
   const auto mask = [&](index_t tokens) {
     return causal_mask() & window_mask(60) &
            additive_mask(bias.slice(1, 0, tokens).slice(2, 0, tokens));
   };
   const AttentionOptions options = {.weights = AttentionRequest{.heads = {{1}}}};
-  AttentionOptions of_packed = options;
-  of_packed.packed = PackedRows(kLengths);
+  AttentionOptions of_unpadded = options;
+  of_unpadded.unpadded = UnpaddedRows(kLengths);
   // By default the longest sequence gives the number of queries and keys.
-  const AttentionResult all = attention(pack(x.q), pack(x.k), pack(x.v), mask(129), of_packed);
+  const AttentionResult all = attention(unpad(x.q), unpad(x.k), unpad(x.v), mask(129), of_unpadded);
   EXPECT_EQ(all.weights.shape(), (Shape{kBatch, 1, 129, 129}));
-  const Tensor output = unpack(all.output);
+  const Tensor output = pad(all.output);
   for (index_t b = 0; b < kBatch; ++b) {
     const index_t tokens = kLengths[static_cast<std::size_t>(b)];
     const auto own = [&](const Tensor& t) { return t.slice(0, b, b + 1).slice(2, 0, tokens); };
@@ -164,7 +164,7 @@ TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
       own.select(0, 4).slice(1, 100, 129).fill(value);
       return own;
     });
-    AttentionResults all = packed(y, {});
+    AttentionResults all = unpadded(y, {});
     for (Tensor* each : {&all.output, &all.weights, &all.dq, &all.dk, &all.dv}) {
       *each = each->clone();
       each->select(0, 4).fill(0);
@@ -181,15 +181,15 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
     return Tensors{values({1, 2, 6, 3}, 1), values({1, 2, 6, 3}, 2), values({1, 2, 6, 4}, 3)};
   };
   for (const AttentionMask& mask : {AttentionMask(), causal_mask(), keep_mask(keep)}) {
-    const PackedRows rows(few);
+    const UnpaddedRows rows(few);
     const Function output = [&](const Tensors& x) {
-      return attention(x[0], x[1], x[2], mask, {.packed = rows}).output;
+      return attention(x[0], x[1], x[2], mask, {.unpadded = rows}).output;
     };
     EXPECT_TRUE(gradcheck(output, inputs()));
     const Tensor v = inputs()[2];
     const Function weights = [&](const Tensors& x) {
       const AttentionOptions options = {
-          .weights = AttentionRequest{}, .dropout = {.p = 0.2, .key = 5}, .packed = rows};
+          .weights = AttentionRequest{}, .dropout = {.p = 0.2, .key = 5}, .unpadded = rows};
       return attention(x[0], x[1], v, mask, options).weights;
     };
     EXPECT_TRUE(gradcheck(weights, {inputs()[0], inputs()[1]}));
@@ -198,7 +198,7 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
     Tensors x = inputs();
     x.push_back(values(shape, 6));
     const Function biased = [&](const Tensors& in) {
-      return attention(in[0], in[1], in[2], additive_mask(in[3]), {.packed = PackedRows(few)})
+      return attention(in[0], in[1], in[2], additive_mask(in[3]), {.unpadded = UnpaddedRows(few)})
           .output;
     };
     EXPECT_TRUE(gradcheck(biased, x)) << shape;
@@ -207,33 +207,35 @@ TEST_P(AttentionPackedTest, GradientsAgreeWithDifferences) {
 
 TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   const Tensor x = zeros({1, 2, 6, 3});
-  const AttentionOptions packed = {.packed = PackedRows({4, 2})};
-  const auto attend = [&](const Tensor& q, const PackedRows& by) {
-    attention(q, q, q, {}, {.packed = by});
+  const AttentionOptions unpadded = {.unpadded = UnpaddedRows({4, 2})};
+  const auto attend = [&](const Tensor& q, const UnpaddedRows& by) {
+    attention(q, q, q, {}, {.unpadded = by});
   };
   EXPECT_TRUE(throws("attention", {"5 tokens", "(1, 2, 6, 3)"}, [&] {
-    attend(x, PackedRows({4, 1}));
+    attend(x, UnpaddedRows({4, 1}));
   }));
-  EXPECT_TRUE(throws("attention", {"4 axes"}, [&] { attend(x.squeeze(0), packed.packed); }));
+  EXPECT_TRUE(throws("attention", {"4 axes"}, [&] { attend(x.squeeze(0), unpadded.unpadded); }));
   EXPECT_TRUE(throws("attention", {"6 tokens", "(2, 2, 6, 3)"}, [&] {
-    attend(zeros({2, 2, 6, 3}), packed.packed);
+    attend(zeros({2, 2, 6, 3}), unpadded.unpadded);
   }));
   EXPECT_TRUE(throws("attention", {"(B, H, Tq, Tk) = (2, 2, 4, 4)"}, [&] {
-    attention(x, x, x, keep_mask(ones({6, 6}, kBool)), packed);
+    attention(x, x, x, keep_mask(ones({6, 6}, kBool)), unpadded);
   }));
   EXPECT_TRUE(throws("attention", {"query must be in [0, 4), got 4"}, [&] {
     attention(x, x, x, {},
-              {.weights = AttentionRequest{.queries = {{4}}}, .packed = packed.packed});
+              {.weights = AttentionRequest{.queries = {{4}}}, .unpadded = unpadded.unpadded});
   }));
-  EXPECT_TRUE(throws("pack_rows", {"at most the 3 rows", "got 4"}, [] { PackedRows({4, 2}, 3); }));
+  EXPECT_TRUE(throws("unpad_rows", {"at most the 3 rows", "got 4"}, [] {
+    UnpaddedRows({4, 2}, 3);
+  }));
 }
 
-// Lengths may be given in both ways: they mask the tokens that packing removes.
+// Lengths may be given in both ways: they mask the tokens that unpadding removes.
 TEST_P(AttentionPackedTest, ALengthMaskChangesNoBit) {
   const AttentionInputs x = packed_inputs(kFloat32);
-  const AttentionOptions options = {.packed = PackedRows(lengths(), kPackedTokens)};
+  const AttentionOptions options = {.unpadded = UnpaddedRows(lengths(), kPaddedTokens)};
   const auto output = [&](const AttentionMask& mask) {
-    return attention(pack(x.q), pack(x.k), pack(x.v), mask, options).output;
+    return attention(unpad(x.q), unpad(x.k), unpad(x.v), mask, options).output;
   };
   EXPECT_TRUE(same_bits(output(length_mask(kLengths)), output({})));
 }
