@@ -1,14 +1,16 @@
 #include "models/runs/run.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "models/runs/detail/report_file.h"
-#include "models/runs/interrupts.h"
 #include "nn/training/communicator.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -45,6 +47,38 @@ std::string kept_log(const std::filesystem::path& path, index_t step) {
   return kept;
 }
 
+/// While an object exists, Ctrl-C, SIGTERM and SIGHUP are noted. A second Ctrl-C, or a second
+/// SIGTERM, ends the process. A signal that was ignored before stays ignored, such as SIGHUP under
+/// nohup and SIGINT in a script's `program &`.
+class InterruptScope {
+ public:
+  InterruptScope() {
+    noted_ = 0;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      // A closing terminal sends SIGHUP more than once.
+      const int reset = kSignals[i] == SIGHUP ? 0 : static_cast<int>(SA_RESETHAND);
+      struct sigaction action = {};
+      action.sa_handler = [](int signal) { noted_ = signal; };
+      action.sa_flags = reset | SA_RESTART;
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+    }
+  }
+  ~InterruptScope() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+  /// The signal noted since the scope began; 0: none.
+  static int noted() { return noted_; }
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  static inline volatile std::sig_atomic_t noted_ = 0;
+  std::array<struct sigaction, kSignals.size()> before_ = {};
+};
+
 nn::Communicator& processes_of(const nn::Trainer& trainer) {
   static nn::OneProcess one;
   nn::Communicator* const communicator = trainer.options().communicator;
@@ -62,6 +96,45 @@ std::function<void(const Report&)> both(const Ours& ours,
 }
 
 }  // namespace
+
+/// The page, rewritten during the run; without a name, no file. The file is replaced as a whole, so
+/// a browser may load the page at any time.
+class ReportFile {
+ public:
+  /// `facts` is the page without its state and log.
+  ReportFile(std::filesystem::path file, pages::TrainingReport facts)
+      : file_(std::move(file)), page_(std::move(facts)) {}
+
+  bool is_wanted() const { return !file_.empty(); }
+  const std::string& state() const { return page_.state; }
+  void add(pages::ConfusionMatrix classes) { page_.classes.push_back(std::move(classes)); }
+  void write(const std::string& state, const std::string& log, bool is_running) {
+    if (!is_wanted()) return;
+    const Clock::time_point begin = Clock::now();
+    page_.state = state;
+    page_.is_running = is_running;
+    page_.log = log;
+    pages::write_page(file_, pages::training_page(page_));
+    page_.log.clear();
+    written_ = Clock::now();
+    cost_ = std::chrono::duration<double>(written_ - begin).count();
+  }
+
+  /// The same during a run, unless the last write was less than `seconds` ago. Takes less than a
+  /// hundredth of the time.
+  void write_after(double seconds, const std::string& state, const std::string& log) {
+    const double passed = std::chrono::duration<double>(Clock::now() - written_).count();
+    if (passed >= std::max(seconds, 100 * cost_)) write(state, log, true);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::filesystem::path file_;
+  pages::TrainingReport page_;
+  Clock::time_point written_ = {};
+  double cost_ = 0;  // seconds of the last write
+};
 
 RunOptions in_folder(const std::filesystem::path& folder) {
   return {.folder = folder, .log = folder / kLogFile, .report = folder / kReportFile};
@@ -160,7 +233,8 @@ double Run::seconds() const {
 /// The signal that has stopped the processes, received by any of them; 0: none.
 int Run::stopping_signal() const {
   int signal = 0;
-  for (const auto& each : processes_of(trainer_).all_gather(std::to_string(noted_signal()))) {
+  for (const auto& each :
+       processes_of(trainer_).all_gather(std::to_string(InterruptScope::noted()))) {
     signal = std::max(signal, std::stoi(each));
   }
   return signal;
@@ -200,7 +274,7 @@ nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
       .epoch = both<nn::EpochReport>(
           [this](const auto&) {
             report_->write_after(kSecondsBetweenEpochs, standing(), lines_);
-            if (noted_signal() != 0) trainer_.stop();  // received during the evaluation
+            if (InterruptScope::noted() != 0) trainer_.stop();  // received during the evaluation
           },
           callbacks.epoch)};
   const auto failed = [&](const std::string& error) {
@@ -233,7 +307,7 @@ void Run::after_step(const nn::StepReport& report) {
   if (!trainer_.evaluates_after(report.step)) write_pending();
   report_->write_after(kSecondsBetweenReports, standing(), lines_);
   const bool limited = options_.max_steps > 0 && report.step - first_step_ >= options_.max_steps;
-  if (noted_signal() != 0 || limited) trainer_.stop();
+  if (InterruptScope::noted() != 0 || limited) trainer_.stop();
 }
 
 /// Writes the last step with its evaluation, which the next checkpoint contains.

@@ -45,7 +45,7 @@ struct RunOptions {
   /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
   bool owns_folder = false;
   std::shared_ptr<const FileLock> lock = {};  // kept until the run ends; only rank 0 has one
-  const nn::Checkpoint* resumed = nullptr;   // continued instead of the checkpoint in the folder
+  const nn::Checkpoint* resumed = nullptr;    // continued instead of the checkpoint in the folder
 };
 
 /// Options with the three files of a run in one folder.

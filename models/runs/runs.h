@@ -1,6 +1,5 @@
 // All headers of tessera::runs.
 #pragma once
 
-#include "models/runs/interrupts.h"
 #include "models/runs/run.h"
 #include "models/runs/text_examples.h"
