@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/results/comparison.h"
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 
 namespace {

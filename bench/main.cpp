@@ -12,7 +12,7 @@
 #include "bench/records.h"
 #include "bench/report/tables.h"
 #include "bench/selection.h"
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/parallel.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/report/report.h"
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 

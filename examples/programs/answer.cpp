@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/progress.h"
-#include "examples/programs/text_pairs.h"
 #include "models/hugging_face/question_answerer.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -27,7 +25,7 @@ struct Options {
   models::AnsweringOptions answering;
   index_t window = 0;
   bool json = false;
-  examples::AttentionFileOptions attention;
+  examples::AttentionOptions attention;
 };
 
 /// One question about the whole text, or a question and its own text on each line.
@@ -67,26 +65,25 @@ void print(const std::vector<models::Answer>& answers, const Options& o) {
 }
 
 /// The windows in which the questions' contexts were read.
-void write_attention(const examples::AttentionFile& file, const models::QuestionAnswerer& model,
-                     const std::vector<models::Question>& questions,
-                     const models::AnsweringOptions& options) {
+void write_attention(const Options& o, const models::QuestionAnswerer& model,
+                     const std::vector<models::Question>& questions) {
   std::vector<text::Encoding> windows;
   for (const models::Question& question : questions) {
-    for (text::Encoding& window : model.windows(question, options)) {
+    for (text::Encoding& window : model.windows(question, o.answering)) {
       windows.push_back(std::move(window));
     }
   }
-  examples::write_attention(file, model, std::ssize(windows),
+  examples::write_attention(o.attention, o.model, model, std::ssize(windows),
                             [&](index_t i) { return windows[static_cast<std::size_t>(i)]; });
 }
 
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
   const auto model = examples::loaded(models::load_question_answerer, o.model, o.weight_format);
-  const examples::AttentionFile attention(o.attention, model.model.encode.encoder, o.model);
+  o.attention.check(model.model.encode.encoder);
   models::require_max_length("--window", o.window, model.reader.max_length);
   if (o.window > 0) o.answering.window = o.window;
-  examples::CommandProgress progress("windows");
+  examples::Progress progress("windows");
   o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
   o.answering.task.name = [&, line = examples::line_name(o.file)](index_t number) {
     return o.pair ? line(number) : examples::input_name(o.file);
@@ -94,7 +91,7 @@ void answer(Options& o) {
   const auto results = model(questions, o.answering);
   progress.clear();
   for (const std::vector<models::Answer>& answers : results) print(answers, o);
-  if (attention) write_attention(attention, model, questions, o.answering);
+  if (!o.attention.file.empty()) write_attention(o, model, questions);
 }
 
 }  // namespace
@@ -107,7 +104,7 @@ int main(int argc, char** argv) {
   Options o;
   command.add_argument("FILE", o.file, "text; standard input if absent");
   command.add_input("--model", o.model, "folder of the model").required();
-  examples::add_weight_format_option(command, o.weight_format);
+  examples::add_weight_format(command, o.weight_format);
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");
   command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
@@ -119,6 +116,6 @@ int main(int argc, char** argv) {
               {1, kMany});
   command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});
   command.add("--json", o.json, "JSON output, one object per question");
-  examples::add_attention_options(command, o.attention);
+  o.attention.add_to(command);
   return command.run(argc, argv, [&] { answer(o); });
 }

@@ -9,11 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
-#include "examples/programs/console.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/progress.h"
-#include "examples/programs/text_pairs.h"
 #include "models/hugging_face/text_classifier.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -49,23 +46,29 @@ int main(int argc, char** argv) {
   examples::ModelOptions options;
   bool pair = false;
   index_t top = 1;
-  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  options.add_to(command);
   command.add("--pair", pair, "input lines of text<TAB>text");
   command.add("--top", top, "maximum number of classes per line, best first", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    examples::LineRun run(models::load_text_classifier, options);
+    const auto model = examples::loaded(models::load_text_classifier, options);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
     std::vector<text::TextPair> pairs;
-    if (pair) pairs = examples::text_pairs(run.lines, examples::input_name(options.file));
-    const auto results = pair ? run.model(pairs, run.task) : run.model(run.lines, run.task);
-    run.print(results, [&](std::span<const models::ClassScore> classes, std::size_t i) {
+    if (pair) pairs = examples::text_pairs(lines, examples::input_name(options.file));
+    examples::Progress progress("lines");
+    const models::TaskOptions task = examples::task_options(options, progress);
+    const auto results = pair ? model(pairs, task) : model(lines, task);
+    progress.clear();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::span<const models::ClassScore> classes = results[i];
       const std::size_t count = std::min(classes.size(), static_cast<std::size_t>(top));
-      print(classes.first(count), run.lines[i], options.json);
-    });
-    if (!pair) return run.write_attention();
-    const text::EncodeOptions encode = run.model.reader.encode_options(run.task);
-    run.write_attention(std::ssize(pairs), [&](index_t i) {
-      const text::TextPair& each = pairs[static_cast<std::size_t>(i)];
-      return run.model.reader.tokenizer->encode_pair(each.first, each.second, encode);
-    });
+      print(classes.first(count), lines[i], options.json);
+    }
+    if (!pair) return examples::write_attention(options, model, task, lines);
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(
+        options.attention, options.model, model, std::ssize(pairs), [&](index_t i) {
+          const text::TextPair& each = pairs[static_cast<std::size_t>(i)];
+          return model.reader.tokenizer->encode_pair(each.first, each.second, encode);
+        });
   });
 }

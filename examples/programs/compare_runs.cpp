@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "models/pages/comparison_page.h"
 #include "models/runs/run.h"
 

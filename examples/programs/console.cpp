@@ -1,28 +1,28 @@
-#include "examples/programs/console.h"
-
+// The standard streams of cli.h: errors, texts and progress.
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
-#include <exception>
+#include <iomanip>
 #include <iostream>
-#include <new>
-#include <string_view>
 
 #include "examples/named_error.h"
+#include "examples/programs/cli.h"
 #include "models/text/utf8.h"
 #include "tensor/error.h"
-#include "tensor/storage.h"
 
 namespace tessera::examples {
 
 namespace {
 
-constexpr std::size_t kLongestError = 400;
+using Clock = std::chrono::steady_clock;
 
 /// The text on one line, shortened if it is long.
 std::string one_line(const std::string& text) {
+  constexpr std::size_t kLongest = 400;
   std::string line;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
@@ -30,20 +30,28 @@ std::string one_line(const std::string& text) {
     line += escaped(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }
-  if (line.size() <= kLongestError) return line;
-  std::size_t end = kLongestError;
+  if (line.size() <= kLongest) return line;
+  std::size_t end = kLongest;
   while (end > 0 && text::continues_code_point(line[end])) --end;  // only complete characters
   return line.substr(0, end) + " ...";
 }
 
-void occupy_closed_streams() {
-  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+}  // namespace
+
+void prepare_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
-    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) break;
   }
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
-}  // namespace
+int report_error(const std::string& name, const std::string& error) {
+  std::cout.flush();
+  const std::string line = one_line(named_error(name, error)) + '\n';
+  std::cerr << line << std::flush;  // one write: others write too
+  return 2;
+}
 
 std::string escaped_line(std::string_view line) {
   std::string shown;
@@ -54,28 +62,51 @@ std::string escaped_line(std::string_view line) {
   return shown + escaped(line);
 }
 
-void prepare_streams() {
-  occupy_closed_streams();
-  std::signal(SIGXFSZ, SIG_IGN);
+std::string fixed(double value, int digits) {
+  return str_cat(std::fixed, std::setprecision(digits), value);
 }
 
-std::string error_text(const std::string& advice) {
-  try {
-    throw;
-  } catch (const OutOfMemory& error) {
-    return str_cat(error.what(), " more", advice);
-  } catch (const std::bad_alloc&) {
-    return "out of memory" + advice;
-  } catch (const std::exception& error) {
-    return error.what();
+std::string clock_time(double seconds) {
+  const double whole = std::isfinite(seconds) ? std::clamp(std::round(seconds), 0.0, 3.5e6) : 3.5e6;
+  const auto total = static_cast<index_t>(whole);
+  const auto two = [](index_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::string minutes_seconds = ":" + two(total % 60);
+  if (total < 3600) return std::to_string(total / 60) + minutes_seconds;
+  return std::to_string(total / 3600) + ":" + two(total / 60 % 60) + minutes_seconds;
+}
+
+bool StatusLine::draw(const std::function<std::string(std::size_t columns)>& text) {
+  constexpr std::chrono::milliseconds kInterval{100};
+  struct winsize size = {};
+  if (isatty(stream_) != 1 || ioctl(stream_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    return false;
   }
+  if (Clock::now() - drawn_ < kInterval) return true;
+  drawn_ = Clock::now();
+  is_drawn_ = true;
+  const std::size_t columns = size.ws_col - 1U;  // a wrapped line could not be overwritten
+  (stream_ == STDOUT_FILENO ? std::cout : std::cerr)
+      << "\r\x1b[K" << text(columns).substr(0, columns) << std::flush;
+  return true;
 }
 
-int report_error(const std::string& name, const std::string& error) {
-  std::cout.flush();
-  const std::string line = one_line(named_error(name, error)) + '\n';
-  std::cerr << line << std::flush;  // one write: others write too
-  return 2;
+void StatusLine::clear() {
+  if (!is_drawn_) return;
+  (stream_ == STDOUT_FILENO ? std::cout : std::cerr) << "\r\x1b[K" << std::flush;
+  is_drawn_ = false;
+  drawn_ = {};  // the next line is drawn at once
+}
+
+void Progress::show(index_t done, index_t total) {
+  if (done < 1) return;
+  line_.draw([&](std::size_t) {
+    const double rate =
+        static_cast<double>(done) / std::chrono::duration<double>(Clock::now() - begun_).count();
+    const double percent = 100 * static_cast<double>(done) / static_cast<double>(total);
+    return str_cat(done, '/', total, ' ', what_, "  ", fixed(percent, 0), " %  ",
+                   fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+                   clock_time(static_cast<double>(total - done) / rate), " left");
+  });
 }
 
 }  // namespace tessera::examples

@@ -12,11 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
-#include "examples/programs/console.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/progress.h"
-#include "examples/programs/scored_lines.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -41,7 +38,7 @@ constexpr index_t kTableLines = 100;
 void add_options(examples::Command& command, Options& options) {
   std::vector<std::string> poolings = {options.pooling};
   for (const models::Pooling& pooling : models::Pooling::all()) poolings.emplace_back(pooling.name);
-  examples::add_model_options(command, options.model, "lines of text; standard input if absent");
+  options.model.add_to(command);
   command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
   command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
@@ -56,15 +53,13 @@ void add_options(examples::Command& command, Options& options) {
               {1, examples::kMany});
 }
 
-models::SentenceOptions sentence_options(const Options& options) {
-  models::SentenceOptions result = {.truncate_dim = options.truncate_dim,
-                                    .normalize = options.normalize,
-                                    .task = {.max_length = options.model.max_length,
-                                             .batch_size = options.model.batch_size,
-                                             .special_in_text = !options.model.plain_text}};
-  if (!options.prompt.empty()) result.prompt = options.prompt;
-  if (!options.prompt_name.empty()) result.prompt_name = options.prompt_name;
-  return result;
+models::SentenceOptions sentence_options(const Options& options, examples::Progress& progress) {
+  models::SentenceOptions how = {.truncate_dim = options.truncate_dim,
+                                 .normalize = options.normalize,
+                                 .task = examples::task_options(options.model, progress)};
+  if (!options.prompt.empty()) how.prompt = options.prompt;
+  if (!options.prompt_name.empty()) how.prompt_name = options.prompt_name;
+  return how;
 }
 
 models::SentenceEncoder load(const Options& options) {
@@ -73,58 +68,39 @@ models::SentenceEncoder load(const Options& options) {
   const auto from = [&](const std::string& folder) {
     return models::load_sentence_encoder(folder, pooling);
   };
-  return examples::loaded(from, options.model.model, options.model.weight_format);
-}
-
-/// The options to encode the lines: with a query they are the documents to search.
-models::SentenceOptions line_options(const models::SentenceEncoder& model, const Options& options) {
-  const models::SentenceOptions how = sentence_options(options);
-  return options.query.empty() ? how : model.for_documents(how);
-}
-
-Tensor encode_lines(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-                    const Options& options) {
-  examples::CommandProgress progress("lines");
-  models::SentenceOptions how = line_options(model, options);
-  how.task.name = examples::line_name(options.model.file);
-  how.task.progress = [&progress](index_t done, index_t all) { progress.show(done, all); };
-  return model.encode(lines, how);
-}
-
-/// The file of --attention, with the weights of the lines' encoder.
-examples::AttentionFile attention_of(const models::SentenceEncoder& model, const Options& options) {
+  auto model = examples::loaded(from, options.model.model, options.model.weight_format);
   const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
-  if (encoder != nullptr) return {options.model.attention, encoder->encoder, options.model.model};
-  require(options.model.attention.file.empty(), "--attention",
+  require(encoder != nullptr || options.model.attention.file.empty(), "--attention",
           "the model must have layers, got static embeddings");
-  return {};
+  if (encoder != nullptr) options.model.attention.check(encoder->encoder);
+  return model;
 }
 
-void write_attention(const examples::AttentionFile& file, const models::SentenceEncoder& model,
-                     const std::vector<std::string>& lines, const Options& options) {
-  if (!file) return;
-  const auto& encoder = std::get<models::TokenEncoder>(model.words);
-  const models::SentenceOptions how = line_options(model, options);
-  const auto encoding = [&](index_t i) {
-    return model.encoding_of(lines[static_cast<std::size_t>(i)], how);
+void write_attention(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+                     const models::SentenceOptions& how, const Options& options) {
+  if (options.model.attention.file.empty()) return;
+  const auto read = [&](index_t i) {
+    return model.reader.tokens(model.encoding_of(lines[static_cast<std::size_t>(i)], how));
   };
-  examples::AttentionTexts texts =
-      examples::attention_texts(std::ssize(lines), *model.reader.tokenizer, encoder,
-                                [&](index_t i) { return model.reader.tokens(encoding(i)); });
-  texts.result = {.of = [&, prompt = model.prompt_tokens(how)](
-                            index_t i) { return model(model.reader.tokens(encoding(i)), prompt); },
-                  .name = "the text's vector"};
-  file.write(texts);
+  examples::write_attention(
+      options.model.attention,
+      {.about = options.model.model,
+       .encoder = std::get<models::TokenEncoder>(model.words),
+       .count = std::ssize(lines),
+       .read = read,
+       .token = examples::token_names(*model.reader.tokenizer),
+       .result = [&](index_t i) { return model(read(i), model.prompt_tokens(how)); },
+       .result_name = "the text's vector"});
 }
 
 /// Prints the lines most similar to the query, the best first: score, number, line.
 void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-            const Tensor& vectors, const Options& options) {
-  models::SentenceOptions how = sentence_options(options);
+            const Tensor& vectors, models::SentenceOptions how, const Options& options) {
   how.prompt.reset();
   how.prompt_name.reset();
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
   how.task.name = [](index_t) { return "--query"; };
+  how.task.progress = {};
   const std::vector<float> scores =
       model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -138,7 +114,13 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
                            [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
   for (const std::size_t i : order) {
-    examples::print_scored_line(lines, i, scores[i], options.model.json);
+    if (options.model.json) {
+      std::cout << JsonObject({{"line", i + 1}, {"score", scores[i]}, {"text", lines[i]}}).text()
+                << '\n';
+    } else {
+      std::cout << examples::fixed(scores[i], 4) << '\t' << i + 1 << '\t'
+                << examples::escaped_line(lines[i]) << '\n';
+    }
   }
 }
 
@@ -177,21 +159,25 @@ void embed(const Options& options) {
   require(options.query_prompt.empty() || !options.query.empty(), "embed",
           "--query-prompt must be combined with --query");
   const auto model = load(options);
-  const examples::AttentionFile attention = attention_of(model, options);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
   require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
           kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
-  const Tensor vectors = encode_lines(model, lines, options);
+  examples::Progress progress("lines");
+  const models::SentenceOptions how = sentence_options(options, progress);
+  // With a query, the lines are the documents to search.
+  const models::SentenceOptions of_lines = options.query.empty() ? how : model.for_documents(how);
+  const Tensor vectors = model.encode(lines, of_lines);
+  progress.clear();
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {
-    search(model, lines, vectors, options);
+    search(model, lines, vectors, how, options);
   } else if (table) {
     print_table(model, lines, vectors, examples::line_name(options.model.file));
   } else if (options.output.empty()) {
     print_vectors(lines, vectors);
   }
-  write_attention(attention, model, lines, options);
+  write_attention(model, lines, of_lines, options);
 }
 
 }  // namespace

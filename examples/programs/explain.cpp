@@ -3,8 +3,8 @@
 //   explain --model distilbert-sst2 --text "What a mess." --output why.html
 //   explain --model all-MiniLM-L6-v2 --text "Who built Rome?" --with "Rome was built by Romulus."
 //
-// The score of a classifier is the logit of a class of a text or a pair; that of a sentence encoder is the
-// similarity of two texts.
+// The score of a classifier is the logit of a class of a text or a pair; that of a sentence encoder
+// is the similarity of two texts.
 // Rows are tokens and what they add, then the three heads without which the score falls most.
 #include <algorithm>
 #include <filesystem>
@@ -15,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "examples/programs/command.h"
-#include "examples/programs/console.h"
-#include "examples/programs/progress.h"
+#include "examples/programs/cli.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/text_classifier.h"
@@ -96,7 +94,7 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   const auto [layers, heads] = inspect::count_heads(
       "explain", [&] { found.probability = subject.probability_of(subject.encoding); });
   const inspect::Score uncounted = subject.score_of(subject.encoding);
-  examples::CommandProgress progress("passes");
+  examples::Progress progress("passes");
   const index_t tokens = std::ssize(found.tokens);
   const index_t all = points + layers * heads + (has_page ? layers * tokens : 0);
   index_t done = 0;

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/progress.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -63,20 +62,24 @@ int main(int argc, char** argv) {
                             "model, and prints probability, token and filled line.");
   examples::ModelOptions options;
   index_t top = 5;
-  examples::add_model_options(command, options, "lines with blanks; standard input if absent");
+  options.add_to(command, "lines with blanks; standard input if absent");
   command.add("--top", top, "maximum number of tokens per blank", {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    examples::LineRun run(models::load_mask_filler, options);
-    check_blanks(run.lines, run.model.mask(), examples::input_name(options.file));
-    const auto results = run.model(run.lines, {.count = top, .task = run.task});
-    run.print(results, [&](const std::vector<models::Blank>& blanks, std::size_t) {
+    const auto model = examples::loaded(models::load_mask_filler, options);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    check_blanks(lines, model.mask(), examples::input_name(options.file));
+    examples::Progress progress("lines");
+    models::TaskOptions task = examples::task_options(options, progress);
+    const auto results = model(lines, {.count = top, .task = task});
+    progress.clear();
+    for (const std::vector<models::Blank>& blanks : results) {
       if (options.json) {
         std::cout << json_of(blanks) << '\n';
       } else {
         print_rows(blanks);
       }
-    });
-    run.task.special_in_text = true;  // a blank is such a token
-    run.write_attention();
+    }
+    task.special_in_text = true;  // a blank is such a token
+    examples::write_attention(options, model, task, lines);
   });
 }

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "examples/programs/attention_file.h"
+#include "examples/programs/attention.h"
 #include "examples/programs/confusion_counter.h"
 #include "examples/programs/fine_tuning_data.h"
 #include "examples/programs/processes.h"
@@ -50,7 +50,7 @@ struct Options {
   index_t fixed_layers = 0;
   index_t max_length = 0;
   double temperature = 0.05;
-  examples::AttentionFileOptions attention;
+  examples::AttentionOptions attention;
 };
 
 /// The examples of the files of one call.
@@ -201,7 +201,7 @@ void Call::save(const Learner& learner, bool dry_run) const {
 template <class Learner, class Model>
 void Call::run(const Task& task, const Learner& learner, Model& model,
                models::TokenEncoder& encoder, const Files& files) const {
-  const examples::AttentionFile attention(o.attention, encoder.encoder, o.save);
+  o.attention.check(encoder.encoder);
   std::unique_ptr<FileLock> lock;
   save(learner, true);
   if (examples::leaves_traces()) lock = lock_of_target(o.save);
@@ -215,10 +215,14 @@ void Call::run(const Task& task, const Learner& learner, Model& model,
   const TextData& shown = !files.test.empty()       ? files.test
                           : !files.held_out.empty() ? files.held_out
                                                     : files.train;
-  attention.write(examples::attention_texts(
-      std::ssize(shown.examples), task.tokenizer, encoder, [&](index_t i) {
-        return tokens_of(batch_of(shown.examples, Chosen(&i, 1), task.tokenizer));
-      }));
+  const auto read = [&](index_t i) {
+    return tokens_of(batch_of(shown.examples, Chosen(&i, 1), task.tokenizer));
+  };
+  examples::write_attention(o.attention, {.about = o.save,
+                                          .encoder = encoder,
+                                          .count = std::ssize(shown.examples),
+                                          .read = read,
+                                          .token = examples::token_names(task.tokenizer)});
 }
 
 TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
@@ -379,6 +383,6 @@ int main(int argc, char** argv) {
       .add("--temperature", o.temperature, "divisor of the cosine similarities of pairs",
            {1e-6, 1e6})
       .kept();
-  examples::add_attention_options(program, o.attention);
+  o.attention.add_to(program);
   return program.run(argc, argv, [&] { run({program, o}); });
 }

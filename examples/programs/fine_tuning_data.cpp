@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "examples/programs/text_pairs.h"
+#include "examples/programs/cli.h"
 #include "models/runs/text_examples.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"

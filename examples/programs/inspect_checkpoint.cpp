@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"

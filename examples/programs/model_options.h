@@ -1,10 +1,4 @@
-// Programs that run a pretrained model on lines of text: their options and their common steps.
-//
-//   return command.run(argc, argv, [&] {
-//     examples::LineRun run(models::load_token_tagger, options);
-//     run.print(run.model(run.lines, run.task), [&](const auto& tags, std::size_t i) { ... });
-//     run.write_attention();
-//   });
+// The options and steps that programs share that run a pretrained model on lines of text.
 #pragma once
 
 #include <span>
@@ -12,9 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "examples/programs/attention_file.h"
-#include "examples/programs/command.h"
-#include "examples/programs/progress.h"
+#include "examples/programs/attention.h"
+#include "examples/programs/cli.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
@@ -23,6 +16,12 @@
 
 namespace tessera::examples {
 
+inline void add_weight_format(Command& command, std::string& weight_format) {
+  command.add("--weight-format", weight_format,
+              "format of the weights in memory: full or a quarter of the size",
+              {"float32", "int8"});
+}
+
 struct ModelOptions {
   std::string model, file;
   std::string weight_format = "float32";
@@ -30,27 +29,21 @@ struct ModelOptions {
   index_t batch_size = 32;
   bool plain_text = false;
   bool json = false;
-  AttentionFileOptions attention;
+  AttentionOptions attention;
+
+  void add_to(Command& command, const char* what = "lines of text; standard input if absent") {
+    command.add_argument("FILE", file, what);
+    command.add_input("--model", model, "folder of the model").required();
+    add_weight_format(command, weight_format);
+    command.add("--max-length", max_length,
+                "maximum number of tokens per text; the model's limit if absent", {1, kMany});
+    command.add("--batch-size", batch_size, "texts per batch", {1, kMany});
+    command.add("--plain-text", plain_text,
+                "special tokens in a text, such as [SEP], read as plain text");
+    command.add("--json", json, "JSON output, one object per line");
+    attention.add_to(command);
+  }
 };
-
-inline void add_weight_format_option(Command& command, std::string& weight_format) {
-  command.add("--weight-format", weight_format,
-              "format of the weights in memory: full or a quarter of the size",
-              {"float32", "int8"});
-}
-
-inline void add_model_options(Command& command, ModelOptions& options, const char* file_is) {
-  command.add_argument("FILE", options.file, file_is);
-  command.add_input("--model", options.model, "folder of the model").required();
-  add_weight_format_option(command, options.weight_format);
-  command.add("--max-length", options.max_length,
-              "maximum number of tokens per text; the model's limit if absent", {1, kMany});
-  command.add("--batch-size", options.batch_size, "texts per batch", {1, kMany});
-  command.add("--plain-text", options.plain_text,
-              "special tokens in a text, such as [SEP], read as plain text");
-  command.add("--json", options.json, "JSON output, one object per line");
-  add_attention_options(command, options.attention);
-}
 
 /// The model of a folder, only for inference: each weight is in memory once.
 template <class Load>
@@ -62,73 +55,55 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   return model;
 }
 
-/// Writes the file of --attention for `count` texts. `encode(i)` is text i as encoded for the task.
-/// The result of a classifier is its logits.
-template <class Task, class Encode>
-void write_attention(const AttentionFile& file, const Task& task, index_t count,
-                     const Encode& encode) {
-  AttentionTexts texts = attention_texts(count, *task.reader.tokenizer, task.model.encode,
-                                         [&](index_t i) { return task.reader.tokens(encode(i)); });
-  if constexpr (std::is_same_v<Task, models::TextClassifier>) {
-    const auto logits = [&](index_t i) {
-      const text::Encoding encoding = encode(i);
-      return task.logits(std::span(&encoding, 1));
-    };
-    texts.result = {.of = logits, .name = "the logits", .is_logits = true};
-  }
-  file.write(texts);
+/// The same for a task: a model with an encoder, for which --attention is checked.
+template <class Load>
+auto loaded(const Load& load, const ModelOptions& o) {
+  auto model = loaded(load, o.model, o.weight_format);
+  o.attention.check(model.model.encode.encoder);
+  return model;
 }
 
 /// The names of lines in errors, for a file or standard input.
 inline models::TextName line_name(const std::string& file) {
-  return
-      [input = input_name(file)](index_t number) { return str_cat(input, ": line ", number + 1); };
+  return [name = input_name(file)](index_t i) { return str_cat(name, ": line ", i + 1); };
 }
 
-/// The model of a task, and the lines to run it on. The constructor loads the model, then checks
-/// --attention, then reads the lines, so their errors come in this order.
-template <class Model>
-struct LineRun {
-  template <class Load>
-  LineRun(const Load& load, const ModelOptions& options)
-      : model(loaded(load, options.model, options.weight_format)),
-        attention(options.attention, model.model.encode.encoder, options.model),
-        lines(input_lines(options.file)),
-        progress("lines"),
-        task{.max_length = options.max_length,
-             .batch_size = options.batch_size,
-             .special_in_text = !options.plain_text,
-             .progress = [this](index_t done, index_t all) { progress.show(done, all); },
-             .name = line_name(options.file)} {}
-  LineRun(const LineRun&) = delete;
-  LineRun& operator=(const LineRun&) = delete;
+inline models::TaskOptions task_options(const ModelOptions& o, Progress& progress) {
+  return {.max_length = o.max_length,
+          .batch_size = o.batch_size,
+          .special_in_text = !o.plain_text,
+          .progress = [&progress](index_t done, index_t all) { progress.show(done, all); },
+          .name = line_name(o.file)};
+}
 
-  /// Calls print(result, i) for the result of each line i.
-  template <class Result, class Print>
-  void print(const std::vector<Result>& results, const Print& print) {
-    progress.clear();
-    for (std::size_t i = 0; i < results.size(); ++i) print(results[i], i);
+/// Writes the file of --attention for `count` texts; `encode(i)` is text i as encoded for the task.
+/// The result of a classifier is its logits.
+template <class Task, class Encode>
+void write_attention(const AttentionOptions& options, const std::string& about, const Task& task,
+                     index_t count, const Encode& encode) {
+  AttentionTexts texts = {.about = about,
+                          .encoder = task.model.encode,
+                          .count = count,
+                          .read = [&](index_t i) { return task.reader.tokens(encode(i)); },
+                          .token = token_names(*task.reader.tokenizer)};
+  if constexpr (std::is_same_v<Task, models::TextClassifier>) {
+    texts.result = [&](index_t i) {
+      const text::Encoding encoding = encode(i);
+      return task.logits(std::span(&encoding, 1));
+    };
+    texts.is_logits = true;
   }
+  write_attention(options, texts);
+}
 
-  /// Writes --attention for the lines, or for `count` texts made by encode(i).
-  void write_attention() const {
-    const text::EncodeOptions encode = model.reader.encode_options(task);
-    write_attention(std::ssize(lines), [&](index_t i) {
-      return model.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
-    });
-  }
-  template <class Encode>
-  void write_attention(index_t count, const Encode& encode) const {
-    examples::write_attention(attention, model, count, encode);
-  }
-
-  Model model;
-  AttentionFile attention;
-  std::vector<std::string> lines;
-  CommandProgress progress;
-  models::TaskOptions task;
-};
-template <class Load>
-LineRun(const Load& load, const ModelOptions& options) -> LineRun<decltype(load(options.model))>;
+/// The same for lines.
+template <class Task>
+void write_attention(const ModelOptions& o, const Task& task, const models::TaskOptions& how,
+                     const std::vector<std::string>& lines) {
+  const text::EncodeOptions encode = task.reader.encode_options(how);
+  write_attention(o.attention, o.model, task, std::ssize(lines), [&](index_t i) {
+    return task.reader.tokenizer->encode(lines[static_cast<std::size_t>(i)], encode);
+  });
+}
 
 }  // namespace tessera::examples

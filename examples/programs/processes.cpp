@@ -5,64 +5,47 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "examples/programs/console.h"
-#include "examples/programs/processes_launch.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/version.h"
+#if defined(TESSERA_HAS_MPI)
+#include "nn/training/mpi/session.h"
+#endif
 
 namespace tessera::examples {
 
 namespace {
 
-using std::chrono::milliseconds;
-
-Launch* launch = nullptr;
-
-/// mpirun shows the output of all of its processes.
-void silence_standard_output() {
-  const int nowhere = open("/dev/null", O_WRONLY);
-  if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
-    fail_file("/dev/null", "cannot be opened, but must take the standard output of ranks above 0");
+#if defined(TESSERA_HAS_MPI)
+using Session = mpi::Session;
+#else
+/// A build without MPI: there is one process.
+class Session {
+ public:
+  Session() {
+    const index_t launched = nn::launched_processes();
+    if (launched == 1) return;
+    throw std::runtime_error(
+        str_cat("a build without MPI must run in one process, got ", launched,
+                "; install MPI (libopenmpi-dev) and build again, or start it without mpirun"));
   }
-  close(nowhere);
-}
+  nn::Communicator& communicator() { return one_; }
+  static int threads() { return 0; }
+  [[noreturn]] static void end_all(int code) { std::_Exit(code); }
 
-/// The time that a rank gives lower ranks to print their error and end all processes.
-milliseconds patience(index_t rank) {
-  return std::min(milliseconds(600) * (rank * rank), milliseconds(3000));
-}
+ private:
+  nn::OneProcess one_;
+};
+#endif
 
-}  // namespace
-
-nn::Communicator& processes() {
-  static nn::OneProcess alone;
-  return launch != nullptr ? *launch->processes : alone;
-}
-
-int default_threads() {
-  if (processes().size() == 1) return 0;
-  // By default the library uses one thread while other programs use the processors; a given number
-  // is always used.
-  return launch->threads == thread_count() ? 0 : launch->threads;
-}
-
-ProcessesScope::ProcessesScope() : launch_(join_launch()) {
-  launch = &launch_;
-  if (processes().rank() > 0) silence_standard_output();
-}
-
-ProcessesScope::~ProcessesScope() {
-  launch = nullptr;
-}
-
-namespace {
+std::unique_ptr<Session> session;
 
 /// The instruction sets that give the same bits as the present one: on x86-64 all with fused
 /// multiply-add, which the baseline lacks; on other processors all.
@@ -75,6 +58,32 @@ std::string kind_of_isa() {
 }
 
 }  // namespace
+
+nn::Communicator& processes() {
+  static nn::OneProcess alone;
+  return session ? session->communicator() : alone;
+}
+
+int default_threads() {
+  if (processes().size() == 1) return 0;
+  // By default the library uses one thread while other programs use the processors; a given number
+  // is always used.
+  return session->threads() == thread_count() ? 0 : session->threads();
+}
+
+ProcessesScope::ProcessesScope() {
+  session = std::make_unique<Session>();
+  if (leaves_traces()) return;
+  const int nowhere = open("/dev/null", O_WRONLY);  // mpirun shows the output of all
+  if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) {
+    fail_file("/dev/null", "cannot be opened, but must take the standard output of ranks above 0");
+  }
+  close(nowhere);
+}
+
+ProcessesScope::~ProcessesScope() {
+  session.reset();
+}
 
 void require_one_program(const std::string& name,
                          const std::vector<std::pair<std::string, std::string>>& options) {
@@ -92,13 +101,14 @@ void require_one_program(const std::string& name,
 int report_failure(const std::string& name, std::string error) {
   const index_t rank = processes().rank();
   if (rank > 0) {
-    std::this_thread::sleep_for(patience(rank));
+    using std::chrono::milliseconds;
+    std::this_thread::sleep_for(std::min(milliseconds(600) * rank * rank, milliseconds(3000)));
     const std::string prefix = name + ": ";
     if (error.starts_with(prefix)) error.erase(0, prefix.size());
     error = str_cat("rank ", rank, ": ", error);
   }
   const int code = report_error(name, error);
-  if (processes().size() > 1) launch->end_all(code);
+  if (processes().size() > 1) session->end_all(code);
   return code;
 }
 

@@ -1,9 +1,12 @@
-// The processes that run this program together: `mpirun -n 4 train_reverse ...` starts four.
+// The processes that run a training program together: `mpirun -n 4 train_reverse ...` starts four.
 //
-// All processes run the same code with the same options, and only rank 0 has output: the others'
-// standard output is /dev/null, and they write no files. Started without a launcher, a program is
-// one process, and these functions do nothing.
+// All run the same code with the same options, and only rank 0 has output: the others' standard
+// output is /dev/null, and they write no files. Without a launcher there is one process.
 #pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "nn/training/communicator.h"
 
@@ -12,8 +15,7 @@ namespace tessera::examples {
 /// All processes that were started together with this one, including itself.
 nn::Communicator& processes();
 
-/// Whether this process prints and writes files: rank 0. Functions that all processes must call,
-/// such as Trainer::state(), are called by all; then rank 0 writes the result.
+/// Whether this process prints and writes files: rank 0.
 inline bool leaves_traces() {
   return processes().rank() == 0;
 }
@@ -21,5 +23,24 @@ inline bool leaves_traces() {
 /// The default of --threads for this process: its share of its host's cores; 0, the library's
 /// default, if it may use all cores that it can run on.
 int default_threads();
+
+/// While in scope, which is during the whole program, processes() are those of the launcher.
+/// **Errors**: there are several, and this program has no MPI.
+class ProcessesScope {
+ public:
+  ProcessesScope();
+  ~ProcessesScope();
+  ProcessesScope(const ProcessesScope&) = delete;
+  ProcessesScope& operator=(const ProcessesScope&) = delete;
+};
+
+/// Throws if the processes are not one program of one version on one kind of instruction set, or
+/// have different options, except --threads. **Errors**: as nn::require_same.
+void require_one_program(const std::string& name,
+                         const std::vector<std::pair<std::string, std::string>>& options);
+
+/// As report_error; also ends the other processes, which may wait for this one. Rank 0 does it at
+/// once. The others wait for rank 0, so that an error that all processes have is printed once.
+int report_failure(const std::string& name, std::string error);
 
 }  // namespace tessera::examples

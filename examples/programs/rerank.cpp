@@ -4,13 +4,14 @@
 //
 // Each row is a score, the line's number and the line, the best first.
 #include <algorithm>
+#include <iostream>
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/scored_lines.h"
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/io/json.h"
 
 int main(int argc, char** argv) {
   using namespace tessera;
@@ -20,24 +21,37 @@ int main(int argc, char** argv) {
   examples::ModelOptions options;
   std::string query;
   index_t top = 0;
-  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  options.add_to(command);
   command.add("--query", query, "text to rank the lines by").required();
   command.add("--top", top, "maximum number of lines to print; all if absent",
               {1, examples::kMany});
   return command.run(argc, argv, [&] {
-    examples::LineRun run(models::load_cross_encoder, options);
-    auto ranked = models::best_first(run.model.scores(query, run.lines, run.task));
-    run.progress.clear();
+    const auto model = examples::loaded(models::load_cross_encoder, options);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::Progress progress("lines");
+    const models::TaskOptions task = examples::task_options(options, progress);
+    auto ranked = models::best_first(model.scores(query, lines, task));
+    progress.clear();
     if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
+    const auto line_of = [&](const models::RankedText& each) {
+      return lines[static_cast<std::size_t>(each.text)];
+    };
     for (const models::RankedText& each : ranked) {
-      examples::print_scored_line(run.lines, static_cast<std::size_t>(each.text), each.score,
-                                  options.json);
+      if (options.json) {
+        std::cout << JsonObject(
+                         {{"line", each.text + 1}, {"score", each.score}, {"text", line_of(each)}})
+                         .text()
+                  << '\n';
+      } else {
+        std::cout << examples::fixed(each.score, 4) << '\t' << each.text + 1 << '\t'
+                  << examples::escaped_line(line_of(each)) << '\n';
+      }
     }
-    // The pairs in the order of printing.
-    const text::EncodeOptions encode = run.model.reader.encode_options(run.task);
-    run.write_attention(std::ssize(ranked), [&](index_t i) {
-      const auto line = static_cast<std::size_t>(ranked[static_cast<std::size_t>(i)].text);
-      return run.model.reader.tokenizer->encode_pair(query, run.lines[line], encode);
-    });
+    const text::EncodeOptions encode = model.reader.encode_options(task);
+    examples::write_attention(
+        options.attention, options.model, model, std::ssize(ranked), [&](index_t i) {
+          const std::string line = line_of(ranked[static_cast<std::size_t>(i)]);
+          return model.reader.tokenizer->encode_pair(query, line, encode);
+        });
   });
 }

@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
-#include "examples/programs/progress.h"
+#include "examples/programs/cli.h"
 #include "models/encoder.h"
 #include "nn/module.h"
 #include "tensor/error.h"
@@ -33,8 +32,8 @@ struct Options {
   std::string key_padding_mask, attn_mask, attention_output;
 };
 
-/// The options of the layers, from the shapes of layer 0. **Errors**: a layer with different shapes,
-/// so a small file cannot request large layers.
+/// The options of the layers, from the shapes of layer 0. Layers with other shapes do not count, so
+/// a small file cannot request large layers. **Errors**: layer 0 is missing or malformed.
 std::vector<models::EncoderLayerOptions> layers_of(const nn::StateDict& state, const Options& o) {
   const auto shape_of = [&](index_t layer, const std::string& name) {
     const auto found = state.find(str_cat("layers.", layer, ".", name));
@@ -158,12 +157,13 @@ void run_encoder(const Options& o) {
   if (!o.attention_output.empty()) {
     weights = Tensor::empty({layers, batch, o.heads, x.size(1), x.size(1)}, x.dtype());
   }
-  examples::CommandProgress progress("sequences");
+  examples::Progress progress("sequences");
   for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
     const index_t end = std::min(begin + kSequencesAtOnce, batch);
     const models::EncoderInputs inputs = {x.slice(0, begin, end), masks(begin, end)};
-    const models::EncoderResult result =
-        weights.defined() ? encoder.with_weights(inputs) : models::EncoderResult{encoder(inputs)};
+    const models::EncoderResult result = weights.defined()
+                                             ? encoder.with_weights(inputs)
+                                             : models::EncoderResult{encoder(inputs), {}};
     output.slice(0, begin, end).copy_from(result.output);
     for (std::size_t i = 0; i < result.weights.size(); ++i) {
       weights.select(0, static_cast<index_t>(i)).slice(0, begin, end).copy_from(result.weights[i]);

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "examples/programs/progress.h"
 #include "models/hugging_face/token_tagger.h"
 #include "tensor/error.h"
 #include "tensor/io/json.h"
@@ -51,16 +50,18 @@ int main(int argc, char** argv) {
                             "classifier, and prints line number, label, score, bytes and text.");
   examples::ModelOptions options;
   std::string aggregation = "simple";
-  examples::add_model_options(command, options, "lines of text; standard input if absent");
+  options.add_to(command);
   command.add("--aggregation", aggregation,
               "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
   return command.run(argc, argv, [&] {
-    examples::LineRun run(models::load_token_tagger, options);
-    const auto results = run.model(run.lines, models::aggregation_strategy(aggregation), run.task);
-    run.print(results, [&](const std::vector<models::Tag>& tags, std::size_t i) {
-      print(tags, i + 1, run.lines[i], options.json);
-    });
-    run.write_attention();
+    const auto model = examples::loaded(models::load_token_tagger, options);
+    const std::vector<std::string> lines = examples::input_lines(options.file);
+    examples::Progress progress("lines");
+    const models::TaskOptions task = examples::task_options(options, progress);
+    const auto tags = model(lines, models::aggregation_strategy(aggregation), task);
+    progress.clear();
+    for (std::size_t i = 0; i < lines.size(); ++i) print(tags[i], i + 1, lines[i], options.json);
+    examples::write_attention(options, model, task, lines);
   });
 }

@@ -12,9 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/programs/command.h"
-#include "examples/programs/progress.h"
-#include "examples/programs/text_pairs.h"
+#include "examples/programs/cli.h"
 #include "models/text/tokenizers.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -76,7 +74,7 @@ void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, cons
                                        .max_length = o.max_length,
                                        .cut = tokenizer.settings().cut,
                                        .special_in_text = !o.plain_text};
-  examples::CommandProgress progress("lines");
+  examples::Progress progress("lines");
   for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
     const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
     const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);

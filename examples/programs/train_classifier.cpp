@@ -4,6 +4,7 @@
 //   train_classifier --resume run --predict < lines.txt
 //
 // A line of a file is a label, a tab and the text. Options: --help.
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <span>
@@ -11,10 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "examples/programs/attention_file.h"
+#include "examples/programs/attention.h"
 #include "examples/programs/confusion_counter.h"
-#include "examples/programs/named_tokenizer.h"
-#include "examples/programs/plan.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/runs/text_examples.h"
@@ -44,7 +43,7 @@ struct ClassifierOptions {
   index_t min_count = 1;
   index_t vocabulary_size = 0;
   index_t max_words = 256;
-  examples::AttentionFileOptions attention;
+  examples::AttentionOptions attention;
 };
 
 /// The vocabulary and the labels of a model: the names of its words and classes.
@@ -111,12 +110,8 @@ models::SequenceClassifier make_model(const examples::Program& program, const Na
                                       const ClassifierOptions& c) {
   const examples::TrainingOptions& o = program.options;
   const index_t classes = std::ssize(names.labels);
-  const std::string width = str_cat("--width ", o.width);
-  examples::Plan plan(program, names.words->size(), str_cat("--min-count ", c.min_count));
-  plan.add("classifier.weight", {classes, o.width}, {width});
-  plan.add("embeddings.position_embeddings.weight", {c.max_words + 1, o.width},
-           {str_cat("--max-words ", c.max_words), width});
-  plan.check(!c.train.empty());
+  examples::check_size(program, names.words->size() + c.max_words + 1 + classes, 0,
+                       !c.train.empty());
   models::TokenEncoderOptions tokens = examples::token_encoder_options(o, names.words->size());
   tokens.max_tokens = c.max_words + 1;
   tokens.positions = models::Positions::kLearned;  // as in BERT, with its norm
@@ -228,9 +223,10 @@ void predict(const models::SequenceClassifier& model, const Names& names,
     for (const std::string& label : names.labels) std::cout << '\t' << label;
     std::cout << "\ttext" << std::endl;
   }
-  std::string input = examples::standard_input();
-  if (!input.empty()) input = text::clean_text(std::move(input), examples::input_name(""));
-  const std::vector<std::string> lines = text::split_lines(input);
+  const int first = std::getc(stdin);
+  if (first == EOF && std::ferror(stdin) == 0) return;
+  std::ungetc(first, stdin);
+  const std::vector<std::string> lines = examples::input_lines("");
   for (const std::string& line : lines) {
     std::cout << answer(model, names, line, c) << '\t' << line << '\n';
   }
@@ -268,7 +264,7 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
     files.test = examples_of(text::read_labelled_lines(c.test), c.test, names, c.max_words);
   }
   models::SequenceClassifier model = make_model(program, names, c);
-  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
+  c.attention.check(model.encode.encoder);
   (void)text::label_numbers(all_lines, names.labels, c.train);  // an error names the file's line
   files.train = examples_of(lines, c.train, names, c.max_words);
   files.held_out = examples_of(held_out_lines, program.options.held_out, names, c.max_words);
@@ -283,10 +279,14 @@ void run(const examples::Program& program, const ClassifierOptions& c) {
   const auto& shown = !files.test.empty()       ? files.test
                       : !files.held_out.empty() ? files.held_out
                                                 : files.train;
-  attention.write(
-      examples::attention_texts(std::ssize(shown), *names.words, model.encode, [&](index_t i) {
-        return models::Tokens{from_vector(shown[static_cast<std::size_t>(i)].ids).unsqueeze(0)};
-      }));
+  const auto read = [&](index_t i) {
+    return models::Tokens{from_vector(shown[static_cast<std::size_t>(i)].ids).unsqueeze(0)};
+  };
+  examples::write_attention(c.attention, {.about = program.name(),
+                                          .encoder = model.encode,
+                                          .count = std::ssize(shown),
+                                          .read = read,
+                                          .token = examples::token_names(*names.words)});
 }
 
 }  // namespace
@@ -324,7 +324,7 @@ int main(int argc, char** argv) {
       .add("--max-words", c.max_words, "maximum number of words per line; the rest is cut off",
            {1, 100'000})
       .kept();
-  examples::add_attention_options(program, c.attention);
+  c.attention.add_to(program);
   return program.run(
       argc, argv, [&] { run(program, c); }, [&] { return !c.train.empty(); });
 }

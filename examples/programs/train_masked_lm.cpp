@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/attention_file.h"
-#include "examples/programs/named_tokenizer.h"
-#include "examples/programs/plan.h"
+#include "examples/programs/attention.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/runs/text_examples.h"
@@ -36,7 +34,7 @@ struct TrainMaskedLmOptions {
   std::string tokenizer = "characters";
   index_t length = 32;
   index_t vocabulary_size = 10000;
-  examples::AttentionFileOptions attention;
+  examples::AttentionOptions attention;
 };
 
 constexpr double kHeldOut = 0.1;
@@ -221,15 +219,11 @@ void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
   encode_blanks(c.fill, *text.tokenizer, c.length);  // checks --fill before the training
   manual_seed(program.options.seed);
   const index_t words = text.tokenizer->size();
-  examples::Plan plan(program, words, str_cat("--vocabulary-size ", c.vocabulary_size));
-  const index_t width = program.options.width;
-  plan.add("cls.predictions.transform.dense.weight", {width, width}, {str_cat("--width ", width)});
-  plan.check();
-  examples::check_positions(program, "--length", c.length);
+  examples::check_size(program, words + program.options.width, c.length);
   models::TokenEncoderOptions tokens = examples::token_encoder_options(program.options, words);
   tokens.max_tokens = c.length;
   models::MaskedLm model({.tokens = tokens});
-  const examples::AttentionFile attention(c.attention, model.encode.encoder, program.name());
+  c.attention.check(model.encode.encoder);
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
   if (!train(program, text, model)) return;
 
@@ -242,10 +236,13 @@ void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
             << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
             << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
             << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
-  attention.write(examples::attention_texts(1, *text.tokenizer, model.encode, [&](index_t) {
-    return models::Tokens{
-        from_vector(with_blanks(*text.tokenizer, sentence, c.length).tokens).unsqueeze(0)};
-  }));
+  const Tensor shown = from_vector(with_blanks(*text.tokenizer, sentence, c.length).tokens);
+  examples::write_attention(c.attention,
+                            {.about = program.name(),
+                             .encoder = model.encode,
+                             .count = 1,
+                             .read = [&](index_t) { return models::Tokens{shown.unsqueeze(0)}; },
+                             .token = examples::token_names(*text.tokenizer)});
 }
 
 }  // namespace
@@ -261,6 +258,6 @@ int main(int argc, char** argv) {
   program.add("--length", c.length, "tokens per sequence", {2, 100'000}).kept();
   program.add("--vocabulary-size", c.vocabulary_size, "maximum vocabulary size", {5, 10'000'000})
       .kept();  // the special tokens and one more
-  examples::add_attention_options(program, c.attention);
+  c.attention.add_to(program);
   return program.run(argc, argv, [&] { run(program, c); });
 }

@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/programs/attention_file.h"
+#include "examples/programs/attention.h"
 #include "examples/programs/confusion_counter.h"
-#include "examples/programs/plan.h"
 #include "examples/programs/training.h"
 #include "models/models.h"
 #include "models/pages/attention_page.h"
@@ -103,12 +102,11 @@ int main(int argc, char** argv) {
                              .learning_rate = 3e-3});
   program.add("--length", length, "letters per word", {2, 64}).kept();
   program.add("--words", count, "training words", {1, 1'000'000}).kept();
-  examples::AttentionFileOptions attention;
-  examples::add_attention_options(program, attention);
+  examples::AttentionOptions attention;
+  attention.add_to(program);
   return program.run(argc, argv, [&] {
     const examples::TrainingOptions& o = program.options;
-    examples::Plan(program, kLetters).check();
-    examples::check_positions(program, "--length", length);
+    examples::check_size(program, kLetters, length);
     models::TokenEncoderOptions tokens = examples::token_encoder_options(o, kLetters);
     tokens.max_tokens = length;
     const auto words = random_words(count, length, Rng(o.seed, 1));
@@ -116,7 +114,7 @@ int main(int argc, char** argv) {
 
     manual_seed(o.seed);
     models::TokenClassifier model({.tokens = tokens, .classes = kLetters, .dropout = o.dropout});
-    const examples::AttentionFile attention_file(attention, model.encode.encoder, program.name());
+    attention.check(model.encode.encoder);
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 
@@ -138,12 +136,12 @@ int main(int argc, char** argv) {
     const std::string shown = length == 12 ? kShownWord : word_of(test.front().ids);
     show(model, shown);
     const models::Tokens word = {from_vector(letters_of(shown)).unsqueeze(0)};
-    attention_file.write({.count = 1,
-                          .tokens = [&](index_t) { return letters_alone(shown); },
-                          .attention =
-                              [&](index_t, const AttentionRequest& request) {
-                                return examples::attention_of(model.encode, word, request);
-                              },
-                          .result = {.of = [&](index_t) { return model.encode(word); }}});
+    examples::write_attention(
+        attention,
+        {.about = program.name(),
+         .encoder = model.encode,
+         .count = 1,
+         .read = [&](index_t) { return word; },
+         .token = [](index_t id) { return std::string(1, static_cast<char>('a' + id)); }});
   });
 }

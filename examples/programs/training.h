@@ -1,7 +1,9 @@
-// The common parts of training programs beyond runs::Run: options from a command line, and the
-// output for users. If mpirun starts several processes, they train together, and only rank 0
-// writes.
+// The common part of programs that train: the options, which a resumed run takes from its
+// checkpoint, the run itself, and the output for users. If mpirun starts several processes, they train together,
+// and only rank 0 writes.
 //
+//   Program program("train_thing", "Trains a thing.", {.epochs = 10});
+//   program.add("--size", size, "size of the thing", {1, 100}).kept();
 //   return program.run(argc, argv, [&] {
 //     Model model(...);
 //     Training training(program, model, {.train = {lengths, loss, digest}});
@@ -11,32 +13,126 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "examples/programs/program.h"
-#include "examples/programs/progress.h"
+#include "examples/programs/cli.h"
 #include "models/pages/training_page.h"
 #include "models/runs/run.h"
+#include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
 #include "nn/training/checkpoint.h"
 #include "nn/training/optim.h"
 #include "nn/training/trainer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/profile_span.h"
 #include "tensor/random.h"
 #include "tensor/tensor.h"
 
 namespace tessera::examples {
 
+/// The options of every program, with the defaults of a small text.
+struct TrainingOptions {
+  index_t layers = 2;
+  index_t width = 128;
+  index_t heads = 4;
+  index_t feed_forward = 512;
+  double dropout = 0.1;
+  index_t epochs = 10;
+  index_t batch_size = 32;
+  double learning_rate = 1e-3;
+  double weight_decay = 0.01;
+  double warmup = 0.1;  // the fraction of steps in which the learning rate rises
+  double clip = 1;      // the largest norm of the gradient
+  index_t shards = 1;   // parts in which the examples of a step are computed
+  // For programs that evaluate: a file of held-out lines or a share of the training lines, and
+  // epochs without a better evaluation.
+  std::string held_out = "";
+  double held_out_share = 0;
+  index_t patience = 0;
+  std::uint64_t seed = 0;
+
+  // For each call: location and duration, which a resumed run may change.
+  index_t max_steps = 0;             // of this call; 0: no limit
+  bool gradient_checkpoint = false;  // compute layers again in the backward: the same bits
+  bool overwrite = false;            // replace the saved state of another run
+  std::string save = "";
+  std::string resume = "";
+  std::string log = "";
+  std::string report = "";
+};
+
+/// The kind of model that a program trains: one whose sizes are options, contained in the
+/// checkpoint (--save), or one from a folder, saved as a folder, with optional checkpoints
+/// (--checkpoint).
+enum class Trains { kNewModel, kPretrained };
+
+/// A command line whose kept options belong to a run: checkpoints contain them, and a resumed run
+/// takes them from there. A different value on the command line is then an error.
+class Program final : public Command {
+ public:
+  Program(std::string name, const std::string& description, const TrainingOptions& defaults,
+          Trains trains = Trains::kNewModel);
+
+  /// Adds the options of programs that evaluate: for held-out lines, and --patience.
+  void add_held_out();
+
+  /// As Command::run, after loading the checkpoint of --resume and taking the run's options from
+  /// it. `trains`: whether the options request training, not only answers of a trained model.
+  int run(
+      int argc, char** argv, const std::function<void()>& body,
+      const std::function<bool()>& trains = [] { return true; });
+
+  /// The start of a checkpoint: the program's name and the run's options.
+  nn::Checkpoint settings() const;
+  /// The option that names the checkpoint's folder.
+  const std::string& save_flag() const { return save_flag_; }
+
+  TrainingOptions options;
+  std::optional<nn::Checkpoint> resumed;  // the checkpoint of --resume
+  /// The lock of the folder of a run that continues there. The folder was locked before the
+  /// checkpoint was loaded, so no other run can save a newer one, which this run would replace.
+  std::shared_ptr<const FileLock> lock;
+
+ private:
+  void add_model_options();
+  void add_common_options();
+  void prepare(bool trains);
+  void resume(bool trains);
+
+  std::string save_flag_;
+};
+
+/// Throws if the model of the options cannot be made or loaded, before memory is allocated for it.
+/// In addition to its layers, it has `rows` vectors of --width, and `positions` of them are computed.
+/// **Errors**: a resumed checkpoint has fewer numbers than its options require (a small file must
+/// not cause a large allocation); a model that is too large for this machine, in training with its
+/// gradients and moments.
+void check_size(const Program& program, index_t rows, index_t positions, bool is_trained = true);
+
 /// The encoder described by the options, pre-norm, with GELU.
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
                                                   index_t vocabulary_size);
+
+/// The help text of an option that names a tokenizer.
+inline constexpr const char* kTokenizerHelp =
+    "words, characters, wordpiece, or a file or folder of a tokenizer";
+
+/// A tokenizer of that kind (text::tokenizer_kinds), learned from `texts`, or the one in a file or
+/// folder, which must have the special tokens for training. If options.max_size is 0, learned
+/// subwords are limited to 8000, because otherwise they would be whole words.
+/// **Errors**: as make_tokenizer and load_tokenizer; neither.
+std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
+                                                 std::span<const std::string> texts,
+                                                 text::VocabularyOptions options);
+/// Whether the tokens of a tokenizer of that name are words or characters, not parts of words.
+bool has_whole_units(const std::string& name);
 
 /// **Errors**: std::runtime_error with the file's name: fewer than two labels.
 void require_classes(const std::string& file, const std::vector<std::string>& labels);
@@ -90,7 +186,6 @@ class Training {
   Training(const Program& program, Model& model, std::vector<nn::ParameterGroup> groups,
            TrainingTask task)
       : Training(program, std::move(groups), std::move(task)) {
-    const ProfileScope scope("make trainer");
     trainer_.emplace(model, optimizer_, task_.train, trainer_options(), task_.held_out);
     begin(nn::parameter_count(model));
   }
@@ -131,7 +226,8 @@ class Training {
   nn::AdamW optimizer_;
   std::optional<nn::Trainer> trainer_;
   std::optional<runs::Run> run_;
-  Progress progress_;
+  StatusLine bar_{1};
+  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace tessera::examples

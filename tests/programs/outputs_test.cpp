@@ -95,7 +95,7 @@ TEST_F(Outputs, AreNoInputs) {
        {"run_encoder", encoder_ + "--output y.npy --causal --attention-output w.safetensors",
         "--attention-output must not be an input"},
        {"compare_runs", "a.csv --report a.csv",
-        "--report must not be an input, got a.csv (LOG a.c"},
+        "--report must not be an input, got a.csv (RUN a.c"},
        {"train_classifier", kClassifier + "--log ./train.tsv", "--log must not be an input"},
        {"train_classifier", kClassifier + "--log test.tsv", "(--test test.tsv)"},
        {"train_masked_lm", kMaskedLm + "--log text.txt", "(--text text.txt)"},
@@ -171,8 +171,7 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
        {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
        {"train_reverse", kReverse + "--profile none/p.json", "none/p.json: "},
-       {"train_reverse", kReverse + "--profile p.txt",
-        "--profile: must end in .json, got 'p.txt'"},
+       {"train_reverse", kReverse + "--profile p.txt", "--profile: must end in .json, got 'p.txt'"},
        {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});
 }
 

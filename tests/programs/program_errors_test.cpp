@@ -1,6 +1,6 @@
 // Untrusted input and wrong arguments: each gives one line that describes the error.
 #include "examples/course/example.h"
-#include "examples/programs/console.h"
+#include "examples/programs/cli.h"
 #include "nn/training/checkpoint.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
@@ -125,8 +125,10 @@ TEST_F(ProgramErrors, AFewNumbersOfACheckpointDoNotMakeALargeTable) {
            "--layers 0 --width 2000 --heads 1 --batch-size 4 "
            "--max-words 5 --epochs 1 --train train.tsv ");
   change_run({{"option.max-words", "100000"}});
-  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv", "--max-words"));
-  EXPECT_TRUE(fails("train_masked_lm", "--text text.txt --width 2000 --length 100000", "--length"));
+  EXPECT_TRUE(fails("train_classifier", "--resume run --predict < train.tsv",
+                    "checkpoint.safetensors: the model must have at least the "));
+  EXPECT_TRUE(
+      fails("train_masked_lm", "--text text.txt --width 2000 --length 100000", "100000 x 2000"));
 }
 
 TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
@@ -138,11 +140,11 @@ TEST_F(ProgramErrors, WhatDoesNotFitIntoMemorySaysSo) {
     EXPECT_FALSE(contains(file_text(folder_ / "err.txt"), "bad_alloc"));
   };
   error("train_reverse", kReverse + "--width 50000000",
-        {"--width 50000000", "(150000000, 50000000)"});
+        {"--width 50000000", "GB of weights, gradients and moments"});
   error("train_reverse", kReverse + "--feed-forward 900000000000", {"--feed-forward"});
   error("train_reverse", kReverse + "--width 512 --feed-forward 900000000",
-        {"--feed-forward 900000000, --width 512 and --layers 1; choose a smaller model",
-         "linear1.weight of shape (900000000, 512) (1 times)", "gradients", "GB of memory"});
+        {"--layers 1, --width 512, --feed-forward 900000000 and 26 vectors ",
+         "; choose a smaller model", "gradients", "GB of memory"});
   error("train_reverse", kReverse + "--layers 1000000000", {"--layers 1000000000", "GB"});
   error("train_reverse", kReverse + "--layers 0 --width 50000000", {"--width"});
   error("train_classifier", kClassifier + "--width 50000000", {"--width 50000000"});

@@ -189,7 +189,8 @@ TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
                                   {files + " more", "got 3"},
                                   {"train.tsv none.tsv", "none.tsv: "}});
   write("experiment", "no folder");
-  EXPECT_TRUE(fails("own_experiment", files, "experiment/width=32,seed=0: cannot make this folder"));
+  EXPECT_TRUE(
+      fails("own_experiment", files, "experiment/width=32,seed=0: cannot make this folder"));
   fs::remove(folder_ / "experiment");
   const std::string first = "experiment/width=32,seed=0/";
   fs::create_directories(folder_ / first);

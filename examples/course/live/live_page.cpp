@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 #include "models/pages/page.h"
 #include "nn/training/checkpoint.h"
 #include "tensor/error.h"

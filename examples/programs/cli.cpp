@@ -1,4 +1,4 @@
-#include "examples/programs/command.h"
+#include "examples/programs/cli.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,14 +9,11 @@
 #include <exception>
 #include <iostream>
 #include <limits>
+#include <new>
 #include <optional>
-#include <utility>
 
 #include "examples/flush_output.h"
-#include "examples/programs/console.h"
 #include "examples/programs/processes.h"
-#include "examples/programs/processes_launch.h"
-#include "models/pages/page.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
@@ -24,10 +21,14 @@
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/profile.h"
+#include "tensor/profile_span.h"
+#include "tensor/storage.h"
 
 namespace tessera::examples {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kSettingPrefix = "option.";
 
@@ -46,12 +47,8 @@ T number_in(const std::string& text, Range<T> range, const char* flag) {
                     " to ", range.high, ", got ", printable(text)));
 }
 
-CLI::Validator not_empty() {
-  const auto check = [](const std::string& text) {
-    return text.empty() ? std::string("must not be empty") : std::string();
-  };
-  return CLI::Validator(check, "");
-}
+const CLI::Validator kNotEmpty(
+    [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); }, "");
 
 /// The check of options with several possible texts, which the help lists.
 CLI::Validator one_of(const std::vector<std::string>& choices) {
@@ -62,16 +59,6 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
     return str_cat("must be one of ", list, ", got ", printable(text));
   };
   return CLI::Validator(check, "{" + list + "}");
-}
-
-/// The option's value as a text; its default if it is absent.
-std::string text_of(const CLI::Option& option) {
-  std::string text;
-  for (const std::string& result : option.reduced_results())
-    text += (text.empty() ? "" : " ") + result;
-  if (text.empty()) text = option.get_default_str();
-  if (text.empty()) text = option.get_expected_max() == 0 ? "false" : "-";
-  return text;
 }
 
 /// Reads the option from `text`, as from the command line, and checks it.
@@ -99,32 +86,59 @@ bool parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
-void write_profile(Profile& profile, const std::string& file) {
-  profile.write_trace(file);
-  std::cerr << profile.table();
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
 }
 
-bool is_standard_input(const std::string& file) {
-  return file.empty() || file == "-";
+/// Whether a standard stream of this process was redirected to the file.
+bool is_open_as(const char* stream, const fs::path& file) {
+  std::error_code error;
+  return fs::is_regular_file(file, error) && fs::equivalent(file, stream, error);
+}
+
+/// Whether files with this name belong to models.
+bool is_model_file(const fs::path& name) {
+  const fs::path kind = name.extension();
+  return kind == ".json" || kind == ".model" || kind == ".safetensors" || name == "vocab.txt" ||
+         name == "merges.txt";
+}
+
+/// Whether `file` is, or will be, a file of the model in the folder.
+bool is_of_model(const fs::path& file, const fs::path& folder) {
+  constexpr int kDepth = 2;  // models have their modules in subfolders
+  std::error_code error;
+  if (is_in_folder(file, folder)) {
+    const fs::path target = fs::is_symlink(file, error) ? fs::read_symlink(file, error) : file;
+    if (is_model_file(file.filename()) || is_model_file(target.filename())) return true;
+  }
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry.depth() >= kDepth) entry.disable_recursion_pending();
+    if (is_model_file(entry->path().filename()) && is_same_file(entry->path(), file)) return true;
+  }
+  return false;
+}
+
+/// The text of the exception that is being handled; `advice` is appended to errors about memory.
+std::string error_text(const std::string& advice) {
+  try {
+    throw;
+  } catch (const OutOfMemory& error) {
+    return str_cat(error.what(), " more", advice);
+  } catch (const std::bad_alloc&) {
+    return "out of memory" + advice;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 }  // namespace
-
-std::string standard_input() {
-  std::string bytes;
-  std::array<char, 1 << 16> part{};
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) > 0;) {
-    bytes.append(part.data(), n);
-  }
-  if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot be read");
-  return bytes;
-}
 
 struct Command::Entry {
   CLI::Option* option;
   std::function<std::string()> value = {};  // in the format of checkpoints
   bool is_kept = false;
-  std::string initial = value ? value() : "";
 
   std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
 };
@@ -169,7 +183,6 @@ Command::Command(std::string name, const std::string& description)
 
 Command::~Command() = default;
 
-/// A default out of range means that the option is absent; its help text describes the default.
 template <class T>
 Command::Option Command::add_number(const char* flag, T& value, const char* what, Range<T> range) {
   const auto set = [&value, flag, range](const CLI::results_t& words) {
@@ -184,7 +197,7 @@ Command::Option Command::add_number(const char* flag, T& value, const char* what
 }
 
 Command::Option Command::add(const char* flag, std::string& value, const char* what) {
-  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(not_empty());
+  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(kNotEmpty);
   if (!value.empty()) option->capture_default_str();
   return line_->add(option, value);
 }
@@ -192,8 +205,7 @@ Command::Option Command::add(const char* flag, std::string& value, const char* w
 Command::Option Command::add(const char* flag, std::string& value, const char* what,
                              const std::vector<std::string>& choices) {
   CLI::Option* const option = line_->app.add_option(flag, value, what)->check(one_of(choices));
-  if (!value.empty()) option->capture_default_str();
-  return line_->add(option, value);
+  return line_->add(option->capture_default_str(), value);
 }
 
 Command::Option Command::add(const char* flag, index_t& value, const char* what,
@@ -207,8 +219,8 @@ Command::Option Command::add(const char* flag, double& value, const char* what,
 }
 
 Command::Option Command::add(const char* flag, std::uint64_t& value, const char* what) {
-  return add_number<std::uint64_t>(flag, value, what,
-                                   {0, std::numeric_limits<std::uint64_t>::max()});
+  return add_number(flag, value, what,
+                    Range<std::uint64_t>{0, std::numeric_limits<std::uint64_t>::max()});
 }
 
 void Command::add(const char* flag, bool& value, const char* what) {
@@ -216,27 +228,24 @@ void Command::add(const char* flag, bool& value, const char* what) {
 }
 
 Command::Option Command::add_input(const char* flag, std::string& value, const char* what) {
-  files_.add(flag, FileUse::kInput, value);
-  return add(flag, value, what);
+  return add_output(flag, value, what, FileUse::kInput);
 }
 
 Command::Option Command::add_output(const char* flag, std::string& value, const char* what,
-                                    FileUse how) {
-  files_.add(flag, how, value);
+                                    FileUse use) {
+  add_files(flag, use, [&value] { return Paths{value}; });
   return add(flag, value, what);
 }
 
 void Command::add_argument(const char* name, std::string& value, const char* what) {
-  files_.add(name, FileUse::kInput, value);
-  line_->app.add_option(name, value, what)->check(not_empty());
+  add_input(name, value, what);
 }
 
 Command::Option Command::add_arguments(const char* name, std::vector<std::string>& values,
                                        const char* what) {
-  files_.add(name, FileUse::kInput,
-             [&values] { return NamedFiles::Paths(values.begin(), values.end()); });
+  add_files(name, FileUse::kInput, [&values] { return Paths(values.begin(), values.end()); });
   CLI::Option* const option = line_->app.add_option(name, values, what);
-  option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->check(not_empty());
+  option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->check(kNotEmpty);
   return Option(&line_->entries.emplace_back(Entry{option}));
 }
 
@@ -247,7 +256,13 @@ void Command::add_footer(const std::string& text) {
 std::vector<std::pair<std::string, std::string>> Command::values() const {
   std::vector<std::pair<std::string, std::string>> values;
   for (const CLI::Option* option : std::as_const(line_->app).get_options()) {
-    if (option->get_name() != "--help") values.emplace_back(option->get_name(), text_of(*option));
+    if (option->get_name() == "--help") continue;
+    std::string text;
+    for (const std::string& word : option->reduced_results())
+      text += (text.empty() ? "" : " ") + word;
+    if (text.empty()) text = option->get_default_str();
+    if (text.empty()) text = option->get_expected_max() == 0 ? "false" : "-";
+    values.emplace_back(option->get_name(), text);
   }
   return values;
 }
@@ -255,14 +270,6 @@ std::vector<std::pair<std::string, std::string>> Command::values() const {
 bool Command::is_given(const std::string& flag) const {
   const CLI::Option* const option = std::as_const(line_->app).get_option_no_throw(flag);
   return option != nullptr && option->count() > 0;
-}
-
-bool Command::is_default(const std::string& flag) const {
-  if (!is_given(flag)) return true;
-  for (const Entry& entry : line_->entries) {
-    if (entry.option->get_name() == flag && entry.value) return entry.value() == entry.initial;
-  }
-  return false;
 }
 
 nn::Checkpoint Command::kept_values() const {
@@ -289,17 +296,70 @@ void Command::restore(const nn::Checkpoint& checkpoint) {
 }
 
 void Command::restore(const char* flag, const std::string& text, const std::string& file) {
-  CLI::Option* const option = line_->app.get_option(flag);
-  if (option->count() == 0) parse_again(option, text, file);
+  if (!is_given(flag)) parse_again(line_->app.get_option(flag), text, file);
+}
+
+/// Refuses the output `file` if it is an input or another output.
+void Command::check_file(const File& file, const fs::path& path) const {
+  const auto refuse = [&](const std::string& rule, const std::string& by) {
+    fail(name_.c_str(), file.flag, " must not be ", rule, ", got ", path.string(), " (", by, ')');
+  };
+  if (is_open_as("/dev/stdin", path)) refuse("an input", "standard input");
+  if (is_open_as("/dev/stdout", path)) refuse("another output", "standard output");
+  // A file that grows may share the stream; one that is replaced would replace /dev/stderr.
+  if (file.use == FileUse::kReplaced && is_open_as("/dev/stderr", path)) {
+    refuse("another output", "standard error");
+  }
+  for (const File& other : files_) {
+    // A checkpoint may be resumed and saved at the same location.
+    const bool matters = file.use != FileUse::kCheckpoint || other.use == FileUse::kFolder;
+    if (&other == &file || !matters) continue;
+    const std::string kind = other.use == FileUse::kInput        ? "an input"
+                             : other.use == FileUse::kCheckpoint ? "the checkpoint"
+                                                                 : "another output";
+    for (const fs::path& taken : other.paths()) {
+      if (taken.empty()) continue;
+      const std::string by = other.flag + ' ' + taken.string();
+      if (is_same_file(path, taken)) refuse(kind, by);
+      if (other.use == FileUse::kInput && is_folder(taken) && is_of_model(path, taken)) {
+        refuse("a file of " + kind, by);
+      }
+      if (other.use == FileUse::kFolder && is_in_folder(path, taken)) refuse("inside " + kind, by);
+    }
+  }
+}
+
+/// Checks all outputs before the work begins, in the process that writes them.
+void Command::check_files() const {
+  if (!leaves_traces()) return;
+  const ProfileScope scope("check files");
+  for (const File& file : files_) {
+    for (const fs::path& path : file.paths()) {
+      std::error_code error;
+      const bool is_device = fs::exists(path, error) && fs::is_other(path, error);
+      if (file.use == FileUse::kInput && is_open_as("/dev/stdout", path)) {
+        fail(name_.c_str(), "standard output must not be an input, got ", path.string(), " (",
+             file.flag, ')');
+      }
+      const bool is_output = file.use != FileUse::kInput && file.use != FileUse::kFolder;
+      if (is_output && !path.empty() && !is_device) check_file(file, path);
+    }
+  }
+  for (const File& file : files_) {
+    if (file.use != FileUse::kReplaced) continue;
+    const fs::path path = file.paths().front();
+    if (path.empty()) continue;
+    // The folder of a checkpoint is made later.
+    const bool is_in_new_folder = std::ranges::any_of(files_, [&](const File& other) {
+      if (other.use != FileUse::kCheckpoint) return false;
+      const fs::path folder = other.paths().front().parent_path();
+      return !folder.empty() && is_same_file(folder, fs::absolute(path).parent_path());
+    });
+    if (!is_in_new_folder) check_writable(path);
+  }
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
-  return run(
-      argc, argv, [] {}, body);
-}
-
-int Command::run(int argc, char** argv, const std::function<void()>& prepare,
-                 const std::function<void()>& body) {
   prepare_streams();
   std::optional<ProcessesScope> scope;
   int stopped = 0;
@@ -314,8 +374,8 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
     set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
     std::optional<Profile> profile;
     if (!profile_.empty() && leaves_traces()) profile.emplace();
-    prepare();
-    files_.check(name_);
+    if (prepare_) prepare_();
+    check_files();
     require(profile_.empty() || profile_.ends_with(".json"), "--profile", "must end in .json, got ",
             printable(profile_));
     try {
@@ -324,7 +384,9 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
       stopped = 128 + by.signal;
     }
     flush_output();
-    if (profile) write_profile(*profile, profile_);
+    if (!profile) return stopped;
+    profile->write_trace(profile_);
+    std::cerr << profile->table();
     return stopped;
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));
@@ -332,16 +394,37 @@ int Command::run(int argc, char** argv, const std::function<void()>& prepare,
 }
 
 std::string input_name(const std::string& file) {
-  return is_standard_input(file) ? "standard input" : file;
+  return file.empty() || file == "-" ? "standard input" : file;
 }
 
 std::string input_text(const std::string& file) {
-  if (is_standard_input(file)) return text::clean_text(standard_input(), input_name(file));
-  return text::read_text(file);
+  if (!file.empty() && file != "-") return text::read_text(file);
+  std::string bytes;
+  std::array<char, 1 << 16> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) > 0;) {
+    bytes.append(part.data(), n);
+  }
+  if (std::ferror(stdin) != 0) fail_file(input_name(""), "cannot be read");
+  return text::clean_text(std::move(bytes), input_name(""));
 }
 
 std::vector<std::string> input_lines(const std::string& file) {
   return text::split_lines(input_text(file));
+}
+
+std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
+                                       const std::string& input) {
+  std::vector<text::TextPair> pairs;
+  for (const std::string& line : lines) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
+      fail_file(input, "line ", pairs.size() + 1,
+                ": must be two texts with one tab between them, got ",
+                std::ranges::count(line, '\t'), " tabs");
+    }
+    pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
+  }
+  return pairs;
 }
 
 }  // namespace tessera::examples

@@ -1,0 +1,200 @@
+#include "examples/programs/attention.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "examples/programs/processes.h"
+#include "models/inspect/attention_flow.h"
+#include "models/inspect/heads.h"
+#include "models/inspect/record.h"
+#include "models/pages/attention_page.h"
+#include "nn/hook.h"
+#include "tensor/autograd/tape.h"
+#include "tensor/create.h"
+#include "tensor/detail/parse_number.h"
+#include "tensor/error.h"
+#include "tensor/io/file.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
+
+namespace tessera::examples {
+
+namespace {
+
+constexpr const char* kFlag = "--attention";
+
+/// The numbers in "0,2-5", each once, in their order.
+std::vector<index_t> chosen_numbers(const char* flag, const std::string& text, index_t count) {
+  std::set<index_t> chosen;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view range = std::string_view(text).substr(begin, end - begin);
+    const std::size_t dash = std::min(range.find('-'), range.size());
+    index_t first = 0, last = 0;
+    const bool is_range = dash < range.size();
+    const bool is_valid = parse_number(range.substr(0, dash), first) &&
+                          parse_number(is_range ? range.substr(dash + 1) : range, last);
+    require(is_valid && 0 <= first && first <= last && last < count, flag,
+            "must be numbers from 0 to ", count - 1, ", such as 0,2-5, got ", printable(text));
+    for (index_t i = first; i <= last; ++i) chosen.insert(i);
+    begin = end + 1;
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+index_t depth_of(const models::Encoder& encoder) {
+  return encoder.order.empty() ? std::ssize(encoder.layers) : std::ssize(encoder.order);
+}
+
+/// The smallest number of heads of a layer: every layer has these.
+index_t common_heads(const models::Encoder& encoder) {
+  index_t heads = encoder.layers.front().self_attn.num_heads;
+  for (const models::EncoderLayer& layer : encoder.layers) {
+    heads = std::min(heads, layer.self_attn.num_heads);
+  }
+  return heads;
+}
+
+AttentionRequest request_of(const AttentionOptions& o, const models::Encoder& encoder) {
+  AttentionRequest request;
+  if (!o.layers.empty()) {
+    request.layers = chosen_numbers("--attention-layers", o.layers, depth_of(encoder));
+  }
+  if (!o.heads.empty()) {
+    request.heads = chosen_numbers("--attention-heads", o.heads, common_heads(encoder));
+  }
+  return request;
+}
+
+/// Adds the attention weights of a text and the norms of its values, by layer.
+void add_weights(pages::AttentionText& text, const models::TokenEncoder& encoder,
+                 const models::Tokens& tokens, const AttentionRequest& request) {
+  const NoGrad not_recorded;
+  std::vector<Tensor> norms;
+  const nn::Hook hook("layers.*.self_attn.v", [&](const nn::HookPoint& point) {
+    const std::vector<index_t>& order = encoder.encoder.order;
+    const auto layer = order.empty() ? norms.size() : static_cast<std::size_t>(order[norms.size()]);
+    const nn::MultiHeadAttention& attention = encoder.encoder.layers[layer].self_attn;
+    norms.push_back(inspect::value_norms(point.unpadded.pad(point.value), attention.out_proj.weight,
+                                         attention.num_heads));
+  });
+  const std::vector<Tensor> weights = encoder.with_weights(tokens, request).weights;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto layer = request.layers ? static_cast<std::size_t>((*request.layers)[i]) : i;
+    const Tensor& all = norms[layer];
+    text.weights.push_back(weights[i].select(0, 0));
+    text.norms.push_back(
+        (request.heads ? index_select(all, 1, from_vector(*request.heads)) : all).select(0, 0));
+  }
+}
+
+Tensor ablation_of(const AttentionTexts& texts, index_t i, const AttentionRequest& request) {
+  const NoGrad not_recorded;
+  const auto output = [&] {
+    const Tensor result = texts.result ? texts.result(i) : texts.encoder(texts.read(i));
+    return result.flatten().to(kFloat64);
+  };
+  const Tensor whole = output();
+  const index_t likeliest = argmax(whole).item<index_t>();
+  return inspect::head_ablation(
+      [&] {
+        return texts.is_logits ? output().select(0, likeliest)
+                               : cosine_similarity(output(), whole, 0);
+      },
+      {request.layers, request.heads});
+}
+
+void write_picture(const std::string& file, const pages::AttentionText& text, index_t depth,
+                   const AttentionRequest& request) {
+  const Tensor& layer = text.weights.back();
+  const index_t number = request.layers ? request.layers->back() : depth - 1;
+  const std::string heads = layer.size(0) > 1
+                                ? str_cat("mean of ", layer.size(0), " heads")
+                                : str_cat("head ", request.heads ? request.heads->front() : 0);
+  write_text(file, pages::attention_svg(mean(layer, {0}), text.tokens,
+                                        str_cat("Attention: layer ", number, ", ", heads)));
+}
+
+/// The page's part about the model and the choice of maps.
+pages::AttentionView view_of(const AttentionOptions& options, const AttentionTexts& texts,
+                             const AttentionRequest& request) {
+  const index_t depth = depth_of(texts.encoder.encoder);
+  const index_t heads = common_heads(texts.encoder.encoder);
+  pages::AttentionView view = {.title = "Attention"};
+  view.note =
+      str_cat(texts.about, texts.about.empty() ? "" : ": ", depth,
+              depth == 1 ? " layer of " : " layers of ", heads, heads == 1 ? " head" : " heads");
+  view.layers = request.layers.value_or(std::vector<index_t>());
+  view.heads = request.heads.value_or(std::vector<index_t>());
+  if (options.ablation) {
+    view.ablation = texts.is_logits
+                        ? "drop of the largest logit without the head"
+                        : "1 - cosine of " + texts.result_name + " with and without the head";
+  }
+  return view;
+}
+
+}  // namespace
+
+void AttentionOptions::add_to(Command& command) {
+  command.add_output(kFlag, file,
+                     "output file for attention weights: a page, .html, or one map, .svg");
+  command.add("--attention-layers", layers, "layers in --attention, such as 0,2-5; all if absent");
+  command.add("--attention-heads", heads, "heads in --attention, such as 0,2-5; all if absent");
+  command.add("--attention-ablation", ablation,
+              "change of the result without each head, on the page of --attention; takes a forward "
+              "pass per chosen head and text");
+}
+
+void AttentionOptions::check(const models::Encoder& encoder) const {
+  require(!file.empty() || (layers.empty() && heads.empty()), kFlag,
+          "must name a file if --attention-layers or --attention-heads is given, got none");
+  require(!ablation || pages::is_page(file), "--attention-ablation",
+          "must be combined with --attention FILE.html, got ",
+          file.empty() ? "no file" : printable(file));
+  if (file.empty()) return;
+  require(pages::is_page(file) || file.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
+          printable(file));
+  require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");
+  request_of(*this, encoder);
+}
+
+void write_attention(const AttentionOptions& options, const AttentionTexts& texts) {
+  constexpr index_t kMostTexts = 8;
+  constexpr index_t kMostBytes = 48'000'000;  // of a page with one text
+  options.check(texts.encoder.encoder);
+  if (options.file.empty() || !leaves_traces()) return;
+  require(texts.count > 0, kFlag, "the input must have a text, got none");
+  const AttentionRequest request = request_of(options, texts.encoder.encoder);
+  pages::AttentionView view = view_of(options, texts, request);
+  const models::Encoder& encoder = texts.encoder.encoder;
+  const index_t depth = depth_of(encoder);
+  const index_t maps = (request.layers ? std::ssize(*request.layers) : depth) *
+                       (request.heads ? std::ssize(*request.heads) : common_heads(encoder));
+  const bool is_page = pages::is_page(options.file);
+  index_t all_bytes = 0;
+  for (index_t i = 0; i < std::min(texts.count, is_page ? kMostTexts : 1); ++i) {
+    const models::Tokens tokens = texts.read(i);
+    pages::AttentionText text;
+    for (const index_t id : tokens.ids.to_vector<index_t>()) text.tokens.push_back(texts.token(id));
+    const index_t count = std::ssize(text.tokens);
+    const index_t bytes = is_page ? pages::attention_bytes(count, maps) : count * count * 150;
+    require(i > 0 || bytes <= kMostBytes, kFlag, "the maps of a text must take at most ",
+            kMostBytes / 1'000'000, " MB in ", options.file, ", got ", bytes / 1'000'000,
+            " MB for ", maps, " maps of ", count,
+            " tokens; choose fewer by --attention-layers and ",
+            "--attention-heads, or shorten the text");
+    all_bytes += bytes;
+    if (i > 0 && all_bytes > pages::kAttentionBytes) break;
+    add_weights(text, texts.encoder, tokens, request);
+    if (options.ablation) text.ablation = ablation_of(texts, i, request);
+    view.texts.push_back(std::move(text));
+  }
+  view.left_out = texts.count - std::ssize(view.texts);
+  if (!is_page) return write_picture(options.file, view.texts.front(), depth, request);
+  pages::write_page(options.file, pages::attention_page(view));
+}
+
+}  // namespace tessera::examples

@@ -1,0 +1,208 @@
+// The command line of a program: its options, files, errors and progress.
+//
+//   int main(int argc, char** argv) {
+//     examples::Command command("count_words", "Counts the words of each line.");
+//     std::string file;
+//     command.add_argument("FILE", file, "lines of text; standard input if absent");
+//     return command.run(argc, argv, [&] {
+//       for (const std::string& line : examples::input_lines(file)) ...
+//     });
+//   }
+//
+// Results go to standard output, progress and errors to standard error.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/text/tokenizer.h"
+#include "nn/training/checkpoint.h"
+#include "tensor/kernels/types.h"
+
+namespace tessera::examples {
+
+/// The permitted numbers of an option, written in plain decimal. NaN is in no range.
+template <class T>
+struct Range {
+  T low, high;
+};
+
+/// The largest count of an option.
+inline constexpr index_t kMany = 1'000'000'000;
+
+/// The use of a file by a program.
+enum class FileUse {
+  kInput,       // a file, or a folder with model files
+  kReplaced,    // written as by write_file
+  kInPlace,     // written: a file that grows, or a device
+  kFolder,      // written: a folder, in which no other output may be
+  kCheckpoint,  // read and written; no output may be this file
+};
+
+/// Thrown when a signal has stopped a run, which has been saved: Command::run then returns 128 +
+/// signal, as a shell does for a process ended by a signal.
+struct StoppedBySignal {
+  int signal;
+};
+
+/// Options, including --help, --threads and --profile, and the call of the program's body.
+class Command {
+  struct Entry;  // an option of CLI11, which takes long to compile
+  struct Line;   // all options
+
+ public:
+  Command(std::string name, const std::string& description);
+  ~Command();
+
+  /// An option of the command line.
+  class Option {
+   public:
+    /// Makes the option required.
+    const Option& required() const;
+    /// Makes the option part of a run: kept_values() returns it, and restore() sets it.
+    const Option& kept() const;
+
+   private:
+    friend class Command;
+    explicit Option(Entry* entry) : entry_(entry) {}
+    Entry* entry_;
+  };
+
+  /// Options whose default is the value of the variable. A text must not be empty, because this is
+  /// usually an unset variable of a script. A number out of its range means that the option is
+  /// absent; the help text describes that case.
+  Option add(const char* flag, std::string& value, const char* what);
+  Option add(const char* flag, std::string& value, const char* what,
+             const std::vector<std::string>& choices);
+  Option add(const char* flag, index_t& value, const char* what, Range<index_t> range);
+  Option add(const char* flag, double& value, const char* what, Range<double> range);
+  Option add(const char* flag, std::uint64_t& value, const char* what);
+  void add(const char* flag, bool& value, const char* what);
+
+  /// Options and arguments that name a file or folder that is read or written. An output that is an
+  /// input or another output, or cannot be written, is an error before the work begins.
+  Option add_input(const char* flag, std::string& value, const char* what);
+  Option add_output(const char* flag, std::string& value, const char* what,
+                    FileUse use = FileUse::kReplaced);
+  void add_argument(const char* name, std::string& value, const char* what);
+  Option add_arguments(const char* name, std::vector<std::string>& values, const char* what);
+
+  /// Text below the options that --help prints.
+  void add_footer(const std::string& text);
+
+  /// Parses the command line, sets the threads, calls `body` and flushes its output. Returns the
+  /// exit code for main(): 0; 2 after one line on standard error; 128 + the signal after
+  /// StoppedBySignal.
+  int run(int argc, char** argv, const std::function<void()>& body);
+
+  const std::string& name() const { return name_; }
+  /// The value of --threads; 0 if it was absent.
+  index_t threads() const { return threads_; }
+  /// All options by their flags, including defaults, and whether the command line has the option.
+  std::vector<std::pair<std::string, std::string>> values() const;
+  bool is_given(const std::string& flag) const;
+
+ protected:
+  using Paths = std::vector<std::filesystem::path>;
+
+  /// The kept options in the format of a checkpoint.
+  nn::Checkpoint kept_values() const;
+  /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
+  /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or one
+  /// different from that on the command line.
+  void restore(const nn::Checkpoint& checkpoint);
+  /// Sets one option that the command line does not have, with the same checks.
+  void restore(const char* flag, const std::string& text, const std::string& file);
+
+  /// Adds files whose paths `paths` computes after parsing; the path of an absent option is empty.
+  void add_files(std::string flag, FileUse use, std::function<Paths()> paths) {
+    files_.push_back({std::move(flag), use, std::move(paths)});
+  }
+
+  bool shares_work_ = false;       // among processes(); without, several processes are an error
+  std::function<void()> prepare_;  // called after parsing, before files are checked
+  std::string advice_;             // appended to errors about memory
+
+ private:
+  struct File {
+    std::string flag;
+    FileUse use;
+    std::function<Paths()> paths;
+  };
+  template <class T>
+  Option add_number(const char* flag, T& value, const char* what, Range<T> range);
+  void check_file(const File& file, const std::filesystem::path& path) const;
+  void check_files() const;
+
+  std::string name_;
+  index_t threads_ = 0;
+  std::string profile_;
+  std::vector<File> files_;
+  std::unique_ptr<Line> line_;
+};
+
+/// The whole text of a file, or of standard input if the name is empty or "-", as from
+/// text::read_text; its lines; and its name in errors. **Errors**: as text::read_text.
+std::string input_text(const std::string& file);
+std::vector<std::string> input_lines(const std::string& file);
+std::string input_name(const std::string& file);
+/// The two texts of each line, separated by a tab. **Errors**: std::runtime_error that names the
+/// input and the line: not exactly one tab.
+std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
+                                       const std::string& input);
+
+/// Opens closed standard streams on /dev/null, so that no other file gets their descriptors. A file
+/// above its size limit becomes an error instead of a signal.
+void prepare_streams();
+/// Writes `error` as one line on standard error, after the program's name; returns the exit code.
+int report_error(const std::string& name, const std::string& error);
+
+/// A line for output by programs: escaped(), except for its tabs.
+std::string escaped_line(std::string_view line);
+/// A number with `digits` digits after the point, in any locale; seconds as "1:05:09" or "0:21".
+std::string fixed(double value, int digits);
+std::string clock_time(double seconds);
+
+/// A line on a terminal that is redrawn at most 10 times per second, and disappears at the end.
+class StatusLine {
+ public:
+  /// On STDOUT_FILENO or STDERR_FILENO.
+  explicit StatusLine(int stream) : stream_(stream) {}
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  /// Draws the ASCII text that `text(columns)` returns, cut to these columns. Returns false if the
+  /// stream is no terminal, or one without columns, such as mpirun gives its processes.
+  bool draw(const std::function<std::string(std::size_t columns)>& text);
+  void clear();
+
+ private:
+  int stream_;
+  bool is_drawn_ = false;
+  std::chrono::steady_clock::time_point drawn_ = {};
+};
+
+/// A line like "512/5452 lines 9 % 430 lines/s 0:11 left" on standard error, if it is a terminal.
+class Progress {
+ public:
+  /// `what` names the counted items, "lines".
+  explicit Progress(std::string what) : what_(std::move(what)) {}
+  void show(index_t done, index_t total);
+  /// Removes the line before results are printed.
+  void clear() { line_.clear(); }
+
+ private:
+  std::string what_;
+  StatusLine line_{2};
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace tessera::examples
