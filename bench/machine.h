@@ -22,8 +22,8 @@ std::vector<CacheLevel> caches();
 /// The levels that hold data.
 std::vector<CacheLevel> data_caches();
 
-/// The machine in its present state: processor, caches, instruction set, threads, build, affinity of
-/// the process, governor of the clock, load, system and date.
+/// The machine in its present state: processor, caches, instruction set, threads, build, affinity
+/// of the process, governor of the clock, load, system and date.
 JsonObject machine_json();
 
 }  // namespace tessera::bench

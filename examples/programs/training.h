@@ -1,6 +1,6 @@
 // The common part of programs that train: the options, which a resumed run takes from its
-// checkpoint, the run itself, and the output for users. If mpirun starts several processes, they train together,
-// and only rank 0 writes.
+// checkpoint, the run itself, and the output for users. If mpirun starts several processes, they
+// train together, and only rank 0 writes.
 //
 //   Program program("train_thing", "Trains a thing.", {.epochs = 10});
 //   program.add("--size", size, "size of the thing", {1, 100}).kept();
@@ -110,7 +110,8 @@ class Program final : public Command {
 };
 
 /// Throws if the model of the options cannot be made or loaded, before memory is allocated for it.
-/// In addition to its layers, it has `rows` vectors of --width, and `positions` of them are computed.
+/// In addition to its layers, it has `rows` vectors of --width, and `positions` of them are
+/// computed.
 /// **Errors**: a resumed checkpoint has fewer numbers than its options require (a small file must
 /// not cause a large allocation); a model that is too large for this machine, in training with its
 /// gradients and moments.

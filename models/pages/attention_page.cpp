@@ -24,8 +24,9 @@ struct Encoding {
 constexpr Encoding kExact = {"float32", 4};
 constexpr Encoding kRounded = {"upper24", 3};
 
-/// The upper bits of a weight in [0, 2): without the sign and the exponent's first bit, which are 0,
-/// float32 has 30 bits, of which 24 are kept. NaN has the largest number, so weights just below 2 get the one before it.
+/// The upper bits of a weight in [0, 2): without the sign and the exponent's first bit, which are
+/// 0, float32 has 30 bits, of which 24 are kept. NaN has the largest number, so weights just below
+/// 2 get the one before it.
 std::uint32_t upper_bits(float weight) {
   constexpr std::uint32_t kNan = 0xffffff;
   return std::isnan(weight) ? kNan

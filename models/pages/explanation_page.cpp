@@ -87,7 +87,8 @@ Names numbered(const char* name, index_t count) {
   return names;
 }
 
-/// A map with the names of its rows and columns, in which a value of `most` has the strongest shade.
+/// A map with the names of its rows and columns, in which a value of `most` has the strongest
+/// shade.
 std::string map_part(const std::string& caption, const Tensor& map, const Names& rows,
                      const Names& columns, double most) {
   std::string html = "<p class=\"muted\">" + caption +
@@ -123,7 +124,8 @@ std::optional<index_t> only_token(const Tensor& patches) {
   return argmax(last).item<index_t>();
 }
 
-/// The map of vectors. A vector that gives the whole difference by construction does not set its scale.
+/// The map of vectors. A vector that gives the whole difference by construction does not set its
+/// scale.
 std::string patches_part(const ExplainedText& text, const Explanation& all, const Names& layers) {
   Names tokens;
   for (const std::string& token : text.tokens) tokens.push_back(escape(shown_token(token)));

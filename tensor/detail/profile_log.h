@@ -22,7 +22,7 @@ struct ProfileNode {
   std::uint32_t first_child = 0, next_sibling = 0;  // 0: none
 
   index_t calls = 0;
-  index_t time = 0;         // in nanoseconds
+  index_t time = 0;  // in nanoseconds
   index_t wait = 0;
   double flops = 0, bytes = 0;
   double arguments = 0;  // bytes of inputs and outputs

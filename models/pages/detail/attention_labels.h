@@ -10,8 +10,8 @@
 namespace tessera::pages {
 
 /// A token so that it can be seen and commands no terminal: white space and control characters as
-/// signs of their own (a token of one space is U+2423, a line break U+21B5), an empty token as U+2205,
-/// what is not UTF-8 as U+FFFD.
+/// signs of their own (a token of one space is U+2423, a line break U+21B5), an empty token as
+/// U+2205, what is not UTF-8 as U+FFFD.
 std::string shown_token(std::string_view token);
 
 /// The number of code points of `text`, UTF-8.

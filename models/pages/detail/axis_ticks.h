@@ -28,8 +28,8 @@ bool is_drawable(double value, Scale scale);
 /// Where `value` lies between the ends of the axis: 0 is `low`, 1 is `high`.
 double position(double value, const Interval& interval, Scale scale);
 
-/// An interval that holds all drawable values and is never empty; [0, 1] (logarithmic: [1, 10]) if no
-/// value is drawable.
+/// An interval that holds all drawable values and is never empty; [0, 1] (logarithmic: [1, 10]) if
+/// no value is drawable.
 Interval interval_of(std::span<const double> values, Scale scale);
 
 /// The interval with its ends moved outwards to round numbers, which have ticks.
@@ -46,8 +46,8 @@ struct TextRoom {
   double character;
 };
 
-/// Both ends of the interval, except an end with a fraction on an axis of whole numbers, and the ticks()
-/// between them whose texts have room.
+/// Both ends of the interval, except an end with a fraction on an axis of whole numbers, and the
+/// ticks() between them whose texts have room.
 std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
                                   const TextRoom& room);
 

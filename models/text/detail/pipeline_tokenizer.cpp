@@ -134,7 +134,8 @@ SpecialTokens SpecialNames::numbers(const NumberedTokens& tokens) const {
           .mask = tokens.find(mask)};
 }
 
-/// The steps of a text, in this order.
+/// The steps of a text: `added` divides it, then normalizer, pre-tokenizer and model follow between
+/// added tokens. `decoder` is for the way back.
 struct PipelineTokenizer::Steps {
   explicit Steps(Json file) : json(std::move(file)) {}
 

@@ -39,7 +39,8 @@ std::function<void(Subject&)> step_sequence(const Json& json, std::string_view k
   };
 }
 
-/// The second step, between added tokens. Rewrites a text: lower case, no accents, one form for equal characters, ...
+/// The second step, between added tokens. Rewrites a text: lower case, no accents, one form for
+/// equal characters, ...
 using Normalizer = std::function<void(AlignedText& text)>;
 
 /// The normalizer that a tokenizer.json describes under "normalizer".
@@ -53,13 +54,15 @@ struct Words {
   void spend_step() const { text.spend_step(std::ssize(spans)); }
 };
 
-/// The third step. Divides words into smaller ones, and may rewrite them. At first the whole text is one word.
+/// The third step. Divides words into smaller ones, and may rewrite them. At first the whole text
+/// is one word.
 using PreTokenizer = std::function<void(Words& words)>;
 
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
 PreTokenizer read_pre_tokenizer(const Json& json);
 
-/// The last step, which puts special tokens around texts and corrects offsets.
+/// The last step: the special tokens around texts, which Tokenizer puts there, and the corrections
+/// of offsets, which SpaceTrimmer makes.
 struct PostProcessor {
   /// Removes white space at the ends of a token's text from its offsets.
   struct Trim {
@@ -71,7 +74,8 @@ struct PostProcessor {
 };
 
 /// The post-processor that a tokenizer.json describes under "post_processor", if it has one.
-/// **Errors**: also a template that omits a text; a token that a vocabulary of `size` does not have.
+/// **Errors**: also a template that omits a text; a token that a vocabulary of `size` does not
+/// have.
 PostProcessor read_post_processor(const std::optional<Json>& json, index_t size);
 
 /// Removes white space at the ends of tokens from their byte ranges.

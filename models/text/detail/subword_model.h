@@ -48,8 +48,8 @@ class SubwordModel {
   TokenList tokens_;
 };
 
-/// The range of token ids for a vocabulary of this size. It allows gaps, but limits the memory that an
-/// untrusted file can take.
+/// The range of token ids for a vocabulary of this size. It allows gaps, but limits the memory that
+/// an untrusted file can take.
 JsonRange token_number_range(index_t tokens);
 
 /// The most tokens that a subword model may have.
