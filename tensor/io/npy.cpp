@@ -147,7 +147,7 @@ class NpyHeaderParser {
 };
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr index_t kMaxHeader = 10000;  // as NumPy's own reader
+constexpr index_t kMaxNpyHeader = 10000;  // as NumPy's own reader
 
 constexpr std::array kNpyFormats = {
     element_format<BoolByte, bool>("b1", "bool"),
@@ -214,8 +214,9 @@ Preamble read_preamble(const FileRegion& region) {
   index_t length = 0;
   for (index_t i = begin - 1; i >= 8; --i)
     length = length * 256 + head[static_cast<std::size_t>(i)];
-  if (length > kMaxHeader) {
-    fail_file(region.name, "byte 8: header must have at most ", kMaxHeader, " bytes, got ", length);
+  if (length > kMaxNpyHeader) {
+    fail_file(region.name, "byte 8: header must have at most ", kMaxNpyHeader, " bytes, got ",
+              length);
   }
   if (length > region.size - begin) {
     fail_file(region.name, "byte 8: header must fit the remaining ", region.size - begin,

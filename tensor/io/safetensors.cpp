@@ -24,7 +24,7 @@ constexpr std::size_t kMaxName = 4096;
 constexpr index_t kMaxSize = index_t{1} << 48;
 constexpr index_t kMaxOffset = index_t{1} << 62;
 /// The longest header; the format's own reader has the same limit.
-constexpr index_t kMaxHeader = 100'000'000;
+constexpr index_t kMaxSafetensorsHeader = 100'000'000;
 
 /// The entries in the order of the file, and later in that of their bytes.
 struct Header {
@@ -89,8 +89,9 @@ std::string read_header(const InputFile& file) {
   file.read(0, bytes.data(), 8);
   std::uint64_t length = 0;
   for (std::size_t i = 8; i-- > 0;) length = length << 8 | bytes[i];
-  if (length > static_cast<std::uint64_t>(kMaxHeader)) {
-    fail_file(file.name(), "byte 0: header must have at most ", kMaxHeader, " bytes, got ", length);
+  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeader)) {
+    fail_file(file.name(), "byte 0: header must have at most ", kMaxSafetensorsHeader,
+              " bytes, got ", length);
   }
   if (static_cast<index_t>(length) > file.size() - 8) {
     fail_file(file.name(), "byte 0: header must fit the remaining ", file.size() - 8,
@@ -343,8 +344,8 @@ void save_safetensors(const std::filesystem::path& path,
   }
   std::string text = format_header(header);
   text.append((kDataAlignment - (8 + text.size()) % kDataAlignment) % kDataAlignment, ' ');
-  require(std::ssize(text) <= kMaxHeader, kSaveOp, "header must have at most ", kMaxHeader,
-          " bytes, got ", text.size());
+  require(std::ssize(text) <= kMaxSafetensorsHeader, kSaveOp, "header must have at most ",
+          kMaxHeader, " bytes, got ", text.size());
   const auto length = static_cast<std::uint64_t>(text.size());
   parts[0] = std::as_bytes(std::span(&length, 1));
   parts[1] = std::as_bytes(std::span(text));
