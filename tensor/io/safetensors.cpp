@@ -345,7 +345,7 @@ void save_safetensors(const std::filesystem::path& path,
   std::string text = format_header(header);
   text.append((kDataAlignment - (8 + text.size()) % kDataAlignment) % kDataAlignment, ' ');
   require(std::ssize(text) <= kMaxSafetensorsHeader, kSaveOp, "header must have at most ",
-          kMaxHeader, " bytes, got ", text.size());
+          kMaxSafetensorsHeader, " bytes, got ", text.size());
   const auto length = static_cast<std::uint64_t>(text.size());
   parts[0] = std::as_bytes(std::span(&length, 1));
   parts[1] = std::as_bytes(std::span(text));
