@@ -211,8 +211,9 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
   const std::lock_guard lock(packing_mutex(this));
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
   cache_.store(nullptr);  // frees the old panels first
-  cache_.store(std::make_shared<const WeightPanels>(elements_, is_gated(), format));
-  return cache_.load();
+  const auto made = std::make_shared<const WeightPanels>(elements_, is_gated(), format);
+  cache_.store(made);
+  return made;
 }
 
 WeightView Weight::rows(index_t begin, index_t end) const {

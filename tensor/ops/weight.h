@@ -95,8 +95,8 @@ class Weight {
   /// Rows [begin, end), as a factor of products. For linear(), a product uses the panels of the
   /// whole weight if a panel begins at row `begin` (a panel has 4 to 32 rows); for gated_linear(),
   /// only if `begin` and `end` choose all rows. Otherwise the product reads the elements of these
-  /// rows; for a prepacked or rounded weight, each product first computes these elements from the
-  /// panels or, with kInt8, makes panels of these rows. The weight must outlive the view.
+  /// rows; for a prepacked or rounded weight, each product first makes panels of these rows from
+  /// those of the whole weight. The weight must outlive the view.
   /// **Errors**: not a matrix; rows out of range.
   WeightView rows(index_t begin, index_t end) const;
 
