@@ -75,8 +75,8 @@ void refuse_incomplete_download(const InputFile& file);
 /// Writes `parts`, one after the other, as the file `path`: first to a temporary file in the same
 /// folder, which replaces `path` when all parts are on disk. After any error, or if the process
 /// is killed at any moment, `path` holds either the old contents or the new ones. Files left behind
-/// by a killed writer (`.tessera-*.tmp`) are removed by the next write to that folder; files of
-/// active writers, in this process or another, are kept.
+/// by a killed writer (`.tessera-*.tmp`) are removed by the next write_file or check_writable in
+/// that folder; files of active writers, in this process or another, are kept.
 /// **Errors**: std::runtime_error with the file's name: `path` is a device, a pipe or a folder; the
 /// file cannot be written.
 void write_file(const std::filesystem::path& path,

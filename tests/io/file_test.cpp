@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <thread>
 
+#include "tensor/io/detail/replacement.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
@@ -153,6 +154,41 @@ TEST(WriteFile, RemovesWhatAKilledWriterLeft) {
   write_file(folder.path() / "f", {bytes_of(text)});
   EXPECT_FALSE(std::filesystem::exists(folder.path() / ".tessera-1-0.tmp"));
   EXPECT_EQ(folder.file_count(), 3);
+}
+
+TEST(Replacement, KeepsEachFolderThatCannotTakeThePlace) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "d");
+  for (int saves = 1; saves <= 2; ++saves) {
+    // "." is not a name that a folder can have.
+    detail::Replacement made(folder.path() / "d" / ".", detail::Replacement::Kind::kFolder);
+    write_text(made.path() / "model", "x");
+    EXPECT_TRUE(contains(file_error([&] { made.take_the_place(); }), "the new folder is"));
+    int kept = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "d")) {
+      EXPECT_TRUE(contains(entry.path().string(), ".saving-"));
+      EXPECT_TRUE(std::filesystem::exists(entry.path() / "model"));
+      ++kept;
+    }
+    EXPECT_EQ(kept, saves);
+  }
+}
+
+// On file systems that cannot exchange two names, it can be killed between two renames.
+TEST(Replacement, RemovesNothingIfTheTargetHasItsOldName) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / ".tessera-d.old");
+  std::filesystem::create_directory(folder.path() / ".tessera-1-0.tmp");
+  const auto replace = [&] {
+    const detail::Replacement made(folder.path() / "d", detail::Replacement::Kind::kFolder);
+  };
+  EXPECT_TRUE(contains(file_error(replace), "'.tessera-d.old'"));
+  EXPECT_EQ(folder.file_count(), 2);
+  std::filesystem::create_directory(folder.path() / "d");
+  std::filesystem::create_directory(folder.path() / ".d.old");
+  replace();
+  EXPECT_EQ(folder.file_count(), 2);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / ".d.old")) << "is not ours";
 }
 
 TEST(FileLock, IsHeldByOneAtATimeAndLeavesNothing) {

@@ -30,23 +30,28 @@ bool is_named(int descriptor, const fs::path& path) {
 constexpr std::string_view kPrefix = ".tessera-";
 constexpr std::string_view kSuffix = ".tmp";
 
-/// Removes what killed processes left in `folder`: files and folders without a lock. A failure is
-/// not an error.
+/// Removes a file or folder that a killed process left: one without a lock. A failure is not an
+/// error.
+void remove_if_stale(const fs::path& path) {
+  const LockedFile file(path, O_RDONLY);
+  std::error_code ignored;
+  if (file.is_locked() && file.is_ours()) fs::remove_all(path, ignored);
+}
+
+/// Removes what killed processes left in `folder`.
 void remove_stale(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
-    const LockedFile file(entry->path(), O_RDONLY);
-    std::error_code ignored;
-    if (file.is_locked() && file.is_ours()) fs::remove_all(entry->path(), ignored);
+    remove_if_stale(entry->path());
   }
 }
 
 /// The name of an old folder between the two renames of exchange().
 fs::path old_name(const fs::path& target) {
-  return target.parent_path() / str_cat('.', target.filename().string(), ".old");
+  return folder_of(target) / str_cat(kPrefix, target.filename().string(), ".old");
 }
 
 /// Removes an old folder that a killed process left. **Errors**: the process was killed between the
@@ -58,8 +63,7 @@ void remove_old(const fs::path& target) {
               printable(old_name(target).filename().string()),
               "; rename it back, or remove that folder");
   }
-  std::error_code ignored;
-  fs::remove_all(old_name(target), ignored);
+  remove_if_stale(old_name(target));
 }
 
 /// Exchanges the names of two folders. `target` exists at all times, unless the file system cannot
@@ -80,6 +84,12 @@ bool exchange(const fs::path& made, const fs::path& target) {
   return moved;
 }
 
+/// A part of a name, different at each call and in each running process.
+std::string process_and_number() {
+  static std::atomic<unsigned> counter{0};
+  return str_cat(::getpid(), '-', counter++);
+}
+
 }  // namespace
 
 LockedFile::LockedFile(const fs::path& path, int flags)
@@ -98,8 +108,8 @@ LockedFile::~LockedFile() {
 }
 
 Replacement::Replacement(fs::path target, Kind kind) : target_(std::move(target)), kind_(kind) {
+  if (kind == Kind::kFolder) remove_old(target_);  // before a complete new folder is removed
   remove_stale(folder_of(target_));
-  if (kind == Kind::kFolder) remove_old(target_);
   create();
 }
 
@@ -111,18 +121,17 @@ Replacement::~Replacement() {
 /// Makes a new name and locks it, so that no other process removes it as stale. If that happens
 /// between the two steps, makes another.
 void Replacement::create() {
-  static std::atomic<unsigned> counter{0};
   const bool is_file = kind_ == Kind::kFile;
   int error = ENOLCK;
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    path_ = folder_of(target_) / str_cat(kPrefix, ::getpid(), '-', counter++, kSuffix);
+    path_ = folder_of(target_) / str_cat(kPrefix, process_and_number(), kSuffix);
     error = is_file || ::mkdir(path_.c_str(), 0777) == 0 ? 0 : errno;
     if (error == 0) {
       lock_.emplace(path_, is_file ? O_WRONLY | O_CREAT | O_EXCL : O_RDONLY | O_DIRECTORY);
       if (lock_->is_ours()) return;
       error = lock_->error();
       if (!is_file && error == ENOENT) continue;
-      if (error != EEXIST) ::remove(path_.c_str());
+      if (!is_file || error == 0) ::remove(path_.c_str());  // this process has made it
     }
     if (error != 0 && error != EEXIST) break;
   }
@@ -167,8 +176,11 @@ void Replacement::take_the_place_of_a_folder() {
   const int error = errno;
   const fs::path old = std::exchange(path_, {});
   if (!moved) {
-    const fs::path kept =  // never stale
-        folder_of(target_) / str_cat(target_.filename().string(), ".saving-", ::getpid());
+    fs::path kept;  // never stale
+    do {
+      kept = folder_of(target_) /
+             str_cat(target_.filename().string(), ".saving-", process_and_number());
+    } while (is_there(kept));
     const bool renamed = ::rename(old.c_str(), kept.c_str()) == 0;
     fail_file(target_.string(), "cannot give the new folder this name: ", system_message(error),
               "; the new folder is ", printable((renamed ? kept : old).string()));
