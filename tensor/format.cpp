@@ -12,12 +12,13 @@ namespace tessera {
 
 namespace {
 
-/// The text of to_chars with these arguments.
-template <class... Arguments>
-std::string to_text(Arguments... arguments) {
+/// The text of to_chars with these arguments, but "nan" for a NaN with a sign too.
+template <class T, class... Arguments>
+std::string to_text(T value, Arguments... arguments) {
+  if (std::isnan(value)) return "nan";
   std::string text(350, '\0');  // more than the largest number has before the point
   for (;; text.resize(2 * text.size())) {
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), arguments...);
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value, arguments...);
     if (end.ec == std::errc())
       return text.substr(0, static_cast<std::size_t>(end.ptr - text.data()));
   }

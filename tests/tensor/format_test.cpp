@@ -1,5 +1,6 @@
 #include "tensor/format.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tests/support/test.h"
@@ -19,6 +20,11 @@ TEST(Format, Numbers) {
   EXPECT_EQ(decimals(1e300, 1).size(), 303U);
   EXPECT_EQ(decimals(1, 500).size(), 502U);
   EXPECT_EQ(decimals(-kInf, 3), "-inf");
+  const double nan = std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0);
+  EXPECT_EQ(shortest(static_cast<float>(nan)), "nan");
+  EXPECT_EQ(shortest(nan), "nan");
+  EXPECT_EQ(decimals(nan, 3), "nan");
+  EXPECT_EQ(significant(nan, 3), "nan");
   EXPECT_EQ(significant(2.0 / 3, 4), "0.6667");
   EXPECT_EQ(significant(1.5e-7, 4), "1.5e-07");
   EXPECT_EQ(significant(1234567, 6), "1.23457e+06");
