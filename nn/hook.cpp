@@ -37,7 +37,7 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return reached[name.size()];
 }
 
-std::string step_name(const char* name) {
+std::string point_name(const char* name) {
   std::string path = ModulePath::current(name);
   return path.empty() ? "output" : path;
 }
@@ -107,7 +107,7 @@ PausedHooks::~PausedHooks() {
 
 bool is_hooked(const char* name) {
   if (!has_active_hook()) return false;
-  const std::string full = step_name(name);
+  const std::string full = point_name(name);
   for (const Hook* hook = thread_context.newest_hook; hook != nullptr; hook = hook->older_) {
     if (hook->is_called_for(full)) return true;
   }
@@ -115,7 +115,7 @@ bool is_hooked(const char* name) {
 }
 
 Tensor replacement(const char* name, const Tensor& y) {
-  const std::string full = step_name(name);
+  const std::string full = point_name(name);
   HookPoint point = {.name = full, .value = y};
   if (const HookedTexts* const texts = thread_context.texts) point.texts = texts->texts_;
   if (const HookedRows* const rows = thread_context.rows) {

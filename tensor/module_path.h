@@ -1,4 +1,4 @@
-// The part of a model that is computing, by which hooks and profiles name steps and ops, and all
+// The part of a model that is computing, by which hooks and profiles name points and ops, and all
 // else that they keep for each thread.
 #pragma once
 
@@ -32,8 +32,8 @@ struct ThreadContext {
   nn::Hook* newest_hook = nullptr;         // of all hooks
   index_t last_hook = 0;                   // its number; hooks have the numbers 1, 2, ...
   index_t paused_up_to = 0;                // hooks with these numbers are paused
-  const nn::HookedRows* rows = nullptr;    // of the steps that are computed; null: not packed
-  const nn::HookedTexts* texts = nullptr;  // of these steps; null: none
+  const nn::HookedRows* rows = nullptr;    // of the points that are computed; null: padded
+  const nn::HookedTexts* texts = nullptr;  // of these points; null: none
 
   ProfileLog* log = nullptr;
   std::uint32_t profile = 0;  // the number of the profile that `log` is part of

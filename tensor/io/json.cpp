@@ -42,8 +42,12 @@ struct Json::Document {
   }
 };
 
+namespace {
+
 /// Functions that walk over a document may recurse this far, whatever a caller's limit is.
 constexpr index_t kMostDepth = 1000;
+
+}  // namespace
 
 /// Stores the events of a non-recursive parser in the document's own bytes: each value overwrites
 /// text that the parser has already read, since no value is longer than its text. The functions
