@@ -8,8 +8,6 @@
 namespace tessera {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 TEST(Format, Numbers) {
   EXPECT_EQ(shortest(0.1F), "0.1");
   EXPECT_EQ(shortest(double{0.1F}), "0.10000000149011612");
@@ -19,7 +17,7 @@ TEST(Format, Numbers) {
   EXPECT_EQ(decimals(-0.125, 0), "-0");
   EXPECT_EQ(decimals(1e300, 1).size(), 303U);
   EXPECT_EQ(decimals(1, 500).size(), 502U);
-  EXPECT_EQ(decimals(-kInf, 3), "-inf");
+  EXPECT_EQ(decimals(-std::numeric_limits<double>::infinity(), 3), "-inf");
   const double nan = std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0);
   EXPECT_EQ(shortest(static_cast<float>(nan)), "nan");
   EXPECT_EQ(shortest(nan), "nan");

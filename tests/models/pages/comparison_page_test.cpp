@@ -9,21 +9,18 @@
 namespace tessera::pages {
 namespace {
 
-::testing::AssertionResult has(const std::string& html, const std::string& what) {
-  if (html.find(what) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "no " << what << " in\n" << html;
-}
+using namespace test;
 
 TEST(ComparisonPageTest, HasTheLogsNumbers) {
   const std::vector<NamedRun> runs = {
       named_run("<a>", read_run_log("step,loss\n1,4\n2,3\n", "a")),
       named_run("b,seed=1", read_run_log("step,loss,held_out_loss\n1,0.5,5\n2,1,6.5\n", "b"))};
   const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "{\"name\":\"\\u003ca>\",\"setting\":\"\",\"seed\":\"\",\"log\":\""));
-  EXPECT_TRUE(has(html, "\\n1,0,4,,,,,,,\\n2,0,3,,,,,,,\\n\"}"));
-  EXPECT_TRUE(has(html, "\"b,seed=1\",\"setting\":\"b\",\"seed\":\"seed=1\""));
-  EXPECT_TRUE(has(html, "\\n2,0,1,,,,,,6.5,\\n\"}"));
-  EXPECT_FALSE(test::contains(html, "<a>"));
+  EXPECT_TRUE(contains(html, "{\"name\":\"\\u003ca>\",\"setting\":\"\",\"seed\":\"\",\"log\":\""));
+  EXPECT_TRUE(contains(html, "\\n1,0,4,,,,,,,\\n2,0,3,,,,,,,\\n\"}"));
+  EXPECT_TRUE(contains(html, "\"b,seed=1\",\"setting\":\"b\",\"seed\":\"seed=1\""));
+  EXPECT_TRUE(contains(html, "\\n2,0,1,,,,,,6.5,\\n\"}"));
+  EXPECT_FALSE(contains(html, "<a>"));
   const std::vector<std::vector<std::string>> rows = comparison_rows(runs);
   EXPECT_EQ(rows[2], (std::vector<std::string>{"b,seed=1", "2", "1", "0.5 (step 1)", "6.5",
                                                "5 (step 1)", "-", "-", "-"}));
@@ -34,8 +31,8 @@ TEST(ComparisonPageTest, NamesLinkToTheRunsPages) {
   const std::vector<NamedRun> runs = {{.name = "one", .steps = steps, .page = "one/report.html"},
                                       {.name = "two", .steps = steps}};
   const std::string html = page_html(comparison_page(runs));
-  EXPECT_TRUE(has(html, "<th scope=\"row\"><a href=\"one/report.html\">one</a></th>"));
-  EXPECT_TRUE(has(html, "<th scope=\"row\">two</th>"));
+  EXPECT_TRUE(contains(html, "<th scope=\"row\"><a href=\"one/report.html\">one</a></th>"));
+  EXPECT_TRUE(contains(html, "<th scope=\"row\">two</th>"));
 }
 
 TEST(ComparisonRowsTest, AreAlignedForATerminal) {
@@ -123,8 +120,8 @@ TEST(SettingRowsTest, CompareTheFirstMeasureOfAllRuns) {
 
 TEST(ComparisonPageTest, HasTheSettings) {
   const std::string html = page_html(comparison_page(runs_of({1, 2, 3, 4, 2, 3, 4, 7})));
-  EXPECT_TRUE(has(html, "<td>1.5</td><td>0.125</td><td>0.125</td>"));
-  EXPECT_TRUE(has(html, "\"setting\":\"lr=2\""));
+  EXPECT_TRUE(contains(html, "<td>1.5</td><td>0.125</td><td>0.125</td>"));
+  EXPECT_TRUE(contains(html, "\"setting\":\"lr=2\""));
 }
 
 }  // namespace

@@ -7,12 +7,9 @@
 namespace tessera::pages {
 namespace {
 
-const std::string kLogHeader = std::string(kRunLogHeader) + "\n";
+using namespace test;
 
-::testing::AssertionResult has(const std::string& html, const std::string& what) {
-  if (html.find(what) != std::string::npos) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "no " << what << " in\n" << html;
-}
+const std::string kLogHeader = std::string(kRunLogHeader) + "\n";
 
 TrainingReport report_of(const std::string& rows) {
   TrainingReport report;
@@ -35,18 +32,18 @@ TEST(TrainingPageTest, HasTheLogsNumbers) {
         "<div class=\"charts\"></div>", "<td>2.125</td>", "\"running\":true",
         "--share:0.750\">3</td>", "<td class=\"none\">0</td>", "<td>75.0 %</td>", "<td>-</td>",
         "&lt;yes&gt;", "<td>1 s</td>", "<summary>2 options with their defaults</summary>"}) {
-    EXPECT_TRUE(has(html, number));
+    EXPECT_TRUE(contains(html, number));
   }
-  EXPECT_FALSE(test::contains(html, "</table><script>"));
-  EXPECT_FALSE(test::contains(html, "train_<b>"));
+  EXPECT_FALSE(contains(html, "</table><script>"));
+  EXPECT_FALSE(contains(html, "train_<b>"));
 }
 
 TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
   const std::string empty = page_html(training_page(report_of("")));
-  EXPECT_TRUE(has(empty, "No step is done yet."));
+  EXPECT_TRUE(contains(empty, "No step is done yet."));
   const std::string one = page_html(training_page(report_of("1,1,nan,0,0,0,0.000,nan,,\n")));
-  EXPECT_TRUE(has(one, "<td>nan</td>"));
-  EXPECT_TRUE(has(one, "The last step of each epoch"));
+  EXPECT_TRUE(contains(one, "<td>nan</td>"));
+  EXPECT_TRUE(contains(one, "The last step of each epoch"));
 }
 
 TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
@@ -55,7 +52,7 @@ TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
   EXPECT_LT(html.find("--text"), html.find("<details>"));
   EXPECT_GT(html.find("--epochs"), html.find("<details>"));
   report.options.clear();
-  EXPECT_TRUE(has(page_html(training_page(report)), "All options have their defaults."));
+  EXPECT_TRUE(contains(page_html(training_page(report)), "All options have their defaults."));
 }
 
 TEST(TrainingPageTest, LongNamesOfManyClassesRunUpwards) {
@@ -66,9 +63,9 @@ TEST(TrainingPageTest, LongNamesOfManyClassesRunUpwards) {
   }
   TrainingReport report = report_of("");
   report.classes = {classes};
-  EXPECT_TRUE(has(page_html(training_page(report)), "<table class=\"classes many\">"));
+  EXPECT_TRUE(contains(page_html(training_page(report)), "<table class=\"classes many\">"));
   report.classes.front().labels[3] = "dates";
-  EXPECT_TRUE(has(page_html(training_page(report)), "<table class=\"classes many turned\">"));
+  EXPECT_TRUE(contains(page_html(training_page(report)), "<table class=\"classes many turned\">"));
 }
 
 TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
@@ -82,9 +79,9 @@ TEST(TrainingPageTest, ManyClassesAreAListOfMistakes) {
   TrainingReport report = report_of("");
   report.classes = {classes};
   const std::string html = page_html(training_page(report));
-  EXPECT_TRUE(has(html,
-                  "<th scope=\"row\">class9</th><td>class7</td><td>40</td></tr>\n"
-                  "<tr><th scope=\"row\">class7</th><td>class9</td><td>12</td>"));
+  EXPECT_TRUE(contains(html,
+                       "<th scope=\"row\">class9</th><td>class7</td><td>40</td></tr>\n"
+                       "<tr><th scope=\"row\">class7</th><td>class9</td><td>12</td>"));
 }
 
 TEST(TrainingPageTest, CountsHaveARowAndAColumnPerLabel) {
