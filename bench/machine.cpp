@@ -62,10 +62,10 @@ index_t processors_in(const std::string& list) {
 
 /// "0-2,5": the processors that this process may use.
 std::string allowed_processors() {
-  constexpr std::string_view kName = "Cpus_allowed_list:\t";
+  constexpr std::string_view kField = "Cpus_allowed_list:\t";
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(kName)) return line.substr(kName.size());
+    if (line.starts_with(kField)) return line.substr(kField.size());
   }
   return "unknown";
 }
