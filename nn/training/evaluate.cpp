@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "nn/training/batch_sampler.h"
 #include "nn/training/communicator.h"
@@ -33,15 +34,20 @@ namespace tessera::nn::detail {
 
 namespace {
 
-/// The totals of all processes, by rank.
-std::vector<LossTotals> gathered(Communicator& communicator, const std::vector<LossTotals>& mine) {
+/// The totals of all batches, in order, of which this process has computed `mine`.
+std::vector<LossTotals> gathered(Communicator& communicator, index_t batches,
+                                 const std::vector<LossTotals>& mine) {
+  static_assert(std::is_trivially_copyable_v<LossTotals>);
   std::string bytes;
   for (const std::string& text : communicator.all_gather(
            {reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(LossTotals)})) {
     bytes += text;
   }
-  std::vector<LossTotals> all(bytes.size() / sizeof(LossTotals));
-  std::memcpy(all.data(), bytes.data(), bytes.size());
+  std::vector<LossTotals> all(static_cast<std::size_t>(batches));
+  require(bytes.size() == all.size() * sizeof(LossTotals), "evaluate", "all ranks must send ",
+          all.size() * sizeof(LossTotals), " bytes together, got ", bytes.size(),
+          "; all ranks must make the same calls of run()");
+  if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
   return all;
 }
 
@@ -63,7 +69,7 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
     const RngScope random(evaluation_rng(options.seed, batch));
     all.push_back(totals_of(examples.loss(chosen)));
   }
-  if (communicator != nullptr) all = gathered(*communicator, all);
+  if (communicator != nullptr) all = gathered(*communicator, batches, all);
   LossTotals totals;
   for (const LossTotals& batch : all) totals.add(batch);
   return totals;

@@ -3,7 +3,6 @@
 
 #include "models/encoder.h"
 #include "nn/nn.h"
-#include "nn/training/detail/all_reduce.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -199,50 +198,6 @@ TEST_P(ProcessesBitsTest, OneDigestOverProcessesAndThreads) {
 TEST(Processes, GiveTheBitsOfOne) {
   expect_one_digest(courses()[1], {3}, {1});
   EXPECT_TRUE(contains(train(courses()[2], nullptr).log, "end 1")) << "patience must end it";
-}
-
-/// Gradients of shards, one of which is undefined: sizes below and above the number of processes.
-TEST(Processes, AllReduceAddsInTheOrderOfTheTree) {
-  Parameters variables;
-  for (const index_t count : {0, 1, 4, 1000}) {
-    variables.push_back({str_cat("w", count), Tensor::empty({count}, kFloat64)});
-  }
-  variables.push_back({"never", Tensor::empty({2, 3}, kFloat32)});
-  variables.push_back({"matrix", Tensor::empty({5, 7}, kFloat32)});
-  const auto gradient_of = [&](std::size_t variable, index_t shard) {
-    const Tensor& like = variables[variable].tensor;
-    const bool is_defined = variable != 4 && (static_cast<index_t>(variable) + shard) % 4 != 0;
-    const auto seed = static_cast<std::uint64_t>(shard);
-    return is_defined ? random_tensor(like.shape(), like.dtype(), seed) : Tensor();
-  };
-  const auto sums_of = [&](index_t shards, index_t begin, index_t end) {
-    ShardSums sums(shards, variables.size());
-    for (index_t shard = begin; shard < end; ++shard) {
-      sums.totals.add(shard, {1.0 / static_cast<double>(3 + shard), 1, 2});
-      for (std::size_t i = 0; i < variables.size(); ++i) {
-        sums.gradients[i].add(shard, gradient_of(i, shard));
-      }
-    }
-    return sums;
-  };
-  for (const index_t shards : {5, 6, 8, 11, 13}) {
-    const BatchSums want = total_of(sums_of(shards, 0, shards));
-    for (const index_t size : {1, 2, 3, 5}) {
-      SCOPED_TRACE(str_cat(shards, " shards, ", size, " processes"));
-      run_processes(size, [&](Communicator& processes) {
-        const Share share = share_of(shards, processes);
-        const BatchSums got =
-            all_reduce(processes, variables, shards, sums_of(shards, share.begin, share.end));
-        EXPECT_EQ(got.totals.loss, want.totals.loss);
-        EXPECT_EQ(got.totals.correct, want.totals.correct);
-        for (std::size_t i = 0; i < variables.size(); ++i) {
-          ASSERT_EQ(got.gradients[i].defined(), want.gradients[i].defined()) << i;
-          if (i == 4) continue;
-          EXPECT_TRUE(same_bits(got.gradients[i], want.gradients[i])) << variables[i].name;
-        }
-      });
-    }
-  }
 }
 
 // ---- stopping and resuming ----
