@@ -15,6 +15,7 @@
 #include "tensor/gradient.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/profile_span.h"
+#include "tensor/version.h"
 
 namespace tessera::nn {
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr const char* kTrainerOp = "Trainer";
 
-const TrainerOptions& checked(const TrainerOptions& o) {
+TrainerOptions checked(TrainerOptions o) {
   detail::require_count(kTrainerOp, "steps", o.steps);
   require(o.steps > 0 || o.epochs >= 1, kTrainerOp, "epochs must be at least 1, got ", o.epochs);
   detail::require_size(kTrainerOp, "batch_size", o.batch_size);
@@ -35,6 +36,8 @@ const TrainerOptions& checked(const TrainerOptions& o) {
   detail::require_count(kTrainerOp, "evaluate_every", o.evaluate_every);
   detail::require_count(kTrainerOp, "patience", o.patience);
   require_enum(kTrainerOp, "best_by", o.best_by, BestBy::kAccuracy);
+  const bool is_alone = o.communicator != nullptr && o.communicator->size() == 1;
+  if (is_alone) o.communicator = nullptr;  // nothing to send, so no copies of gradients
   return o;
 }
 
@@ -163,7 +166,7 @@ BatchSums Trainer::sum_of(std::span<const index_t> batch) {
     compute(shard_of(batch, shards, shard), shard, sums);
   }
   if (communicator == nullptr) return total_of(std::move(sums));
-  return all_reduce(*communicator, optimizer_->variables(), shards, sums);
+  return all_reduce(*communicator, optimizer_->variables(), shards, std::move(sums));
 }
 
 /// Updates the weights; returns the norm of the gradient.
@@ -243,28 +246,50 @@ bool Trainer::stops() const {
   return std::ranges::any_of(all, [](const std::string& text) { return !text.empty(); });
 }
 
-/// Throws unless all processes start with the same state, options, examples and arithmetic.
-void Trainer::require_same_run() const {
+/// The options that determine a run, and the versions of the code that computes it.
+Checkpoint Trainer::all_settings() const {
   const TrainerOptions& o = options_;
+  Checkpoint facts = settings();
+  facts.set("version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch));
+  facts.set("optimiser", optimizer_->name());
+  facts.set("steps", total_steps_);
+  facts.set("decay", static_cast<int>(o.decay));
+  facts.set("warmup", o.warmup);
+  facts.set("clip", o.clip);
+  facts.set("average", o.average);
+  facts.set("evaluate_every", o.evaluate_every);
+  facts.set("patience", o.patience);
+  facts.set("best_by", static_cast<int>(o.best_by));
+  facts.set("keep_best", o.keep_best);
+  facts.set("digest of the examples", digest());
+  return facts;
+}
+
+/// Throws unless all processes start with the same settings, state, examples and arithmetic.
+void Trainer::require_same_run() const {
+  const auto check = [&](const std::string& what, std::string_view text) {
+    require_same(*options_.communicator, kTrainerOp, what, text);
+  };
+  for (const auto& [name, text] : all_settings().values) check(name, text);
+
   Checkpoint facts = state();
-  facts.set("options", str_cat(total_steps_, ' ', static_cast<int>(o.decay), ' ', o.warmup, ' ',
-                               o.clip, ' ', o.average, ' ', o.evaluate_every, ' ', o.patience, ' ',
-                               static_cast<int>(o.best_by), ' ', o.keep_best, ' ', digest()));
   facts.tensors["lengths"] = from_vector(train_.lengths);
   facts.tensors["held-out lengths"] = from_vector(held_out_.lengths);
   // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square is not rounded before the sum.
   const float x = 1 + 0x1p-12F;
   facts.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
                                        from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));
-  Digest digest;
-  for (const auto& [name, text] : facts.values) {
-    const std::string line = str_cat(name, ' ', text);
-    digest.add(std::as_bytes(std::span(line)));
+  for (const auto& [name, tensor] : facts.tensors) {
+    facts.set(name, str_cat("digest ", digest_of(tensor.detach())));
   }
-  for (const auto& [name, tensor] : facts.tensors) digest.add(digest_of(tensor.detach()));
-  require_same(*o.communicator, kTrainerOp,
-               "the digest of options, examples, weights and arithmetic",
-               std::to_string(digest.value()));
+  Digest names;  // first, because all processes must compare equally many facts
+  for (const auto& [name, text] : facts.values) {
+    names.add(name.size());
+    names.add(std::as_bytes(std::span(name)));
+  }
+  check("names of parameters and states",
+        str_cat(facts.values.size(), " names, digest ", names.value()));
+  for (const auto& [name, text] : facts.values) check(name, text);
 }
 
 // ---- the state ----

@@ -40,7 +40,7 @@ struct TrainerOptions {
   index_t epochs = 10;      // not read if `steps` > 0
   index_t steps = 0;        // of the whole run; 0: as many as `epochs` epochs have
   index_t batch_size = 32;  // examples per step, in all shards together
-  index_t shards = 1;       // parts of a batch: more parts take less memory, and change the bits
+  index_t shards = 1;       // parts of a batch, one in memory at a time; their number changes bits
   std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
 
   Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
@@ -132,9 +132,10 @@ class Trainer {
   /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
   /// with the evaluation.
   ///
-  /// With several processes, different options, examples, weights or arithmetic are an error before
-  /// the first step. Other errors may be thrown in one process only, which must then end all
-  /// processes, because the others wait for it (mpi::Session::end_all).
+  /// With several processes, different versions, options, examples, weights or arithmetic are an
+  /// error before the first step; it names the first difference. Other errors may be thrown in one
+  /// process only, which must then end all processes, because the others wait for it
+  /// (mpi::Session::end_all).
   RunEnd run(const TrainerCallbacks& callbacks = {});
 
   /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
@@ -200,6 +201,7 @@ class Trainer {
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   bool stops() const;
+  Checkpoint all_settings() const;
   void require_same_run() const;
   Checkpoint settings() const;
   Checkpoint state_but_optimizer() const;

@@ -263,6 +263,12 @@ TEST(Processes, AreNoMoreThanShards) {
   });
 }
 
+TEST(Processes, OneSendsNothing) {
+  OneProcess one;
+  const Trial run(sharded(&one));
+  EXPECT_EQ(run.trainer.options().communicator, nullptr);
+}
+
 TEST(Processes, AnErrorInOneEndsTheWaitsOfTheOthers) {
   EXPECT_THROW(run_processes(3,
                              [](Communicator& processes) {
@@ -276,7 +282,7 @@ TEST(Processes, AnErrorInOneEndsTheWaitsOfTheOthers) {
                std::length_error);
 }
 
-/// A difference of rank 1, in its options, or after its trainer is made.
+/// A difference of rank 1, in its options, or after its trainer is made; and its name in the error.
 struct Difference {
   std::string name;
   std::function<void(TrainerOptions&)> options = {};
@@ -290,15 +296,17 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       {"shards", [](TrainerOptions& o) { o.shards = 6; }},
       {"steps", [](TrainerOptions& o) { o.steps = 100; }},
       {"decay", [](TrainerOptions& o) { o.decay = Schedule::Decay::kCosine; }},
-      {"warmup", [](TrainerOptions& o) { o.warmup = 0.3; }},
-      {"clip", [](TrainerOptions& o) { o.clip = 1; }},
-      {"average", [](TrainerOptions& o) { o.average = 0.9; }},
+      {"warmup", [](TrainerOptions& o) { o.warmup += 1e-9; }},  // the steps are the same
+      {"clip", [](TrainerOptions& o) { o.clip *= 1 + 1e-15; }},
+      {"average", [](TrainerOptions& o) { o.average = 0; }},
       {"evaluate_every", [](TrainerOptions& o) { o.evaluate_every = 2; }},
       {"patience", [](TrainerOptions& o) { o.patience = 2; }},
       {"best_by", [](TrainerOptions& o) { o.best_by = BestBy::kAccuracy; }},
       {"keep_best", [](TrainerOptions& o) { o.keep_best = false; }},
-      {"weights", {}, [](Trial& run) { run.net.second.bias.detach().slice(0, 0, 1).fill(3); }},
-      {"rates", {}, [](Trial& run) { run.optimizer.set_lr(0.5); }},
+      {"model.second.bias",
+       {},
+       [](Trial& run) { run.net.second.bias.detach().slice(0, 0, 1).fill(3); }},
+      {"optimizer.group.0.lr", {}, [](Trial& run) { run.optimizer.set_lr(0.5); }},
   };
   for (const Difference& difference : differences) {
     SCOPED_TRACE(difference.name);
@@ -308,9 +316,11 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       if (differs && difference.options) difference.options(options);
       Trial run(options, true);
       if (differs && difference.change) difference.change(run);
-      EXPECT_TRUE(throws("Trainer", {"must be the same on all ranks", "on rank 1"}, [&] {
-        run.trainer.run({.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
-      }));
+      EXPECT_TRUE(
+          throws("Trainer", {difference.name + " must be the same on all ranks", "on rank 1"}, [&] {
+            run.trainer.run(
+                {.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
+          }));
     });
   }
 }
@@ -325,7 +335,9 @@ TEST(Processes, ThatHaveOtherExamplesAreRefused) {
       if (processes.rank() == 1 && by_digest) examples.digest += 1;
       if (processes.rank() == 1 && !by_digest) examples.lengths[30] += 1;
       Trainer trainer(net, optimizer, examples, sharded(&processes));
-      EXPECT_TRUE(throws("Trainer", {"digest of options, examples"}, [&] { trainer.run(); }));
+      const char* const name = by_digest ? "digest of the examples" : "lengths";
+      EXPECT_TRUE(throws("Trainer", {str_cat("Trainer: ", name, " must be the same"), "on rank 1"},
+                         [&] { trainer.run(); }));
     });
   }
 }
