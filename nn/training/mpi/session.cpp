@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <thread>
 
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"
@@ -24,11 +26,13 @@ namespace {
 /// The length that a process sends to the others at the end of its session.
 constexpr std::int64_t kEnd = -1;
 
-/// The processes of MPI_COMM_WORLD. Errors of MPI end all processes, which is MPI's default.
+/// The processes of MPI_COMM_WORLD. Errors of MPI end all processes, whatever the program has set
+/// for MPI_COMM_WORLD.
 class MpiCommunicator final : public nn::Communicator {
  public:
   MpiCommunicator() {
     MPI_Comm_dup(MPI_COMM_WORLD, &group_);
+    MPI_Comm_set_errhandler(group_, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_rank(group_, &rank_);
     MPI_Comm_size(group_, &size_);
   }
@@ -45,18 +49,19 @@ class MpiCommunicator final : public nn::Communicator {
     std::vector<std::int64_t> lengths;
     for (const std::string_view part : parts) lengths.push_back(std::ssize(part));
     lengths = exchange(lengths);
-    std::vector<std::string> texts(parts.size());
-    std::vector<MPI_Request> requests;
+    const auto ended = std::ranges::find(lengths, kEnd);
+    if (ended != lengths.end()) {
+      throw std::runtime_error(
+          str_cat("mpi::Session: all ranks must end their sessions together, got the end of rank ",
+                  ended - lengths.begin(), ", for which this rank waits"));
+    }
+    std::vector<std::string> texts;
+    for (const std::int64_t length : lengths) {
+      texts.emplace_back(static_cast<std::size_t>(length), '\0');
+    }
+    std::vector<MPI_Request> requests;  // from here on nothing throws but a lack of memory
     for (int other = 0; other < size_; ++other) {
-      const auto from = static_cast<std::size_t>(other);
-      const std::int64_t length = lengths[from];
-      if (length == kEnd) {
-        throw std::runtime_error(str_cat(
-            "mpi::Session: all ranks must end their sessions together, got the end of rank ", other,
-            ", for which this rank waits"));
-      }
-      texts[from].resize(static_cast<std::size_t>(length));
-      for_each_block(texts[from], [&](char* data, int size) {
+      for_each_block(texts[static_cast<std::size_t>(other)], [&](char* data, int size) {
         MPI_Irecv(data, size, MPI_BYTE, other, 0, group_, &requests.emplace_back());
       });
     }
@@ -77,11 +82,23 @@ class MpiCommunicator final : public nn::Communicator {
   }
 
  private:
-  /// A number from each process for each process.
+  /// A number from each process for each process. All waits for slower processes are here. After a
+  /// moment they sleep, because there may be more processes than cores.
   std::vector<std::int64_t> exchange(const std::vector<std::int64_t>& mine) const {
+    using std::chrono::steady_clock, std::chrono::microseconds;
     std::vector<std::int64_t> theirs(mine.size());
-    MPI_Alltoall(mine.data(), 1, MPI_INT64_T, theirs.data(), 1, MPI_INT64_T, group_);
-    return theirs;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ialltoall(mine.data(), 1, MPI_INT64_T, theirs.data(), 1, MPI_INT64_T, group_, &request);
+    const auto awake_until = steady_clock::now() + microseconds(500);
+    for (int is_done = 0;;) {
+      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+      if (is_done != 0) return theirs;
+      if (steady_clock::now() < awake_until) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(microseconds(50));
+      }
+    }
   }
 
   /// Calls `f` with blocks of a text that MPI can count with an int.
@@ -108,13 +125,24 @@ std::string version() {
   return line;
 }
 
+bool mpi_has_ended() {
+  int has_ended = 0;
+  MPI_Finalized(&has_ended);
+  return has_ended != 0;
+}
+
 bool mpi_runs() {
-  int runs = 0;
-  MPI_Initialized(&runs);
-  return runs != 0;
+  int has_begun = 0;
+  MPI_Initialized(&has_begun);
+  return has_begun != 0 && !mpi_has_ended();
 }
 
 void start_mpi() {
+  if (mpi_has_ended()) {
+    throw std::runtime_error(
+        "mpi::Session: MPI must be started once per process, got a second start; make one Session, "
+        "in main");
+  }
   int level = 0, size = 1;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -140,6 +168,7 @@ int fair_threads() {
 #if defined(__linux__)
   // A launcher may have bound each process to different cores. A quota is one of all processes.
   cpu_set_t own, all;
+  CPU_ZERO(&own);
   const bool is_known = sched_getaffinity(0, sizeof(own), &own) == 0;
   MPI_Allreduce(&own, &all, sizeof(own), MPI_BYTE, MPI_BOR, host);
   if (is_known && mine == CPU_COUNT(&own)) cores = CPU_COUNT(&all);

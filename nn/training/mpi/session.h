@@ -33,7 +33,7 @@ namespace tessera::mpi {
 class Session {
  public:
   /// **Errors**: std::runtime_error if MPI does not see all processes that were started, because
-  /// this MPI is not the launcher's.
+  /// this MPI is not the launcher's, or if MPI has ended in this process: it cannot start again.
   Session();
 
   /// Waits for the other processes, and ends MPI if the session started it. If an exception unwinds

@@ -8,6 +8,8 @@ elseif(HOW STREQUAL "error")
   set(said "rank 1 found an error")
 elseif(HOW STREQUAL "left")  # who says it first ends all
   set(said "got the end of rank [12]|rank [12] cannot end its session: rank 0 must end its session")
+elseif(HOW STREQUAL "twice")  # no process is lost, but MPI ends with the first session
+  set(said "mpi::Session: MPI must be started once per process, got a second start")
 elseif(HOW STREQUAL "foreign")  # a launcher of another MPI: this one sees a single process
   set(ENV{PMI_SIZE} 3)
   set(command ${PROGRAM} none)

@@ -32,7 +32,7 @@ add_executable(lost_process training/mpi/lost_process.cpp)
 set_target_properties(lost_process PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 target_link_libraries(lost_process PRIVATE tessera::mpi)
 tessera_target(lost_process)
-foreach(how IN ITEMS killed thrown error left foreign)
+foreach(how IN ITEMS killed thrown error left twice foreign)
   mpi_test(${how} 1  # mostly asleep
     ${CMAKE_COMMAND} -DHOW=${how} -DMPIEXEC=${MPIEXEC_EXECUTABLE} -DFLAG=${MPIEXEC_NUMPROC_FLAG}
     -DPROGRAM=$<TARGET_FILE:lost_process> -P ${CMAKE_CURRENT_SOURCE_DIR}/training/mpi/lost_process.cmake)
