@@ -15,12 +15,15 @@ SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
                        {"nesterov", o.nesterov ? 1.0 : 0.0, OptionRange::kAtLeast0}},
            .kept = o.momentum != 0 ? std::vector{"momentum_buffer"} : std::vector<const char*>()},
           std::move(groups), o.lr, o.weight_decay) {
-  require(conflict().empty(), name(), conflict());
+  const std::string text = conflict();
+  require(text.empty(), name(), text);
 }
 
 std::string SGD::conflict() const {
   const double momentum = option("momentum"), dampening = option("dampening");
-  if (option("nesterov") == 0 || (momentum > 0 && dampening == 0)) return {};
+  const double nesterov = option("nesterov");
+  if (nesterov != 0 && nesterov != 1) return str_cat("nesterov must be 0 or 1, got ", nesterov);
+  if (nesterov == 0 || (momentum > 0 && dampening == 0)) return {};
   return str_cat("nesterov must have momentum above 0 and dampening 0, got ", momentum, " and ",
                  dampening);
 }

@@ -104,7 +104,8 @@ Optimizer::Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, do
   require(algorithm_.kept.size() <= kMost, name(), "an optimiser must keep at most ", kMost,
           " tensors for each parameter, got ", algorithm_.kept.size());
   for (const OptimizerOption& option : algorithm_.options) {
-    require(wrong(option).empty(), name(), wrong(option));
+    const std::string text = wrong(option);
+    require(text.empty(), name(), text);
   }
   for (ParameterGroup& group : groups) {
     const double rate = group.lr.value_or(lr);
@@ -260,7 +261,8 @@ void Optimizer::load_options(const Checkpoint& state) {
       state.refuse(kLoad, option.name, " must be ", before, " for ", name(), ", got ",
                    printable(state.text(option.name)), "; load the state of the same algorithm");
     }
-    if (!wrong(option).empty()) state.refuse(kLoad, wrong(option));
+    const std::string text = wrong(option);
+    if (!text.empty()) state.refuse(kLoad, text);
   }
   std::swap(algorithm_.options, options);
   const std::string text = conflict();

@@ -21,7 +21,8 @@ class Sign final : public nn::Optimizer {
                    .options = {{"beta", o.beta, nn::OptionRange::kBelow1}},
                    .kept = {"mean"}},
                   std::move(groups), o.lr, o.weight_decay) {
-    require(conflict().empty(), name(), conflict());
+    const std::string text = conflict();
+    require(text.empty(), name(), text);
   }
 
  private:

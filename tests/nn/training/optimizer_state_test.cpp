@@ -102,7 +102,12 @@ TEST(OptimizerState, NesterovWantsWhatItWantedAtFirst) {
     EXPECT_TRUE(throws("load_state", {"nesterov", "momentum above 0", "dampening 0"},
                        [&] { optimizer.load_state(state); }));
   }
+  nn::Checkpoint state = copy_of(optimizer.state());
+  state.set("nesterov", 0.5);
+  EXPECT_TRUE(throws("load_state", {"nesterov must be 0 or 1, got 0.5"},
+                     [&] { optimizer.load_state(state); }));
   EXPECT_EQ(optimizer.state().number("momentum"), 0.5);
+  EXPECT_EQ(optimizer.state().number("nesterov"), 1);
 }
 
 TEST(OptimizerState, OptionsAreAsFreeAsAtFirst) {
