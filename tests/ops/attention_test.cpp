@@ -266,6 +266,27 @@ TEST_P(AttentionTest, LengthsFromZeroToAllKeys) {
       same_bits(inputs.attend({.lengths = {130, 130, 130, 130}}).output, inputs.attend().output));
 }
 
+TEST_P(AttentionTest, WeightsSumToOneAndGiveTheOutput) {
+  const AttentionInputs inputs({2, 2, 65, 200, 33, 17});
+  const AttentionResult got = inputs.to(kFloat64).attend({.causal = true}, with_weights());
+  const Array weights = array(got.weights);
+  const Array sums = reduce(weights, {3}, false, [](const std::vector<double>& row) {
+    double sum = 0;
+    for (double w : row) sum += w;
+    return sum;
+  });
+  for (double sum : sums.values) EXPECT_NEAR(sum, 1, 1e-13);
+  const Array values = array(inputs.v);
+  const Array product = build(got.output.shape(), [&](const Dims& at) {
+    double sum = 0;
+    for (index_t j = 0; j < 200; ++j) {
+      sum += weights.at({at[0], at[1], at[2], j}) * values.at({at[0], at[1], j, at[3]});
+    }
+    return sum;
+  });
+  EXPECT_TRUE(near(got.output, product, 0, 1e-13));
+}
+
 TEST_P(AttentionTest, WeightsOnRequestChangeNoBitOfTheOutput) {
   const AttentionInputs inputs({2, 2, 65, 200, 33, 17});
   const AttentionResult without = inputs.attend({.causal = true});
