@@ -72,6 +72,16 @@ TEST_P(EncoderTest, EmptyInputs) {
   EXPECT_EQ(encoder(zeros({2, 0, 15})).shape(), (Shape{2, 0, 15}));
 }
 
+TEST_P(EncoderTest, RealPositionsDoNotSeePadding) {
+  const Encoder encoder = make(false, false);
+  Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
+  const Tensor want = encoder(x, length_mask({9, 4}));
+  x.select(0, 1).slice(0, 4).fill(std::nan(""));
+  const Tensor got = encoder(x, length_mask({9, 4}));
+  EXPECT_TRUE(same_bits(got, want));
+  EXPECT_TRUE(same_bits(got, without_padding(got, {9, 4})));
+}
+
 TEST(Encoder, ParametersHavePyTorchsNames) {
   std::set<std::string> names, want = {"norm.weight", "norm.bias"};
   for (const auto& [name, tensor] : nn::state_dict(make(false, true))) names.insert(name);

@@ -170,6 +170,39 @@ TEST(ModernEncoder, EveryParameterLearns) {
   }
 }
 
+/// Gradients of more than one block of queries and keys.
+TEST_P(ModernLayerTest, GradientsDoNotDependOnThreadsOrLayout) {
+  EncoderOptions options = modern_stack();
+  for (EncoderLayerOptions& layer : options.layers) {
+    layer.d_model = 36;
+    layer.nhead = 3;
+    layer.dim_feedforward = 20;
+    if (layer.window) layer.window = 20;
+  }
+  Rng rng(5);
+  Encoder encoder(options, rng);
+  nn::set_requires_grad(encoder);
+  const Tensor x = random_tensor({4, 131, 36}, kFloat32, 3);
+  const auto gradients = [&](const Tensor& input, int threads) {
+    set_thread_count(threads);
+    nn::zero_grad(encoder);
+    Tape tape;
+    const Tensor y = encoder(input, length_mask({131, 70, 1, 100}));
+    tape.backward(sum(y * random_tensor(y.shape(), kFloat32, 4)));
+    set_thread_count(0);
+    std::vector<Tensor> found;
+    nn::for_each_parameter(
+        encoder, [&](const std::string&, Tensor& p) { found.push_back(p.grad().clone()); });
+    return found;
+  };
+  const std::vector<Tensor> want = gradients(x, 1);
+  const auto expect = [&](const std::vector<Tensor>& got) {
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+  };
+  for (int threads : {2, 4, 7}) expect(gradients(x, threads));
+  expect(gradients(x.transpose(0, 1).clone().transpose(0, 1), 3));
+}
+
 TEST(ModernEncoder, LayersWithEqualOptionsShareATable) {
   const Encoder encoder = make_stack();
   const auto table = [&](std::size_t i) {
