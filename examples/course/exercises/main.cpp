@@ -1,3 +1,4 @@
+// The main function of all exercises: runs the checks that are compiled with it.
 #include "examples/course/exercises/check.h"
 
 int main() {
