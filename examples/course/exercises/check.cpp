@@ -7,6 +7,7 @@
 
 #include "tensor/error.h"
 #include "tensor/format.h"
+#include "tensor/random.h"
 
 namespace tessera::exercises {
 
@@ -60,6 +61,7 @@ void print_wrong(const Exercise& exercise, const std::exception& error, const st
 bool is_solved(const std::string& lesson, const Exercise& exercise) {
   const char* const name = exercise.name.c_str();
   try {
+    manual_seed(1);
     exercise.check();
     std::printf("  %s: solved\n", name);
     return true;
