@@ -34,7 +34,10 @@ struct Mistake {
 /// The lesson's mistakes, planted into `solution`. In the table, they follow the lesson's name.
 std::vector<Mistake> mistakes_of(const std::string& lesson, const std::string& table,
                                  const std::string& solution) {
-  std::istringstream lines(table.substr(table.find('\n' + lesson + '\n') + lesson.size() + 3));
+  const std::string heading = "\n" + lesson + "\n\n";
+  const std::size_t place = table.find(heading);
+  if (place == std::string::npos) throw std::runtime_error("no mistakes are listed for " + lesson);
+  std::istringstream lines(table.substr(place + heading.size()));
   std::vector<Mistake> mistakes;
   std::string from;
   for (std::string line; std::getline(lines, line) && !line.empty();) {
