@@ -23,14 +23,14 @@ namespace {
 using namespace tessera;
 namespace fs = std::filesystem;
 
-/// The run in a folder or log. The run's page is linked from `report`.
+/// The run in a folder or log. The run's page is linked from `report`, if there is one.
 pages::NamedRun read_run(std::string name, const std::string& report) {
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   const bool is_folder = fs::is_directory(name);
   const std::string log = is_folder ? (fs::path(name) / runs::kLogFile).string() : name;
   pages::NamedRun run = pages::named_run(name, pages::read_run_log(examples::input_text(log), log));
   const fs::path page = fs::path(name) / runs::kReportFile;
-  if (is_folder && fs::exists(page)) {
+  if (!report.empty() && is_folder && fs::exists(page)) {
     run.page = fs::proximate(page, fs::absolute(report).parent_path()).string();
   }
   return run;
