@@ -340,9 +340,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  SentenceSettings settings = model.settings;
-  settings.max_length = model.reader.max_length;
-  write_settings(folder.path(), place, settings, from);
+  write_settings(folder.path(), place, model.settings, model.reader.max_length, from);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

@@ -250,23 +250,24 @@ namespace {
 
 /// Values that may throw are computed before the braces: GCC 12 frees members twice if a later one
 /// throws.
-SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings) {
+SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings,
+                               index_t max_length) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
   TextReader reader = {.tokenizer = load_tokenizer_for(
                            row.folder, words.weight.size(0),
                            str_cat("the static embeddings in ",
                                    escaped((row.folder / "model.safetensors").string()))),
-                       .max_length = settings.max_length,
+                       .max_length = max_length,
                        .feeds_types = false,
                        .adds_special = false};
   return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
 
-SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings) {
+SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings, index_t max_length) {
   const ModelFolder folder(row.folder);
   TokenEncoder words = load_encoder(folder);
-  TextReader reader = load_reader(folder, settings.max_length);
+  TextReader reader = load_reader(folder, max_length);
   const index_t width = folder.options.encoder.width();
   return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
 }
@@ -284,9 +285,9 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
-  SentenceSettings settings = read_settings(folder, first.folder);
-  SentenceEncoder model = is_transformer ? transformer(first, std::move(settings))
-                                         : static_encoder(first, std::move(settings));
+  auto [settings, max_length] = read_settings(folder, first.folder);
+  SentenceEncoder model = is_transformer ? transformer(first, std::move(settings), max_length)
+                                         : static_encoder(first, std::move(settings), max_length);
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {

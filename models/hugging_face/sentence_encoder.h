@@ -72,7 +72,6 @@ struct SentenceSettings {
   std::map<std::string, std::string> prompts = {};  // texts to prepend, by their names
   std::optional<std::string> default_prompt = {};   // the name of the prompt for calls without one
   Similarity similarity = Similarity::kCosine;
-  index_t max_length = 0;  // in tokens, including special ones; 0: the folder has no limit
 };
 
 /// A text prepared for the tokenizer of sentences: without white space at the ends, as by Python's

@@ -261,16 +261,17 @@ namespace {
 
 constexpr index_t kLongestText = index_t{1} << 30;
 
-void read_lengths(const Path& folder, SentenceSettings& settings) {
+/// Returns the most tokens of a text.
+index_t read_lengths(const Path& folder, SentenceSettings& settings) {
   for (const char* family :
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const auto json =
         find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
     if (!json) continue;
-    settings.max_length = json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
     settings.lower_case = json->boolean("do_lower_case", false);
-    return;
+    return json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
   }
+  return 0;
 }
 
 /// In the order of the enum.
@@ -300,20 +301,20 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
 
 }  // namespace
 
-SentenceSettings read_settings(const Path& folder, const Path& encoder_folder) {
+std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Path& encoder_folder) {
   SentenceSettings settings;
-  read_lengths(encoder_folder, settings);
+  const index_t max_length = read_lengths(encoder_folder, settings);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
     read_prompts(*json, settings);
     if (const auto name = json->find("similarity_fn_name")) {
       settings.similarity = similarity_named(*name);
     }
   }
-  return settings;
+  return {std::move(settings), max_length};
 }
 
 void write_settings(const Path& to, const Path& encoder_to, const SentenceSettings& settings,
-                    const Path& from) {
+                    index_t max_length, const Path& from) {
   JsonMembers prompts;
   for (const auto& [name, text] : settings.prompts) {
     prompts.emplace_back(name, JsonText(text, "save_folder"));
@@ -327,8 +328,7 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
   const auto old = find_json(from / file);
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
   write_text(encoder_to / "sentence_bert_config.json",
-             file_of({{"max_seq_length",
-                       settings.max_length > 0 ? std::optional(settings.max_length) : std::nullopt},
+             file_of({{"max_seq_length", max_length > 0 ? std::optional(max_length) : std::nullopt},
                       {"do_lower_case", settings.lower_case}}));
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/hugging_face/sentence_encoder.h"
@@ -43,14 +44,16 @@ const char* kind_of(const SentenceModule& module);
 /// A table of vectors that are the model's own input, in the format of model2vec: (V, D).
 nn::Embedding read_static_embedding(const std::filesystem::path& folder);
 
-/// Reads config_sentence_transformers.json of `folder`, and sentence_bert_config.json, under any of
-/// its names, of the encoder's folder. Both are optional.
-SentenceSettings read_settings(const std::filesystem::path& folder,
-                               const std::filesystem::path& encoder_folder);
+/// The settings in config_sentence_transformers.json of `folder` and in sentence_bert_config.json,
+/// under any of its names, of the encoder's folder; and the most tokens of a text, including special
+/// ones, 0 if there is no limit. Both files are optional.
+std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
+                                                   const std::filesystem::path& encoder_folder);
 
 /// Writes both files. config_sentence_transformers.json keeps the other keys that it has in the
 /// folder `from`.
 void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
-                    const SentenceSettings& settings, const std::filesystem::path& from);
+                    const SentenceSettings& settings, index_t max_length,
+                    const std::filesystem::path& from);
 
 }  // namespace tessera::models
