@@ -145,6 +145,13 @@ std::string options_html(const TrainingReport& report) {
   return "<div>" + html + "</div>";
 }
 
+/// The log up to its last line end: a last line without one is not read by read_run_log either. A
+/// header is whole without a line end.
+std::string_view whole_lines(std::string_view log) {
+  const std::size_t end = log.rfind('\n');
+  return end == std::string_view::npos ? log : log.substr(0, end + 1);
+}
+
 }  // namespace
 
 Page training_page(const TrainingReport& report) {
@@ -164,7 +171,7 @@ Page training_page(const TrainingReport& report) {
           facts_html("Machine", report.machine) + "</div>\n</main>";
   Page page = page_of_charts(report.title + ": " + report.state, std::move(body),
                              str_cat("{\"running\":", report.is_running ? "true" : "false",
-                                     ",\"log\":", json_text(report.log), "}"));
+                                     ",\"log\":", json_text(whole_lines(report.log)), "}"));
   page.scripts.emplace_back(asset("training.js"));
   return page;
 }
