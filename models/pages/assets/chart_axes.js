@@ -28,7 +28,8 @@ const axisOf = (axis, values) => {
   if (low > high) [low, high] = [0, 1];
   const isLog = axis.low === undefined && !axis.isLinear && low > 1e-300 && high / low >= 20;
   const size = Math.max(Math.abs(low), Math.abs(high));
-  if (high - low <= size * 1e-12) [low, high] = size === 0 ? [0, 1] : [low - size / 20, high + size / 20];
+  if (size < 1e-300) [low, high] = [0, 1];
+  else if (high - low <= size * 1e-12) [low, high] = [low - size / 20, high + size / 20];
   return {...axis, low, high, isLog};
 };
 
