@@ -66,7 +66,7 @@ std::vector<std::string> attention_names() {
   return names;
 }
 
-/// Sizes without masks whose scores fit into memory; a report compares them with `attention`.
+/// Sizes without masks whose scores fit into memory, to be compared with those of `attention`.
 std::vector<std::string> unfused_names() {
   std::vector<std::string> names;
   for (const index_t tokens : {128, 512, 2048}) {

@@ -20,7 +20,8 @@ Table table_named(const std::string& name, const Results& results, const std::st
   const std::map<std::string, Table (*)(const Results&)> tables = {
       {"machine", machine_table},       {"bandwidth", bandwidth_table},
       {"highlights", highlights_table}, {"peers", peer_groups_table},
-      {"cases", cases_table},           {"failures", failures_table}};
+      {"peer_cases", peer_cases_table}, {"cases", cases_table},
+      {"failures", failures_table}};
   if (name.ends_with("_ladder")) return ladder_table(results, name);
   const auto found = tables.find(name);
   if (found != tables.end()) return found->second(results);

@@ -85,7 +85,7 @@ Chart roofline(const Results& results) {
   for (const Result& r : results.cases) {
     if (r.by != "tessera" || r.threads != threads || r.flops <= 0 || r.bytes <= 0) continue;
     const std::string group = group_of(r.name);
-    // These have pictures and tables of their own.
+    // These are only there to be compared: with each other, and with attention.
     if (group.ends_with("_ladder") || group == "attention_unfused") continue;
     const auto [place, is_new] = places.try_emplace(group, chart.series.size());
     if (is_new) chart.series.push_back({.name = group, .mark = Mark::kDots});

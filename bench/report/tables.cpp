@@ -121,6 +121,26 @@ Table ladder_table(const Results& results, const std::string& ladder) {
   }
 }
 
+Table peer_cases_table(const Results& results) {
+  Table table{.columns = {"case", "threads", "tessera"}, .rows = {}};
+  std::set<std::string> names;
+  for (const Result& r : results.cases) {
+    if (r.by != kOurs) names.insert(r.by);
+  }
+  table.columns.insert(table.columns.end(), names.begin(), names.end());
+  table.columns.push_back("best other / ours");
+  for (const Result* ours : ours_with_peers(results)) {
+    std::vector<std::string> row = {ours->name, str_cat(ours->threads), seconds_text(ours->best_s)};
+    for (const std::string& name : names) {
+      const Result* r = find_case(results, ours->name, name, ours->threads);
+      row.push_back(r != nullptr ? seconds_text(r->best_s) : "");
+    }
+    row.push_back(pages::decimals(best_peer(results, *ours)->best_s / ours->best_s, 2));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Table peer_groups_table(const Results& results) {
   Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
               .rows = {}};

@@ -29,6 +29,8 @@ Table bandwidth_table(const Results& results);
 Table ladder_table(const Results& results, const std::string& ladder);
 /// For each group: the geometric mean and the worst of (time of the best other library / ours).
 Table peer_groups_table(const Results& results);
+/// Every case that another library also ran: the best times.
+Table peer_cases_table(const Results& results);
 /// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results);
 /// Cases with a wrong result, and the error.

@@ -55,7 +55,8 @@ TEST(ReportTest, HasEveryTableAndTheNumbers) {
   for (const char* part :
        {"| cpu | A & B |", "| caches | L1 data 32.8 kB |", "| memory | 100 MB | 30.0 |",
         "| 12.5 ms | 18.8 ms |", "| 160 | 80 % |", "| 0 | the <definition> | 5.00 | 2 % | 10.0 |",
-        "| matmul | openblas | 2 | 1 | 1.20 | 1.20 |", "| 4.10 kB | 0.125 |",
+        "| matmul | openblas | 2 | 1 | 1.20 | 1.20 |",
+        "| matmul/M:1024/N:1024/K:1024 | 2 | 12.5 ms | 15.0 ms | 1.20 |", "| 4.10 kB | 0.125 |",
         "| attention_unfused/B:1/H:1/Tq:8/Tk:8/d:64 | tessera | 2 | 32.2 ms |"}) {
     EXPECT_TRUE(has(report, part)) << part << "\n" << report;
   }
