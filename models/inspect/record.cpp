@@ -45,8 +45,7 @@ double backward(const char* op, const Score& score) {
   require(y.count() == 1, op, "score must have 1 element, got shape ", y.shape());
   require(y.requires_grad(), op,
           "score must depend on the hook point and record gradients, got none; call the model "
-          "itself, not "
-          "a function that runs without a tape");
+          "itself, not a function that runs without a tape");
   tape.backward(y, ones(y.shape(), y.dtype()));
   return y.detach().item();
 }
