@@ -9,14 +9,15 @@ const {randomNumbers, readNpy, writeEncoder, writeNpy} = require('./arrays.js');
 const SENTENCE = path.join(__dirname, '..', 'golden', 'folders', 'sentence');
 const LINES = ['the cat sat', 'where is the cat', 'the cat sat on the mat', 'the cat sat on the mat where the cat sat'];
 
-/** Writes page.html and the weights' .npy by run_encoder. */
-function makePage({folder, run}, {layers, heads, width, texts, tokens, options = []}) {
+/** Writes the weights' .npy by run_encoder, and page.html from them. */
+function makePage({folder, run}, {layers, heads, width, texts, tokens}) {
   const file = (name) => path.join(folder, `${layers}-${tokens}-${name}`);
   writeEncoder(file('encoder.safetensors'), {layers, width});
   writeNpy(file('x.npy'), [texts, tokens, width], randomNumbers(texts * tokens * width, 7));
   run('run_encoder', ['--weights', file('encoder.safetensors'), '--heads', String(heads),
     '--input', file('x.npy'), '--output', file('y.npy'),
-    '--attention', file('page.html'), '--attention-output', file('weights.npy'), ...options]);
+    '--attention-output', file('weights.npy')]);
+  run('../tests/viewer_oracle', [file('weights.npy'), file('page.html')]);
   const {shape, values} = readNpy(file('weights.npy'));
   assert.deepStrictEqual(shape, [layers, texts, heads, tokens, tokens]);
   const weight = (text, layer, head, row, column) =>

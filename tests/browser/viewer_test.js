@@ -1,5 +1,5 @@
 'use strict';
-// The attention viewer as a reader has it: what it shows is what run_encoder wrote as .npy.
+// The attention viewer as a reader has it: what it shows are the weights in the .npy.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
