@@ -137,7 +137,8 @@ std::string error_text(const std::string& advice) {
 
 struct Command::Entry {
   CLI::Option* option;
-  std::function<std::string()> value = {};  // in the format of checkpoints
+  std::function<std::string()> value;  // in the format of checkpoints
+  std::string initial = value();       // without a command line
   bool is_kept = false;
 
   std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
@@ -270,6 +271,13 @@ std::vector<std::pair<std::string, std::string>> Command::values() const {
 bool Command::is_given(const std::string& flag) const {
   const CLI::Option* const option = std::as_const(line_->app).get_option_no_throw(flag);
   return option != nullptr && option->count() > 0;
+}
+
+bool Command::is_default(const std::string& flag) const {
+  if (!is_given(flag)) return true;
+  return std::ranges::any_of(line_->entries, [&](const Entry& entry) {
+    return entry.option->get_name() == flag && entry.value() == entry.initial;
+  });
 }
 
 nn::Checkpoint Command::kept_values() const {

@@ -105,9 +105,12 @@ class Command {
   const std::string& name() const { return name_; }
   /// The value of --threads; 0 if it was absent.
   index_t threads() const { return threads_; }
-  /// All options by their flags, including defaults, and whether the command line has the option.
+  /// All options by their flags, including defaults.
   std::vector<std::pair<std::string, std::string>> values() const;
+  /// Whether the command line or a resumed run has the option.
   bool is_given(const std::string& flag) const;
+  /// Whether an option has the value that it has without any command line.
+  bool is_default(const std::string& flag) const;
 
  protected:
   using Paths = std::vector<std::filesystem::path>;

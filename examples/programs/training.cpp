@@ -319,7 +319,7 @@ nn::TrainerOptions Training::trainer_options() const {
 void Training::begin(index_t parameters) {
   pages::TrainingReport page = {.title = program_.name()};
   for (const auto& [flag, value] : program_.values()) {
-    (program_.is_given(flag) ? page.options : page.defaults).emplace_back(flag, value);
+    (program_.is_default(flag) ? page.defaults : page.options).emplace_back(flag, value);
   }
   page.machine = machine_facts();
   page.machine.emplace_back("parameters", str_cat(parameters));
