@@ -25,7 +25,7 @@ function checkAxes() {
     [0, 12600, {isTime: true}, '0 s 1 h 2 h 3 h']]) {
     assert.strictEqual(roundTicks({low, high, ...more}, 6).map(({text}) => text).join(' '), want);
   }
-  for (const values of [[], [NaN], [0], [5], [-5, -5], [1e-9, 2e9], [1, 1 + 1e-15], [9e299, -9e299]]) {
+  for (const values of [[], [NaN], [0], [5], [-5, -5], [1e-9, 2e9], [1, 1 + 1e-15], [5e-324], [9e299, -9e299]]) {
     const {low, high} = axisOf({}, values);
     assert.ok(low < high && values.every((value) => isNaN(value) || low <= value && value <= high), `${values}: ${low} to ${high}`);
   }
