@@ -137,8 +137,8 @@ std::string error_text(const std::string& advice) {
 
 struct Command::Entry {
   CLI::Option* option;
-  std::function<std::string()> value;  // in the format of checkpoints
-  std::string initial = value();       // without a command line
+  std::function<std::string()> value = [] { return std::string(); };  // as in checkpoints
+  std::string initial = value();                                      // without a command line
   bool is_kept = false;
 
   std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
