@@ -49,8 +49,8 @@ TEST(TrainingPageTest, AnEmptyRunAndOneStepArePages) {
 // The run is just writing the last line: neither the tables nor the charts show half a number.
 TEST(TrainingPageTest, ALineWithoutItsEndIsNotDrawn) {
   const std::string html = page_html(training_page(report_of("1,1,2.5,,,,,,,\n2,1,1.6543")));
-  EXPECT_TRUE(has(html, "\\n1,1,2.5,,,,,,,\\n\"}"));
-  EXPECT_FALSE(test::contains(html, "1.6543"));
+  EXPECT_TRUE(contains(html, "\\n1,1,2.5,,,,,,,\\n\"}"));
+  EXPECT_FALSE(contains(html, "1.6543"));
 }
 
 TEST(TrainingPageTest, OptionsThatDifferAreFirst) {
