@@ -81,8 +81,8 @@ concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const HookPoint&>
 /// not an error: see calls().
 ///
 /// While a hook exists, fused operations are computed one by one, with the same bits. Layers do not
-/// use gradient checkpoints, and batches of texts run in the hook's thread. Without a hook a point
-/// costs one look at a pointer.
+/// use gradient checkpoints, and batches of texts run in the hook's thread. Without a hook, a point
+/// costs one comparison of a pointer.
 ///
 /// **Errors**: an empty function; a returned tensor of a different shape or dtype; a function that
 /// writes into the point's elements. Exceptions of the function are passed on to the caller of the

@@ -52,8 +52,8 @@ void unpack(const FoundWeights& found);
 /// not change.
 ///
 /// With kExact the module computes the same bits as before. kInt8 rounds the weight and the input
-/// of each product to 8 bits; panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the
-/// time; small weights stay kExact: see WeightFormat.
+/// of each product to 8 bits: panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the
+/// time. Small weights stay kExact: see WeightFormat.
 ///
 /// Copies of the module share the panels. Panels are for the instruction set in use: after
 /// set_isa(), products throw until prepack is called again. A matrix whose elements are also read,

@@ -1,5 +1,5 @@
-// The part of a model that is computing, by which hooks and profiles name points and ops, and all
-// else that they keep for each thread.
+// The name of the part of a model that is computing, for hooks and profiles, and the other data
+// that they keep for each thread.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ namespace detail {
 
 struct ProfileLog;
 
-/// What hooks and profiles keep for a thread. The members point to objects in scope, each of which
-/// knows the one around it.
+/// The data that hooks and profiles keep for a thread. The members point to objects in scope, each
+/// of which points to the one around it.
 struct ThreadContext {
   const ModulePath* path = nullptr;  // the innermost
 

@@ -24,15 +24,16 @@ struct AttentionOptions {
   void check(const models::Encoder& encoder) const;
 };
 
-/// The texts of such a file.
+/// The texts of an attention file, and the model that reads them.
 struct AttentionTexts {
   std::string about;  // a line about the model
   const models::TokenEncoder& encoder;
   index_t count = 0;
   std::function<models::Tokens(index_t text)> read;  // a batch of one text
-  std::function<std::string(index_t id)> token;      // by its number
-  /// The model's result for a text, whose change without a head --attention-ablation computes: 1 -
-  /// cosine or, for logits, the decrease of the largest one. By default the encoder's output.
+  std::function<std::string(index_t id)> token;      // the text of a token
+  /// The model's result for a text; by default the encoder's output. --attention-ablation computes
+  /// how much the result changes without a head: 1 - cosine or, for logits, the decrease of the
+  /// largest one.
   std::function<Tensor(index_t text)> result = {};
   std::string result_name = "the output vectors";
   bool is_logits = false;
@@ -41,7 +42,7 @@ struct AttentionTexts {
 /// Writes the file, completely or not at all; without --attention, does nothing. A page has the
 /// first texts, at most 8 and those that fit; a picture has the first text, the last of the layers
 /// and the mean of the heads. Weights have the same bits as those that the encoder computes with.
-/// **Errors**: as check(); no text; one that is too long for a page; as write_file().
+/// **Errors**: as check(); no text; a text that is too long for a page; as write_file().
 void write_attention(const AttentionOptions& options, const AttentionTexts& texts);
 
 /// AttentionTexts::token of a tokenizer, which must outlive it.

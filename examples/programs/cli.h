@@ -46,8 +46,8 @@ enum class FileUse {
   kCheckpoint,  // read and written; no output may be this file
 };
 
-/// Thrown when a signal has stopped a run, which has been saved: Command::run then returns 128 +
-/// signal, as a shell does for a process ended by a signal.
+/// Thrown after a signal has stopped a run and the run has been saved. Command::run then returns
+/// 128 + signal, as a shell does for a process that a signal has ended.
 struct StoppedBySignal {
   int signal;
 };
@@ -75,9 +75,9 @@ class Command {
     Entry* entry_;
   };
 
-  /// Options whose default is the value of the variable. A text must not be empty, because this is
-  /// usually an unset variable of a script. A number out of its range means that the option is
-  /// absent; the help text describes that case.
+  /// Options whose default is the value of the variable. An empty text on the command line is an
+  /// error, because it usually comes from an unset variable of a script. A default outside the
+  /// range means that the option is absent; the help text describes that case.
   Option add(const char* flag, std::string& value, const char* what);
   Option add(const char* flag, std::string& value, const char* what,
              const std::vector<std::string>& choices);
@@ -103,7 +103,7 @@ class Command {
   int run(int argc, char** argv, const std::function<void()>& body);
 
   const std::string& name() const { return name_; }
-  /// The value of --threads; 0 if it was absent.
+  /// The value of --threads; 0 if the option is absent.
   index_t threads() const { return threads_; }
   /// All options by their flags, including defaults.
   std::vector<std::pair<std::string, std::string>> values() const;
@@ -129,7 +129,7 @@ class Command {
     files_.push_back({std::move(flag), use, std::move(paths)});
   }
 
-  bool shares_work_ = false;       // among processes(); without, several processes are an error
+  bool shares_work_ = false;       // among processes(); if false, several processes are an error
   std::function<void()> prepare_;  // called after parsing, before files are checked
   std::string advice_;             // appended to errors about memory
 
@@ -151,8 +151,8 @@ class Command {
   std::unique_ptr<Line> line_;
 };
 
-/// The whole text of a file, or of standard input if the name is empty or "-", as from
-/// text::read_text; its lines; and its name in errors. **Errors**: as text::read_text.
+/// The text, the lines and the name in errors of a file, or of standard input if the name is empty
+/// or "-". **Errors**: as text::read_text.
 std::string input_text(const std::string& file);
 std::vector<std::string> input_lines(const std::string& file);
 std::string input_name(const std::string& file);
@@ -183,7 +183,7 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   /// Draws the ASCII text that `text(columns)` returns, cut to these columns. Returns false if the
-  /// stream is no terminal, or one without columns, such as mpirun gives its processes.
+  /// stream is not a terminal, or is a terminal without columns, as in processes of mpirun.
   bool draw(const std::function<std::string(std::size_t columns)>& text);
   void clear();
 

@@ -1,4 +1,4 @@
-// The options and steps that programs share that run a pretrained model on lines of text.
+// The common options and steps of programs that run a pretrained model on lines of text.
 #pragma once
 
 #include <span>
@@ -55,7 +55,7 @@ auto loaded(const Load& load, const std::string& folder, const std::string& weig
   return model;
 }
 
-/// The same for a task: a model with an encoder, for which --attention is checked.
+/// The same for a task, which is a model with an encoder. Also checks --attention.
 template <class Load>
 auto loaded(const Load& load, const ModelOptions& o) {
   auto model = loaded(load, o.model, o.weight_format);
@@ -63,7 +63,7 @@ auto loaded(const Load& load, const ModelOptions& o) {
   return model;
 }
 
-/// The names of lines in errors, for a file or standard input.
+/// The names of the lines of a file, or of standard input, in errors.
 inline models::TextName line_name(const std::string& file) {
   return [name = input_name(file)](index_t i) { return str_cat(name, ": line ", i + 1); };
 }

@@ -1,4 +1,4 @@
-// The processes that run a training program together: `mpirun -n 4 train_reverse ...` starts four.
+// The processes that run a training program together: `mpirun -n 4 train_reverse ...` starts 4.
 //
 // All run the same code with the same options, and only rank 0 has output: the others' standard
 // output is /dev/null, and they write no files. Without a launcher there is one process.
@@ -24,8 +24,9 @@ inline bool leaves_traces() {
 /// default, if it may use all cores that it can run on.
 int default_threads();
 
-/// While in scope, which is during the whole program, processes() are those of the launcher.
-/// **Errors**: there are several, and this program has no MPI.
+/// While this object exists, processes() are those that the launcher has started. Command::run
+/// makes one in programs that share work. **Errors**: several processes, if this program has no
+/// MPI.
 class ProcessesScope {
  public:
   ProcessesScope();
@@ -34,8 +35,8 @@ class ProcessesScope {
   ProcessesScope& operator=(const ProcessesScope&) = delete;
 };
 
-/// Throws if the processes are not one program of one version on one kind of instruction set, or
-/// have different options, except --threads. **Errors**: as nn::require_same.
+/// Throws if the processes differ in program, version, kind of instruction set or options, except
+/// --threads. **Errors**: as nn::require_same.
 void require_one_program(const std::string& name,
                          const std::vector<std::pair<std::string, std::string>>& options);
 

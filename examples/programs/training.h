@@ -37,7 +37,7 @@
 
 namespace tessera::examples {
 
-/// The options of every program, with the defaults of a small text.
+/// The options of every program that trains; the defaults suit a small text.
 struct TrainingOptions {
   index_t layers = 2;
   index_t width = 128;
@@ -51,16 +51,16 @@ struct TrainingOptions {
   double warmup = 0.1;  // the fraction of steps in which the learning rate rises
   double clip = 1;      // the largest norm of the gradient
   index_t shards = 1;   // parts in which the examples of a step are computed
-  // For programs that evaluate: a file of held-out lines or a share of the training lines, and
-  // epochs without a better evaluation.
+  // For programs that evaluate: a file of held-out lines, or the share of the training lines to
+  // hold out; and the epochs without a better evaluation after which the run ends.
   std::string held_out = "";
   double held_out_share = 0;
   index_t patience = 0;
   std::uint64_t seed = 0;
 
-  // For each call: location and duration, which a resumed run may change.
+  // Options of each call, which a resumed run may change.
   index_t max_steps = 0;             // of this call; 0: no limit
-  bool gradient_checkpoint = false;  // compute layers again in the backward: the same bits
+  bool gradient_checkpoint = false;  // compute layers again in the backward pass: the same bits
   bool overwrite = false;            // replace the saved state of another run
   std::string save = "";
   std::string resume = "";
@@ -68,9 +68,9 @@ struct TrainingOptions {
   std::string report = "";
 };
 
-/// The kind of model that a program trains: one whose sizes are options, contained in the
-/// checkpoint (--save), or one from a folder, saved as a folder, with optional checkpoints
-/// (--checkpoint).
+/// The kind of model that a program trains. A new model has its sizes from options, and --save
+/// writes it as a checkpoint. A pretrained model comes from a folder, and --save writes a folder;
+/// --checkpoint adds checkpoints.
 enum class Trains { kNewModel, kPretrained };
 
 /// A command line whose kept options belong to a run: checkpoints contain them, and a resumed run
@@ -96,8 +96,8 @@ class Program final : public Command {
 
   TrainingOptions options;
   std::optional<nn::Checkpoint> resumed;  // the checkpoint of --resume
-  /// The lock of the folder of a run that continues there. The folder was locked before the
-  /// checkpoint was loaded, so no other run can save a newer one, which this run would replace.
+  /// The lock of the folder in which a resumed run continues. The folder is locked before the
+  /// checkpoint is loaded, so no other run can save a newer checkpoint that this run would replace.
   std::shared_ptr<const FileLock> lock;
 
  private:
@@ -110,11 +110,11 @@ class Program final : public Command {
 };
 
 /// Throws if the model of the options cannot be made or loaded, before memory is allocated for it.
-/// In addition to its layers, it has `rows` vectors of --width, and `positions` of them are
+/// In addition to its layers, the model has `rows` vectors of --width, and `positions` of them are
 /// computed.
 /// **Errors**: a resumed checkpoint has fewer numbers than its options require (a small file must
-/// not cause a large allocation); a model that is too large for this machine, in training with its
-/// gradients and moments.
+/// not cause a large allocation); a model that does not fit into the memory of this machine, if
+/// `is_trained` together with its gradients and moments.
 void check_size(const Program& program, index_t rows, index_t positions, bool is_trained = true);
 
 /// The encoder described by the options, pre-norm, with GELU.
@@ -125,10 +125,11 @@ models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options
 inline constexpr const char* kTokenizerHelp =
     "words, characters, wordpiece, or a file or folder of a tokenizer";
 
-/// A tokenizer of that kind (text::tokenizer_kinds), learned from `texts`, or the one in a file or
-/// folder, which must have the special tokens for training. If options.max_size is 0, learned
-/// subwords are limited to 8000, because otherwise they would be whole words.
-/// **Errors**: as make_tokenizer and load_tokenizer; neither.
+/// A tokenizer that is learned from `texts` if `name` is one of text::tokenizer_kinds, or that is
+/// loaded if `name` is a file or folder. A loaded tokenizer must have the special tokens for
+/// training. If options.max_size is 0, learned subwords are limited to 8000, because otherwise they
+/// would be whole words.
+/// **Errors**: as make_tokenizer and load_tokenizer; any other name.
 std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
                                                  std::span<const std::string> texts,
                                                  text::VocabularyOptions options);

@@ -17,15 +17,15 @@ using Rows = std::vector<std::vector<std::string>>;
 struct NamedRun {
   std::string name;
   std::vector<LoggedStep> steps = {};
-  std::string setting = {};  // runs of one setting have the same colour; empty: an own colour
+  std::string setting = {};  // runs of one setting have the same colour; empty: its own colour
   std::string seed = {};     // in all settings, runs with this seed have the same dash pattern
   std::string page = {};     // address of the run's report; empty: none
 };
 
-/// A run whose name says its setting and seed: the seed is the part `seed=N` of the file name, and
-/// the setting is the rest of the name. Commas separate the parts: `runs/lr=1e-3,seed=2` has the
-/// setting `runs/lr=1e-3`, and `runs/seed=2` has the setting `runs`. A name without such a part has
-/// neither.
+/// A run with the setting and seed that are in its name: the seed is the part `seed=N` of the file
+/// name, and the setting is the rest of the name. Commas separate the parts: `runs/lr=1e-3,seed=2`
+/// has the setting `runs/lr=1e-3`, and `runs/seed=2` has the setting `runs`. A name without
+/// `seed=N` gives neither.
 NamedRun named_run(const std::string& name, std::vector<LoggedStep> steps);
 
 /// Columns for a terminal: the first is aligned to the left, the others to the right. An empty cell

@@ -41,8 +41,8 @@ struct RunOptions {
 
   /// The hint for continuing, in messages.
   std::string cure = "start it again to continue";
-  /// Whether the caller has locked the folder. If so, the run does not read the
-  /// checkpoint in the folder: the run continues `resumed` or, without it, begins.
+  /// Whether the caller has locked the folder. If so, the run does not read the checkpoint in the
+  /// folder: it continues `resumed` or, if `resumed` is null, begins anew.
   bool owns_folder = false;
   std::shared_ptr<const FileLock> lock = {};  // kept until the run ends; only rank 0 has one
   const nn::Checkpoint* resumed = nullptr;    // continued instead of the checkpoint in the folder

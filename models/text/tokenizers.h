@@ -18,8 +18,8 @@ namespace tessera::text {
 /// The kinds of make_tokenizer: "words", "characters", "wordpiece".
 std::vector<std::string> tokenizer_kinds();
 
-/// A tokenizer whose vocabulary is from `texts`. "wordpiece" learns its tokens, and always has a
-/// [SEP]. **Errors**: an unknown kind; as WordTokenizer::of, CharacterTokenizer::of or
+/// A tokenizer whose vocabulary is made from `texts`. "wordpiece" learns its tokens, and always has
+/// a [SEP]. **Errors**: an unknown kind; as WordTokenizer::of, CharacterTokenizer::of or
 /// train_word_piece.
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
@@ -50,9 +50,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 /// The options of train_word_piece().
 struct TokenizerTrainingOptions {
   index_t vocabulary_size = 30000;  // learning ends at this size; 0: when no pair is left
-  index_t min_count = 0;            // the least count of a pair of tokens that becomes a token
+  index_t min_count = 0;            // the smallest count of a pair that becomes a token
   bool lower_case = true;           // texts become lower case, without accents
-  // The most characters that become tokens, 0: all; rarer ones are unknown.
+  // The largest number of characters that become tokens; rarer ones are unknown. 0: no limit.
   index_t max_characters = 1000;
 };
 

@@ -81,8 +81,8 @@ class NumberedTokens {
 
   TokenList list_;
   std::vector<std::int32_t> slots_;  // ids; -1: free
-  index_t used_ = 0;                 // slots
-  index_t most_;                     // of the slots that may be used
+  index_t used_ = 0;                 // the number of slots in use
+  index_t most_;                     // the largest number of slots that may be used
 };
 
 /// The ids of a vocabulary's special tokens; tokens that the vocabulary lacks are absent.

@@ -11,13 +11,13 @@
 //     optimizer.zero_grad();
 //   }
 //
-// Each is made of groups of parameters, of parameters, or of a module, and of options. An optimiser
+// Each constructor takes a module, parameters or groups of parameters, and options. An optimiser
 // holds the variables that the module has when the optimiser is made: make the optimiser after
 // set_requires_grad, convert and the tying of weights.
 //
 // **Errors**: as Optimizer. Options out of range are: an lr, weight_decay, momentum or eps that is
-// negative or not finite; a beta outside [0, 1); a dampening that is not finite; nesterov without
-// momentum above 0, or with a dampening.
+// negative or not finite; a beta outside [0, 1); a dampening that is not finite; nesterov with a
+// momentum of 0 or a dampening other than 0.
 #pragma once
 
 #include <string>

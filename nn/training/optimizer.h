@@ -48,7 +48,7 @@ enum class OptionRange {
   kAtLeast0,  // finite and >= 0
   kBelow1,    // in [0, 1)
   kFinite,    // any finite number
-  kFixed,     // only the number itself, in states too: it marks the states of an algorithm
+  kFixed,     // only the algorithm's own number: load_state refuses a state with a different one
 };
 
 /// An option of an algorithm, with its name in states and errors.
@@ -58,7 +58,7 @@ struct OptimizerOption {
   OptionRange range;
 };
 
-/// Groups of parameters, and everything of an optimiser that is not its algorithm.
+/// Groups of parameters, and all parts of an optimiser except its algorithm.
 ///
 /// To add an algorithm, derive a class that passes its name, options and kept tensors to the
 /// constructor, and define update().
@@ -109,18 +109,18 @@ class Optimizer {
   /// After a step the tensors share memory with the optimiser: store or clone them before the next
   /// step. Before the first step each is a single 0 that is expanded to the shape.
   Checkpoint state() const;
-  /// Takes over a state, options included.
+  /// Restores a state, including the options.
   /// **Errors**: a state that does not match, whose error lists up to 30 differences; the state of
   /// a different algorithm; numbers out of range. After an error nothing is changed.
   void load_state(const Checkpoint& state);
 
  protected:
-  /// What an algorithm has of its own.
+  /// The name, options and kept tensors of an algorithm.
   struct Algorithm {
     const char* name;
     std::vector<OptimizerOption> options;  // without lr and weight_decay, which belong to groups
-    std::vector<const char*> kept;  // names of tensors with a parameter's shape, at first zeros:
-                                    // at most two
+    // The names of at most two tensors per parameter, which have its shape and begin as zeros.
+    std::vector<const char*> kept;
   };
 
   /// `lr` and `weight_decay` are for groups without their own.
@@ -131,8 +131,8 @@ class Optimizer {
   double option(std::string_view wanted) const;
 
  private:
-  /// The error in options that are each in their range; empty if there is none. A constructor must
-  /// call it itself.
+  /// The error in a combination of options that are each in their range; empty if there is none. A
+  /// constructor of a derived class must call this function itself.
   virtual std::string conflict() const { return {}; }
   /// Updates weights. Several threads call this function at once, for slices that do not overlap.
   /// The new value of an element must depend only on the data of this element, so that the number

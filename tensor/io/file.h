@@ -1,5 +1,5 @@
-// Files as the loaders and savers of this library use them: read by position, with checks, and
-// written completely or not at all, and locks.
+// Files of loaders and savers: read by position with checks, written completely or not at all, and
+// locked.
 #pragma once
 
 #include <cstddef>
@@ -96,8 +96,8 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
 void check_writable(const std::filesystem::path& path);
 
 /// A lock on a file, which is created for the lock and removed at the end. The lock ends with the
-/// process, even if the process is killed: the next one reuses the file. On a file system without
-/// locks, it has no effect.
+/// process, even if the process is killed; the next lock then reuses the file. On a file system
+/// without locks, a FileLock has no effect.
 class FileLock {
  public:
   /// **Errors**: std::runtime_error that names `folder`: another process or thread holds the lock;

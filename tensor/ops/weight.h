@@ -61,7 +61,7 @@ class Weight {
   /// elements.
   static Weight table(Tensor elements = {});
 
-  /// A copy has the panels of a prepacked weight, but not those of the original's last product: it
+  /// A copy has the panels of a prepacked weight, but not the panels of the last product: the copy
   /// would keep their memory after the original has packed new elements.
   Weight(const Weight& other);
   /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
@@ -125,8 +125,8 @@ class Weight {
   /// gated_linear(). A weight that kInt8 would round must have no inf or NaN, also if it is a
   /// table.
   void check_prepackable(const std::string& name, WeightFormat format) const;
-  /// For a prepacked weight: a weight with elements computed from the panels; what the format has
-  /// rounded stays rounded. For any other weight: the same weight in format kExact.
+  /// For a prepacked weight: a weight with elements computed from the panels; rounded elements stay
+  /// rounded. For any other weight: the same weight in format kExact.
   Weight unpacked() const;
   /// This weight with its elements, and panels in `format`. **Errors**: the weight is prepacked.
   Weight in_format(WeightFormat format) const;

@@ -87,7 +87,8 @@ struct TensorNames {
   Halves halves = Halves::kKept;
 };
 
-/// The tensors of our parameter `name` by `line`; nullopt if the line is for other parameters.
+/// The tensors that `line` gives for our parameter `name`; nullopt if the line is for other
+/// parameters.
 std::optional<TensorNames> tensor_names(const WeightName& line, const std::string& name,
                                         index_t group_size);
 
@@ -124,8 +125,8 @@ extern const Family kGte;
 EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
 
-/// A stack of such layers, their number under the key `layers`, after embeddings with a norm;
-/// positions are from a table, or the layers' own.
+/// Embeddings with a norm, then a stack of these layers; the key `layers` has their number.
+/// Positions are from a table or computed by the layers.
 TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
                                       std::string_view layers);
 TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,

@@ -15,11 +15,11 @@
 
 namespace tessera::models {
 
-/// The names of a model's classes, by number: `id2label`; if it is absent, "LABEL_0", "LABEL_1",
-/// ..., as many as `num_labels`, by default two.
+/// The names of a model's classes, by number, from `id2label`. Without `id2label`, the names are
+/// "LABEL_0", "LABEL_1", ..., and `num_labels` (by default 2) is their number.
 ///
-/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no classes; a different
-/// `num_labels` or `label2id`.
+/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no classes; a
+/// `num_labels` or `label2id` that does not match `id2label`.
 std::vector<std::string> read_labels(const Json& config);
 
 /// Throws an error about `config`'s labels if their number differs from the classifier's rows.
@@ -34,14 +34,14 @@ void require_label_per_class(const char* op, const Model& model,
           ", one per class of the model, got ", labels.size());
 }
 
-/// The scoring of transformers' text classification: none for the `problem_type` regression,
-/// sigmoid for multi_label_classification; otherwise sigmoid for one class and softmax for several.
+/// The scoring of transformers' text classification. `problem_type` regression: none;
+/// multi_label_classification: sigmoid; otherwise sigmoid for one class and softmax for several.
 /// **Errors**: an unknown problem_type.
 Scoring text_scoring(const Json& config, index_t classes);
 
-/// The scoring of sentence-transformers' CrossEncoder: `sentence_transformers.activation_fn` or the
-/// older `sbert_ce_default_activation_function`, of which only the last part of the dotted name is
-/// used; without either sigmoid for one class and none for several.
+/// The scoring of sentence-transformers' CrossEncoder: the last part of the dotted name in
+/// `sentence_transformers.activation_fn` or in the older `sbert_ce_default_activation_function`. If
+/// both keys are absent: sigmoid for one class, and none for several.
 /// **Errors**: a function other than Identity, Sigmoid and Softmax.
 Scoring pair_scoring(const Json& config, index_t classes);
 

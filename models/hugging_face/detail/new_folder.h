@@ -27,7 +27,7 @@ class NewFolder {
   /// **Errors**: the constructor's, for the present target; the target contains a file that the new
   /// folder lacks, which would be lost.
   void check_place() const;
-  /// **Errors**: as check_place; the folder cannot be renamed, and keeps a name of its own.
+  /// **Errors**: as check_place; the folder cannot be renamed, and stays under a different name.
   void take_the_place();
 
  private:

@@ -21,8 +21,8 @@ struct Tick {
   std::string text;
 };
 
-/// Whether a value has a place on such an axis: its absolute value is below 1e300 and, on a
-/// logarithmic axis, it is above 1e-300.
+/// Whether a value has a place on an axis with this scale: its absolute value must be below 1e300
+/// and, on a logarithmic axis, the value must be above 1e-300.
 bool is_drawable(double value, Scale scale);
 
 /// Where `value` lies between the ends of the axis: 0 is `low`, 1 is `high`.
@@ -36,8 +36,8 @@ Interval interval_of(std::span<const double> values, Scale scale);
 Interval rounded(const Interval& interval, Scale scale, int most);
 
 /// At most `most` (at least 2) round numbers of the interval, in rising order: multiples of 1, 2 or
-/// 5 times a power of 10; on a logarithmic axis powers of 10, with 2 and 5 times them if there is
-/// room, and linear ones if the axis is shorter than that.
+/// 5 times a power of 10. A logarithmic axis has powers of 10, and 2 and 5 times these if there is
+/// room; if the axis is too short for them, it has the numbers of a linear axis.
 std::vector<Tick> ticks(const Interval& interval, Scale scale, int most);
 
 /// The space that the text of a tick needs, in shares of the axis: of each, and of each character.

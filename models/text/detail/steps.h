@@ -22,10 +22,11 @@ namespace tessera::text {
 class AddedTokens;
 
 /// The steps in the list `key` of a Sequence, including those of Sequences inside it.
-/// **Errors**: std::runtime_error that names the file and the place: more than a hundred.
+/// **Errors**: std::runtime_error that names the file and the place: more than 100 steps.
 std::vector<Json> step_list(const Json& sequence, std::string_view key);
 
-/// A Sequence of normalizers or pre-tokenizers as one; `read` makes each step of the list `key`.
+/// A Sequence of normalizers or pre-tokenizers as one step; `read` makes each step of the list
+/// `key`.
 template <class Subject>
 std::function<void(Subject&)> step_sequence(const Json& json, std::string_view key,
                                             std::function<void(Subject&)> (*read)(const Json&)) {
@@ -61,8 +62,8 @@ using PreTokenizer = std::function<void(Words& words)>;
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
 PreTokenizer read_pre_tokenizer(const Json& json);
 
-/// The last step: the special tokens around texts, which Tokenizer puts there, and the corrections
-/// of offsets, which SpaceTrimmer makes.
+/// The last step: the special tokens that Tokenizer puts around texts, and the corrections of
+/// offsets that SpaceTrimmer makes.
 struct PostProcessor {
   /// Removes white space at the ends of a token's text from its offsets.
   struct Trim {

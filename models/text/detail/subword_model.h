@@ -38,7 +38,7 @@ class SubwordModel {
 
   /// The token of each number; empty if a number has none.
   const TokenList& tokens() const { return tokens_; }
-  /// Moves them out: tokens() is empty from then on.
+  /// Moves the tokens out: tokens() is then empty.
   TokenList release_tokens() { return std::move(tokens_); }
 
  protected:
@@ -84,11 +84,11 @@ inline index_t unknown_id(std::optional<index_t> id, std::string_view word) {
   return *id;
 }
 
-/// The tokens "<0x00>" to "<0xFF>" for bytes; Trie::kNoValue for tokens that `trie` does not have;
-/// without a trie for all.
+/// The tokens "<0x00>" to "<0xFF>" for bytes; Trie::kNoValue for tokens that `trie` does not have.
+/// If `trie` is null, all are Trie::kNoValue.
 using ByteTokens = std::array<index_t, 256>;
 ByteTokens byte_tokens(const Trie* trie);
-/// Whether each byte of a text has its token.
+/// Whether `tokens` has a token for each byte of the text.
 bool has_all(const ByteTokens& tokens, std::string_view text);
 
 /// Throws if a token is too long for a model that searches along its tokens from each position of a

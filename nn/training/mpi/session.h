@@ -37,15 +37,15 @@ class Session {
   Session();
 
   /// Waits for the other processes, and ends MPI if the session started it. If an exception unwinds
-  /// the stack, or another process still waits for this one, the others could wait forever. So all
-  /// processes are ended, and the exception is lost: catch it while the session lives.
+  /// the stack, or another process still waits for this one, ends all processes, because the others
+  /// could wait forever. The exception is then lost: catch it while the session lives.
   ~Session();
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   /// All processes that were started together: those of MPI_COMM_WORLD. **Errors** of its
-  /// functions: a process that waits for this process at the end of its session.
+  /// functions: another process has reached the end of its session.
   nn::Communicator& communicator() { return *communicator_; }
 
   /// The number of threads for this process: OMP_NUM_THREADS if it is set; otherwise the number of

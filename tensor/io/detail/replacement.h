@@ -8,9 +8,9 @@
 
 namespace tessera::detail {
 
-/// A file or folder, open and locked, unless another process or thread holds its lock. The lock
-/// ends with this object or with its process, even if the process is killed: a file that is not
-/// locked is stale.
+/// A file or folder, open and, unless another process or thread holds its lock, locked. The lock
+/// ends with this object or with its process, even if the process is killed. So a file without a
+/// lock is stale.
 class LockedFile {
  public:
   /// Opens `path` with these flags of open(2), but not through a symbolic link, and never waits.
@@ -24,9 +24,10 @@ class LockedFile {
   int error() const { return error_; }
   /// Whether another process or thread holds the lock.
   bool is_taken() const { return is_taken_; }
-  /// Whether this object holds the lock; never on a file system without locks, nor is_taken().
+  /// Whether this object holds the lock. On a file system without locks, this and is_taken() are
+  /// false.
   bool is_locked() const { return is_locked_; }
-  /// Whether the file is open, not taken, and `path` is still its name: its last owner may have
+  /// Whether the file is open, is not taken, and still has the name `path`: its last owner may have
   /// removed the file before the lock was free.
   bool is_ours() const { return is_ours_; }
 
@@ -38,9 +39,9 @@ class LockedFile {
   bool is_ours_ = false;
 };
 
-/// A new file or folder next to `target`, which takes the place of `target` in one step; until then
+/// A new file or folder next to `target`, which takes the place of `target` in one step. Until then
 /// the new one is locked and named `.tessera-PID-N.tmp`, and the destructor removes it. The
-/// constructor removes what killed processes left in the same folder: names without a lock.
+/// constructor removes such files and folders of killed processes, which have no lock.
 /// **Errors**: std::runtime_error that names the target.
 class Replacement {
  public:
@@ -55,8 +56,8 @@ class Replacement {
   const std::filesystem::path& path() const { return path_; }
   /// Writes to the end of the file.
   void write(std::span<const std::byte> bytes) const;
-  /// A folder that cannot take the place of the target stays there under another name, which the
-  /// error has.
+  /// Gives the new file or folder the target's name. A folder that cannot get this name stays in
+  /// the same place under a different name, which the error contains.
   void take_the_place();
 
  private:

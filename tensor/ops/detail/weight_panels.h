@@ -1,6 +1,7 @@
 // A weight in the layout that products read. Private to the ops.
 //
-// To add a format: a value of WeightFormat, its words in WeightPanels, and a kernel for linear.cpp.
+// To add a format, add a value of WeightFormat, its words to WeightPanels, and a kernel that
+// linear.cpp calls.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +49,12 @@ class WeightPanels {
   /// could get a different scale.
   std::shared_ptr<const WeightPanels> part(index_t begin, index_t end, bool gated) const;
 
-  /// The panels from row `first` on, where a panel must begin: of kExact.
+  /// The panels of kExact from row `first` on, at which a panel must begin.
   template <class T>
   const T* exact(index_t first) const {
     return reinterpret_cast<const T*>(memory_.data()) + first * words_;
   }
-  /// The same of kInt8.
+  /// The same for kInt8.
   kernels::Int8Panels int8(index_t first) const;
 
  private:

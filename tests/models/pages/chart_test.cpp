@@ -132,7 +132,7 @@ TEST(ChartTest, NamesAreText) {
   EXPECT_TRUE(test::contains(svg, "&lt;b&gt;&#39;&quot;&amp;"));
 }
 
-// A value that cannot be drawn breaks the line, and no number of the picture is other than a number.
+// A value that cannot be drawn breaks the line, and the picture contains no NaN or infinity.
 TEST(ChartTest, ValuesThatNoAxisHasBreakTheLine) {
   struct Case {
     std::vector<ChartPoint> points;
