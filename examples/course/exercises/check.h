@@ -48,7 +48,7 @@ void expect(bool condition, const std::string& what);
 /// The same for a known mistake: `hint` is printed instead of the exercise's.
 void expect(bool condition, const std::string& what, const std::string& hint);
 
-/// Runs all checks, each from manual_seed(1), and prints a line or two for each; returns the exit
+/// Runs all checks, each from manual_seed(1), and prints 1 or 2 lines for each; returns the exit
 /// code for main(): 0 if all are solved. `lesson` is the name of the lesson's files,
 /// "005_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);

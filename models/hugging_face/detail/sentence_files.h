@@ -44,9 +44,9 @@ const char* kind_of(const SentenceModule& module);
 /// A table of vectors that are the model's own input, in the format of model2vec: (V, D).
 nn::Embedding read_static_embedding(const std::filesystem::path& folder);
 
-/// The settings in config_sentence_transformers.json of `folder` and in sentence_bert_config.json,
-/// under any of its names, of the encoder's folder; and the most tokens of a text, including special
-/// ones, 0 if there is no limit. Both files are optional.
+/// The settings of a folder, and the largest number of tokens of a text, including special ones; 0
+/// if there is no limit. Reads config_sentence_transformers.json of `folder`, and
+/// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional.
 std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
                                                    const std::filesystem::path& encoder_folder);
 

@@ -35,7 +35,7 @@ BatchSums total_of(ShardSums mine);
 
 /// The sums of a batch of `shards` shards, the same on all processes, each of which has added the
 /// shards of share_of(shards, communicator). All processes must call it with the same variables.
-/// **Errors**: texts of other sizes from a process, which has made a different call.
+/// **Errors**: a process has sent texts of unexpected sizes, because it has made a different call.
 BatchSums all_reduce(Communicator& communicator, const Parameters& variables, index_t shards,
                      ShardSums mine);
 
