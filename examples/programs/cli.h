@@ -109,7 +109,7 @@ class Command {
   std::vector<std::pair<std::string, std::string>> values() const;
   /// Whether the command line or a resumed run has the option.
   bool is_given(const std::string& flag) const;
-  /// Whether an option has the value that it has without any command line.
+  /// Whether an option's value, after a resumed run is restored, is its default.
   bool is_default(const std::string& flag) const;
 
  protected:
