@@ -56,7 +56,9 @@ Rated rated(std::span<const NamedRun> runs) {
     result.runs.push_back({run.setting, run.seed, steps.back()->loss});
   }
   for (const auto& [name, column] : kMeasures) {
-    const auto has = [&](const LoggedStep* step) { return (step->*column).has_value(); };
+    const auto has = [column = column](const LoggedStep* step) {
+      return (step->*column).has_value();
+    };
     if (!std::ranges::all_of(steps, has)) continue;
     result.measure = name;
     for (std::size_t i = 0; i < steps.size(); ++i) result.runs[i].value = *(steps[i]->*column);
