@@ -26,7 +26,7 @@ int main(int argc, char** argv) try {
   const text::TextEncoder encode = {&words, {.max_length = 64}};
 
   for (const index_t width : {32, 64}) {
-    for (const std::uint64_t seed : {0, 1, 2}) {
+    for (const std::uint64_t seed : {0u, 1u, 2u}) {
       const std::string name = str_cat("width=", width, ",seed=", seed);
       manual_seed(seed);
       models::TokenEncoderOptions tokens;
