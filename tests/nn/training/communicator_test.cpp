@@ -73,7 +73,7 @@ TEST(Communicator, TextsThatDifferAreRefusedByAll) {
        "seed must be the same on all ranks, got '5' on rank 0 and '6\\x0a' on rank 2"},
       {{"6", "5", "5"}, "seed must be the same on all ranks, got '6' on rank 0 and '5' on rank 1"}};
   for (const auto& [texts, error] : cases) {
-    run_processes(3, [&](Communicator& processes) {
+    run_processes(3, [&texts = texts, &error = error](Communicator& processes) {
       const auto check = [&] {
         require_same(processes, "Op", "seed", texts[static_cast<std::size_t>(processes.rank())]);
       };
