@@ -9,8 +9,8 @@ foreach(object IN LISTS OBJECTS)
   get_filename_component(isa ${object} NAME_WE)
   string(LENGTH ${isa} length)
   # Mangled: functions and variables, const members, and what belongs to them (guard variables,
-  # static locals, type information).
-  set(own "_Z(GV|TV|TT|TI|TS|GR|Z)*NK?7tessera7kernels${length}${isa}")
+  # static locals, type information, the address sanitizer's mark of a variable).
+  set(own "(__odr_asan[.])?_Z(GV|TV|TT|TI|TS|GR|Z)*NK?7tessera7kernels${length}${isa}")
 
   execute_process(COMMAND ${NM} --extern-only --defined-only --format=posix ${object}
                   OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
