@@ -3,10 +3,8 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -15,6 +13,7 @@
 #include <thread>
 
 #include "bench/build_info.h"
+#include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -114,15 +113,6 @@ Processor processor() {
   return found;
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  std::array<char, 64> text{};
-  gmtime_r(&now, &parts);
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
-
 }  // namespace
 
 std::vector<CacheLevel> caches() {
@@ -172,7 +162,7 @@ JsonObject machine_json() {
           {"governor", governor.empty() ? "unknown" : governor},
           {"load", load},
           {"os", os()},
-          {"date", utc_now()}};
+          {"date", examples::utc_now("%Y-%m-%dT%H:%M:%SZ")}};
 }
 
 }  // namespace tessera::bench

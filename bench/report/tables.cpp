@@ -5,9 +5,9 @@
 #include <set>
 
 #include "bench/results/units.h"
-#include "models/pages/detail/numbers.h"
 #include "models/pages/page.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::results {
 
@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kOurs = "tessera";
 
 std::string percent(double fraction) {
-  return pages::decimals(fraction * 100, 0) + " %";
+  return decimals(fraction * 100, 0) + " %";
 }
 
 std::string of_peak(const Result& r) {
@@ -135,7 +135,7 @@ Table peer_cases_table(const Results& results) {
       const Result* r = find_case(results, ours->name, name, ours->threads);
       row.push_back(r != nullptr ? seconds_text(r->best_s) : "");
     }
-    row.push_back(pages::decimals(best_peer(results, *ours)->best_s / ours->best_s, 2));
+    row.push_back(decimals(best_peer(results, *ours)->best_s / ours->best_s, 2));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -167,8 +167,8 @@ Table peer_groups_table(const Results& results) {
     std::string libraries;
     for (const std::string& name : with) libraries += (libraries.empty() ? "" : ", ") + name;
     table.rows.push_back({group, libraries, str_cat(first->threads), str_cat(cases),
-                          pages::decimals(std::exp(logs / static_cast<double>(cases)), 2),
-                          pages::decimals(worst, 2)});
+                          decimals(std::exp(logs / static_cast<double>(cases)), 2),
+                          decimals(worst, 2)});
   }
   return table;
 }
@@ -178,12 +178,11 @@ Table cases_table(const Results& results) {
                           "GB/s", "memory", "error"},
               .rows = {}};
   for (const Result& r : results.cases) {
-    table.rows.push_back({r.name, r.by, str_cat(r.threads), seconds_text(r.best_s),
-                          seconds_text(r.median_s), percent(r.spread) + (r.noisy ? ", noisy" : ""),
-                          gflops(r), of_peak(r),
-                          r.bytes > 0 ? digits_text(r.bytes / r.best_s / 1e9, 3) : "",
-                          r.memory_bytes ? bytes_text(*r.memory_bytes) : "",
-                          r.error ? pages::decimals(*r.error, 3) : ""});
+    table.rows.push_back(
+        {r.name, r.by, str_cat(r.threads), seconds_text(r.best_s), seconds_text(r.median_s),
+         percent(r.spread) + (r.noisy ? ", noisy" : ""), gflops(r), of_peak(r),
+         r.bytes > 0 ? digits_text(r.bytes / r.best_s / 1e9, 3) : "",
+         r.memory_bytes ? bytes_text(*r.memory_bytes) : "", r.error ? decimals(*r.error, 3) : ""});
   }
   return table;
 }
@@ -208,9 +207,8 @@ Table highlights_table(const Results& results) {
     const Result* peer = best_peer(results, *r);
     table.rows.push_back(
         {str_cat("`", r->name, "`"), seconds_text(r->best_s), gflops(*r), of_peak(*r),
-         peer != nullptr
-             ? str_cat(pages::decimals(peer->best_s / r->best_s, 2), " (", peer->by, ")")
-             : ""});
+         peer != nullptr ? str_cat(decimals(peer->best_s / r->best_s, 2), " (", peer->by, ")")
+                         : ""});
   }
   return table;
 }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "bench/results/units.h"
-#include "models/pages/detail/numbers.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
 #include "tensor/format.h"
@@ -61,7 +60,7 @@ const char* word(Change change) {
 }
 
 std::string percent_of(double fraction) {
-  return (fraction < 0 ? "" : "+") + pages::decimals(fraction * 100, 1) + " %";
+  return (fraction < 0 ? "" : "+") + decimals(fraction * 100, 1) + " %";
 }
 
 std::string summary(const Comparison& c) {
@@ -73,7 +72,7 @@ std::string summary(const Comparison& c) {
                              " faster, ", count(Change::kSame), " the same within the noise");
   if (!c.only_old.empty()) text += str_cat(", ", c.only_old.size(), " only in the old");
   if (!c.only_new.empty()) text += str_cat(", ", c.only_new.size(), " only in the new");
-  return text + str_cat(" (by more than ", pages::decimals(c.options.least * 100, 1),
+  return text + str_cat(" (by more than ", decimals(c.options.least * 100, 1),
                         " %; wrong at most once in ", std::lround(1 / c.options.alpha),
                         " comparisons)\n");
 }

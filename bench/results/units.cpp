@@ -1,9 +1,8 @@
 #include "bench/results/units.h"
+#include "tensor/format.h"
 
 #include <array>
 #include <cmath>
-
-#include "models/pages/detail/numbers.h"
 
 namespace tessera::results {
 
@@ -32,7 +31,7 @@ std::string digits_text(double value, int digits) {
     limit *= 10;
     --after_point;
   }
-  return pages::decimals(value, after_point);
+  return decimals(value, after_point);
 }
 
 std::string seconds_text(double seconds, int digits) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 
 namespace tessera::examples {
@@ -91,12 +92,6 @@ std::string squares(const Matrix& m, const Picture& picture) {
                  text, "</g>\n");
 }
 
-std::string number(double value, int digits) {
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
 /// Lines between squares that are large enough, and their numbers.
 std::string details(const Matrix& m, const Picture& picture) {
   const int side = picture.square;
@@ -111,7 +106,7 @@ std::string details(const Matrix& m, const Picture& picture) {
   for (index_t i = 0; picture.digits >= 0 && i < m.rows(); ++i) {
     for (index_t j = 0; j < m.columns(); ++j) {
       text += svg_text((static_cast<double>(j) + 0.5) * side,
-                       (static_cast<double>(i) + 0.5) * side + 4, number(m(i, j), picture.digits),
+                       (static_cast<double>(i) + 0.5) * side + 4, decimals(m(i, j), picture.digits),
                        std::abs(colour_of(m(i, j), picture)) > kLevels / 2 ? "o" : "");
     }
   }

@@ -12,6 +12,7 @@
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/question_answerer.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 
 namespace {
@@ -58,7 +59,7 @@ void print(const std::vector<models::Answer>& answers, const Options& o) {
     return;
   }
   for (const models::Answer& each : answers) {
-    std::cout << examples::fixed(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
+    std::cout << decimals(each.score, 4) << '\t' << each.bytes.begin << '-' << each.bytes.end
               << '\t' << escaped(each.text) << '\n';
   }
   if (o.pair) std::cout << '\n';

@@ -13,6 +13,7 @@
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/text_classifier.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 
 namespace {
@@ -32,7 +33,7 @@ void print(std::span<const models::ClassScore> best, const std::string& line, bo
     return;
   }
   for (const models::ClassScore& each : best) {
-    std::cout << escaped(each.label) << '\t' << examples::fixed(each.score, 4) << '\t'
+    std::cout << escaped(each.label) << '\t' << decimals(each.score, 4) << '\t'
               << examples::escaped_line(line) << '\n';
   }
 }

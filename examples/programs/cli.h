@@ -169,9 +169,10 @@ int report_error(const std::string& name, const std::string& error);
 
 /// A line for output by programs: escaped(), except for its tabs.
 std::string escaped_line(std::string_view line);
-/// A number with `digits` digits after the point, in any locale; seconds as "1:05:09" or "0:21".
-std::string fixed(double value, int digits);
+/// Seconds as "1:05:09" or "0:21".
 std::string clock_time(double seconds);
+/// The present time in UTC, in a format of strftime.
+std::string utc_now(const char* format);
 
 /// A line on a terminal that is redrawn at most 10 times per second, and disappears at the end.
 class StatusLine {

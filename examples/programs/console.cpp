@@ -4,15 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
-#include <iomanip>
+#include <ctime>
 #include <iostream>
 
 #include "examples/named_error.h"
 #include "examples/programs/cli.h"
 #include "models/text/utf8.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 
 namespace tessera::examples {
 
@@ -62,10 +64,6 @@ std::string escaped_line(std::string_view line) {
   return shown + escaped(line);
 }
 
-std::string fixed(double value, int digits) {
-  return str_cat(std::fixed, std::setprecision(digits), value);
-}
-
 std::string clock_time(double seconds) {
   const double whole = std::isfinite(seconds) ? std::clamp(std::round(seconds), 0.0, 3.5e6) : 3.5e6;
   const auto total = static_cast<index_t>(whole);
@@ -73,6 +71,15 @@ std::string clock_time(double seconds) {
   const std::string minutes_seconds = ":" + two(total % 60);
   if (total < 3600) return std::to_string(total / 60) + minutes_seconds;
   return std::to_string(total / 3600) + ":" + two(total / 60 % 60) + minutes_seconds;
+}
+
+std::string utc_now(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts = {};
+  std::array<char, 64> text{};
+  gmtime_r(&now, &parts);
+  std::strftime(text.data(), text.size(), format, &parts);
+  return text.data();
 }
 
 bool StatusLine::draw(const std::function<std::string(std::size_t columns)>& text) {
@@ -103,8 +110,8 @@ void Progress::show(index_t done, index_t total) {
     const double rate =
         static_cast<double>(done) / std::chrono::duration<double>(Clock::now() - begun_).count();
     const double percent = 100 * static_cast<double>(done) / static_cast<double>(total);
-    return str_cat(done, '/', total, ' ', what_, "  ", fixed(percent, 0), " %  ",
-                   fixed(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
+    return str_cat(done, '/', total, ' ', what_, "  ", decimals(percent, 0), " %  ",
+                   decimals(rate, rate < 10 ? 1 : 0), ' ', what_, "/s  ",
                    clock_time(static_cast<double>(total - done) / rate), " left");
   });
 }

@@ -16,6 +16,7 @@
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/sentence_encoder.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 #include "tensor/io/npy.h"
 
@@ -118,7 +119,7 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
       std::cout << JsonObject({{"line", i + 1}, {"score", scores[i]}, {"text", lines[i]}}).text()
                 << '\n';
     } else {
-      std::cout << examples::fixed(scores[i], 4) << '\t' << i + 1 << '\t'
+      std::cout << decimals(scores[i], 4) << '\t' << i + 1 << '\t'
                 << examples::escaped_line(lines[i]) << '\n';
     }
   }
@@ -147,7 +148,7 @@ void print_table(const models::SentenceEncoder& model, const std::vector<std::st
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::cout << std::setw(4) << i + 1;
     for (const float score : table.select(0, static_cast<index_t>(i)).to_vector<float>()) {
-      std::cout << std::setw(kWidth) << examples::fixed(score, 3);
+      std::cout << std::setw(kWidth) << decimals(score, 3);
     }
     std::cout << "  " << examples::escaped_line(lines[i]) << '\n';
   }

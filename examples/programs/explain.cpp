@@ -25,6 +25,7 @@
 #include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/reduce.h"
 
@@ -120,20 +121,20 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
 void print_heads(const Tensor& heads) {
   std::cout << "without one head, the score falls by (largest of " << heads.count() << " heads)\n";
   for (const auto& [layer, head, drop] : pages::top_heads(heads)) {
-    std::cout << examples::fixed(drop, 4) << "\tlayer " << layer << " head " << head << '\n';
+    std::cout << decimals(drop, 4) << "\tlayer " << layer << " head " << head << '\n';
   }
 }
 
 void print(const std::string& name, const pages::ExplainedText& text) {
-  std::cout << name << ": score " << examples::fixed(text.score, 4) << ", of the baseline "
-            << examples::fixed(text.baseline, 4) << ", error " << examples::fixed(text.error, 4);
+  std::cout << name << ": score " << decimals(text.score, 4) << ", of the baseline "
+            << decimals(text.baseline, 4) << ", error " << decimals(text.error, 4);
   if (text.probability && text.baseline_probability) {
-    std::cout << ", probability " << examples::fixed(*text.probability, 4) << ", of the baseline "
-              << examples::fixed(*text.baseline_probability, 4);
+    std::cout << ", probability " << decimals(*text.probability, 4) << ", of the baseline "
+              << decimals(*text.baseline_probability, 4);
   }
   std::cout << '\n';
   for (std::size_t t = 0; t < text.tokens.size(); ++t) {
-    std::cout << examples::fixed(text.added.item_at({static_cast<index_t>(t)}), 4) << '\t'
+    std::cout << decimals(text.added.item_at({static_cast<index_t>(t)}), 4) << '\t'
               << examples::escaped_line(text.tokens[t]) << '\n';
   }
   print_heads(text.heads);

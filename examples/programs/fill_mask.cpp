@@ -11,6 +11,7 @@
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/mask_filler.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
@@ -21,7 +22,7 @@ using namespace tessera;
 void print_rows(const std::vector<models::Blank>& blanks) {
   for (const models::Blank& blank : blanks) {
     for (const models::Filling& filling : blank.fillings) {
-      std::cout << examples::fixed(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
+      std::cout << decimals(filling.score, 4) << '\t' << escaped(filling.token) << '\t'
                 << escaped(filling.text) << '\n';
     }
     std::cout << '\n';

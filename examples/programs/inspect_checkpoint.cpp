@@ -15,6 +15,7 @@
 
 #include "examples/programs/cli.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
@@ -72,7 +73,7 @@ Int8Errors int8_errors(const StoredTensor& stored, const SafetensorsFile& opened
 }
 
 std::string percent(double share) {
-  return str_cat(std::fixed, std::setprecision(2), 100 * share, " %");
+  return decimals(100 * share, 2) + " %";
 }
 
 void print_table(const std::string& file, const SafetensorsFile& opened, bool int8) {

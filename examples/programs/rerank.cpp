@@ -11,6 +11,7 @@
 #include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/text_classifier.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 
 int main(int argc, char** argv) {
@@ -43,7 +44,7 @@ int main(int argc, char** argv) {
                          .text()
                   << '\n';
       } else {
-        std::cout << examples::fixed(each.score, 4) << '\t' << each.text + 1 << '\t'
+        std::cout << decimals(each.score, 4) << '\t' << each.text + 1 << '\t'
                   << examples::escaped_line(line_of(each)) << '\n';
       }
     }

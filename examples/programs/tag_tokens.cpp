@@ -11,6 +11,7 @@
 #include "examples/programs/model_options.h"
 #include "models/hugging_face/token_tagger.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/json.h"
 
 namespace {
@@ -36,8 +37,8 @@ void print(const std::vector<models::Tag>& tags, std::size_t number, const std::
     return;
   }
   for (const models::Tag& tag : tags) {
-    std::cout << number << '\t' << escaped(tag.label) << '\t' << examples::fixed(tag.score, 4)
-              << '\t' << tag.bytes.begin << '-' << tag.bytes.end << '\t'
+    std::cout << number << '\t' << escaped(tag.label) << '\t' << decimals(tag.score, 4) << '\t'
+              << tag.bytes.begin << '-' << tag.bytes.end << '\t'
               << escaped(text::text_at(line, tag.bytes)) << '\n';
   }
 }

@@ -23,6 +23,7 @@
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/ops/ops.h"
 #include "tensor/profile_span.h"
@@ -199,8 +200,8 @@ void test(const models::SequenceClassifier& model, const Names& names,
   std::cout << '\n';
   counts.print(std::cout, names.labels);
   std::cout << '\n';
-  std::cout << "test macro F1 " << examples::fixed(counts.macro_f1(), 4) << "\ntest accuracy "
-            << examples::fixed(counts.accuracy(), 4) << std::endl;
+  std::cout << "test macro F1 " << decimals(counts.macro_f1(), 4) << "\ntest accuracy "
+            << decimals(counts.accuracy(), 4) << std::endl;
 }
 
 /// The class of one text and, if requested, the probabilities of all classes, each after a tab.
@@ -210,7 +211,7 @@ std::string answer(const models::SequenceClassifier& model, const Names& names,
   std::string text = names.labels[static_cast<std::size_t>(argmax(scores, {-1}).item<index_t>())];
   if (!c.probabilities) return text;
   for (const double p : softmax(scores).flatten().to(kFloat64).to_vector<double>()) {
-    text += '\t' + examples::fixed(p, 4);
+    text += '\t' + decimals(p, 4);
   }
   return text;
 }

@@ -21,6 +21,7 @@
 #include "nn/nn.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/ops/ops.h"
 
 namespace {
@@ -206,8 +207,8 @@ bool train(const examples::Program& program, const Text& text, models::MaskedLm&
       .keep_best = false,  // the whole held-out text is evaluated at the end
       .summary = [](const nn::EpochReport& report) {
         const double loss = report.totals.mean();
-        return "loss " + examples::fixed(loss, 4) + "  bits " + examples::fixed(bits(loss), 3) +
-               "  held-out bits " + examples::fixed(bits(report.evaluation->totals.mean()), 3);
+        return "loss " + decimals(loss, 4) + "  bits " + decimals(bits(loss), 3) +
+               "  held-out bits " + decimals(bits(report.evaluation->totals.mean()), 3);
       }};
   task.notes.set("vocabulary", text.tokenizer->to_text());
   return examples::Training(program, model, std::move(task)).run();
@@ -231,10 +232,10 @@ void run(const examples::Program& program, const TrainMaskedLmOptions& c) {
   const double loss = nn::evaluate(model, all).mean();
   nn::eval(model);
   const std::string sentence = c.fill.empty() ? blanked(text, c.tokenizer) : c.fill;
-  std::cout << "\nheld-out loss " << examples::fixed(loss, 4) << ", bits per masked token "
-            << examples::fixed(bits(loss), 3) << ", unigram entropy "
-            << examples::fixed(text.held_out_entropy, 3) << " bits, ratio "
-            << examples::fixed(text.held_out_entropy / bits(loss), 2) << "\n\nblanks: " << sentence
+  std::cout << "\nheld-out loss " << decimals(loss, 4) << ", bits per masked token "
+            << decimals(bits(loss), 3) << ", unigram entropy " << decimals(text.held_out_entropy, 3)
+            << " bits, ratio " << decimals(text.held_out_entropy / bits(loss), 2)
+            << "\n\nblanks: " << sentence
             << "\nfilled: " << fill_blanks(model, *text.tokenizer, sentence, c.length) << std::endl;
   const Tensor shown = from_vector(with_blanks(*text.tokenizer, sentence, c.length).tokens);
   examples::write_attention(c.attention,

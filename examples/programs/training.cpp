@@ -1,9 +1,7 @@
 #include "examples/programs/training.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <system_error>
@@ -12,6 +10,7 @@
 #include "examples/programs/processes.h"
 #include "models/text/tokenizers.h"
 #include "nn/training/shards.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -43,15 +42,6 @@ std::string processor_name() {
   return "unknown";
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts = {};
-  std::array<char, 64> text{};
-  gmtime_r(&now, &parts);
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text.data();
-}
-
 /// Processor, cores, threads, instruction set, compiler and the time of the call.
 pages::Facts machine_facts() {
   return {{"processor", processor_name()},
@@ -60,7 +50,7 @@ pages::Facts machine_facts() {
           {"threads of a process", str_cat(thread_count())},
           {"instruction set", current_isa()},
           {"compiler", compiler_name()},
-          {"begun", utc_now()}};
+          {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};
 }
 
 }  // namespace
@@ -270,8 +260,8 @@ std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
 }
 
 std::string said(const nn::LossTotals& totals, bool has_accuracy) {
-  if (!has_accuracy) return "error " + fixed(std::sqrt(totals.mean()), 4);
-  return "loss " + fixed(totals.mean(), 4) + "  accuracy " + fixed(totals.accuracy(), 4);
+  if (!has_accuracy) return "error " + decimals(std::sqrt(totals.mean()), 4);
+  return "loss " + decimals(totals.mean(), 4) + "  accuracy " + decimals(totals.accuracy(), 4);
 }
 
 Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups,
@@ -383,7 +373,7 @@ void Training::say(const nn::EpochReport& report) {
   const double seconds = run_->seconds();
   bar_.clear();
   std::cout << "epoch " << report.epoch + 1 << '/' << options_.epochs << "  " << summary << "  "
-            << fixed(static_cast<double>(run_->length()) / seconds, 0) << " tokens/s  "
+            << decimals(static_cast<double>(run_->length()) / seconds, 0) << " tokens/s  "
             << clock_time(seconds) << std::endl;
   shown_ = std::chrono::steady_clock::now();
 }
@@ -401,8 +391,8 @@ void Training::show(double loss) {
     const auto left = static_cast<double>(trainer_->total_steps() - trainer_->step());
     const double seconds = run_->seconds();
     const std::string epoch = str_cat("epoch ", trainer_->epoch() + 1, "/", options_.epochs, "  ");
-    const std::string rest = str_cat(fixed(100 * share, 0), " %  loss ", fixed(loss, 4), "  ",
-                                     fixed(static_cast<double>(run_->length()) / seconds, 0),
+    const std::string rest = str_cat(decimals(100 * share, 0), " %  loss ", decimals(loss, 4), "  ",
+                                     decimals(static_cast<double>(run_->length()) / seconds, 0),
                                      " tokens/s  ", clock_time(seconds / done * left), " left");
     const std::size_t text = epoch.size() + 1 + rest.size();  // the bar takes what remains
     const std::size_t cells = std::min(kCells, columns - std::min(columns, text));

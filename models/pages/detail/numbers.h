@@ -11,9 +11,6 @@
 
 namespace tessera::pages {
 
-using tessera::decimals;
-using tessera::significant;
-
 /// `value` as logs have it: six digits that count, and whole numbers whole.
 inline std::string number_text(double value) {
   constexpr double kMostWhole = 1e15;
