@@ -60,8 +60,8 @@ std::string kind_of_isa() {
 }  // namespace
 
 nn::Communicator& processes() {
-  static nn::OneProcess alone;
-  return session ? session->communicator() : alone;
+  static nn::OneProcess one;
+  return session ? session->communicator() : one;
 }
 
 int default_threads() {

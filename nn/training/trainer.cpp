@@ -36,8 +36,8 @@ TrainerOptions checked(TrainerOptions o) {
   detail::require_count(kTrainerOp, "evaluate_every", o.evaluate_every);
   detail::require_count(kTrainerOp, "patience", o.patience);
   require_enum(kTrainerOp, "best_by", o.best_by, BestBy::kAccuracy);
-  const bool is_alone = o.communicator != nullptr && o.communicator->size() == 1;
-  if (is_alone) o.communicator = nullptr;  // nothing to send, so no copies of gradients
+  const bool is_single = o.communicator != nullptr && o.communicator->size() == 1;
+  if (is_single) o.communicator = nullptr;  // nothing to send, so no copies of gradients
   return o;
 }
 
