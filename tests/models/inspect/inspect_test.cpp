@@ -341,6 +341,9 @@ TEST(Inspect, AProbeFindsWhatIsThere) {
   EXPECT_LT(found.shuffled, 0.45);
   EXPECT_NEAR(found.base_rate, 1.0 / 3, 0.1);
   EXPECT_EQ(linear_probe(x, labels).accuracy, nothing.accuracy);
+  // With more columns than rows, all labels of training are learnt by heart, and none held out.
+  const Tensor wide = randn({600, 700}, kFloat32, rng);
+  EXPECT_LT(linear_probe(wide, labels).accuracy, 0.45);
 }
 
 TEST(Inspect, CkaIgnoresRotationsAndScales) {

@@ -47,6 +47,9 @@ constexpr const char* kBytes = R"({"type": "BPE", "unk_token": "<unk>", "byte_fa
   "vocab": {"<unk>": 0, "a": 1, "<0xC3>": 2, "<0xA9>": 3, "aab": 4, "b": 5}, "merges": []})";
 constexpr const char* kUnigram = R"({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0],
   ["a", -1], ["b", -2], ["ab", -3], ["abc", -2.5], ["c", -8], ["aa", -2], ["bb", -4.5], ["ab", -3]]})";
+// An unknown character scores 10 less than the worst piece: "xy z" wins with -16 over -18.5.
+constexpr const char* kUnigramCosts = R"({"type": "Unigram", "unk_id": 0,
+  "vocab": [["<unk>", 0], ["xy", -8], ["z", -8], ["yz", -0.5]]})";
 // Unknown characters score higher than the piece of two of them.
 constexpr const char* kUnigramBytes = R"({"type": "Unigram", "unk_id": 0, "byte_fallback": true,
   "vocab": [["<unk>", 60], ["a", 60], ["<0xC3>", 60], ["<0xA9>", 60], ["xy", 70], ["yz", 200]]})";
@@ -97,6 +100,7 @@ TEST(SubwordModel, HasTheTokensOfTheTokenizersLibrary) {
       {kUnigram, "xaxxb", "0:0-1 1:1-2 0:2-4 2:4-5"},
       {kUnigram, "a<unk>x", "1:0-1 0:1-7"},
       {kUnigram, "cab", "5:0-1 8:1-3"},
+      {kUnigramCosts, "xyz", "1:0-2 2:2-3"},
       {kUnigramBytes, "a\u00e9", "1:0-1 2:1-3 3:1-3"},
       {kUnigramBytes, "axya", "1:0-1 4:1-3 1:3-4"},
       {kUnigramBytes, "\u00e9\u00e8a", "0:0-4 1:4-5"},
