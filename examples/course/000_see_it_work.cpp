@@ -6,13 +6,10 @@
 // The correct letter of place i is at place 11 - i, so the model must attend to that place. The
 // model's code does not say so; training finds it from the loss.
 //
-//   000_see_it_work            prints
-//   000_see_it_work FOLDER     also draws FOLDER/000_attention.svg
+//   000_see_it_work [FOLDER]     prints; draws FOLDER/000_attention.svg
 //
-// The page 000_see_it_work.md has the exercises; programs/train_reverse.cpp is the same program
-// with options.
+// programs/train_reverse.cpp is the same program with options.
 #include <cstdio>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -54,15 +51,13 @@ models::TokenClassifier make_model() {
 
 void train(models::TokenClassifier& model) {
   const Tensor words = random_words(kWords, 1);
-  const auto loss = [&](std::span<const index_t> chosen) {
-    const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
-    const Tensor batch = index_select(words, 0, rows);
-    return nn::summed_cross_entropy(model(batch), batch.slice(1, {}, {}, -1));
+  const auto loss = [&](const Tensor& letters, const Tensor& reversed) {
+    return nn::summed_cross_entropy(model(letters), reversed);
   };
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
   nn::Trainer trainer(
-      model, optimizer, {std::vector<index_t>(kWords, kLength), loss},
+      model, optimizer, nn::examples_of(words, words.slice(1, {}, {}, -1), loss),
       {.epochs = 5, .decay = nn::Schedule::Decay::kLinear, .warmup = 0.1, .clip = 1});
   trainer.run({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
@@ -81,7 +76,7 @@ Matrix attention_map(const models::TokenClassifier& model) {
   Tensor weights;
   const nn::Hook reader("**.weights", [&](const nn::HookPoint& point) { weights = point.value; });
   model(shown_letters());
-  return to_matrix(weights.select(0, 0).select(0, 0));
+  return weights.select(0, 0).select(0, 0);
 }
 
 /// The model's present result: the word backwards, and the correct letters in 500 unseen words.

@@ -6,10 +6,7 @@
 // better the two match, the more of that token's value v the result contains. All numbers up to the
 // scores are whole, so that you can check them in your head.
 //
-//   001_one_head            prints
-//   001_one_head FOLDER     also draws FOLDER/001_head.svg
-//
-// The page next to this file, 001_one_head.md, asks for your prediction and has the exercises.
+//   001_one_head [FOLDER]     prints; draws FOLDER/001_head.svg
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1.
 #include <cmath>
@@ -34,8 +31,8 @@ const Matrix kValue = {{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
 
 /// One score and one row of weights, one operation after the other.
 void one_row(const Tensor& q, const Tensor& k) {
-  const Matrix query = to_matrix(q);
-  const Matrix key = to_matrix(k);
+  const Matrix query = q;
+  const Matrix key = k;
   std::printf("Step 3: The score of query 1 with key 3: ");
   double score = 0;
   for (index_t c = 0; c < 3; ++c) {
@@ -67,8 +64,8 @@ void draw(const std::string& folder, const Tensor& weights, const Tensor& undivi
                      .panels = {},
                      .square = 48,
                      .digits = 2};
-  picture.panels = {{"scores / sqrt(3)", to_matrix(weights), "key", "query", tokens, tokens},
-                    {"scores", to_matrix(undivided), "key", "query", tokens, tokens}};
+  picture.panels = {{"scores / sqrt(3)", weights, "key", "query", tokens, tokens},
+                    {"scores", undivided, "key", "query", tokens, tokens}};
   write_picture(folder, "001_head.svg", picture);
 }
 
@@ -76,10 +73,10 @@ void draw(const std::string& folder, const Tensor& weights, const Tensor& undivi
 
 int main(int argc, char** argv) {
   return run_example("001_one_head", [&] {
-    const Tensor x = to_tensor(kX);
-    const Tensor q = matmul(x, to_tensor(kQuery));
-    const Tensor k = matmul(x, to_tensor(kKey));
-    const Tensor v = matmul(x, to_tensor(kValue));
+    const Tensor x = kX;
+    const Tensor q = matmul(x, kQuery);
+    const Tensor k = matmul(x, kKey);
+    const Tensor v = matmul(x, kValue);
     show("Step 1: Three tokens, D = 4", x);
     show("Step 2: Queries Q = x W_Q, d = 3", q);
     show("keys K = x W_K", k);
@@ -96,7 +93,7 @@ int main(int argc, char** argv) {
     mixture(weights, v);
     const Tensor output = matmul(weights, v);
     show("Step 7: All three outputs, weights times values", output);
-    check_close("attention(q, k, v)", to_matrix(output), to_matrix(attention(q, k, v).output));
+    check_close("attention(q, k, v)", output, attention(q, k, v).output);
     if (argc > 1) draw(argv[1], weights, undivided);
   });
 }

@@ -6,10 +6,7 @@
 // key, and the slopes of the softmax, through which training changes the scores, go to 0. The
 // scores of a head of width d grow like sqrt(d), so attention divides by it.
 //
-//   002_scale            prints
-//   002_scale FOLDER     also draws FOLDER/002_scale.svg
-//
-// The page next to this file, 002_scale.md, asks for your prediction and has the exercises.
+//   002_scale [FOLDER]     prints; draws FOLDER/002_scale.svg
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.1 and its footnote 4.
 #include <algorithm>
@@ -90,7 +87,7 @@ void scales() {
   }
   const auto row = static_cast<index_t>(kScores.size());
   check_close("\nsoftmax of the scores times 8", Matrix(1, row, weights_at(8)),
-              to_matrix(softmax(from_vector(kScores) * 8.0)));
+              softmax(from_vector(kScores) * 8.0));
 }
 
 void cure() {

@@ -6,10 +6,7 @@
 // word. Two heads of width D / H show both, one head of width D only their sum. Both cost the same
 // multiplications.
 //
-//   003_heads            prints
-//   003_heads FOLDER     also draws FOLDER/003_heads.svg
-//
-// The page next to this file, 003_heads.md, asks for your prediction and has the exercises.
+//   003_heads [FOLDER]     prints; draws FOLDER/003_heads.svg
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2; Elhage et al., "A
 // Mathematical Framework for Transformer Circuits", 2021, for the sum.
@@ -54,10 +51,9 @@ Tensor head_of(const Tensor& x, index_t h) {
 /// The library's module with these weights: one matrix for three projections, each transposed.
 Matrix of_the_library(const Tensor& x) {
   nn::MultiHeadAttention module({.embed_dim = 4, .num_heads = kHeads, .bias = false});
-  module.in_proj_weight =
-      concat({to_tensor(kQuery).t(), to_tensor(kKey).t(), to_tensor(kValue).t()});
-  module.out_proj.weight = to_tensor(kOutput).t();
-  return to_matrix(module(x.unsqueeze(0)).output.squeeze(0));
+  module.in_proj_weight = concat({Tensor(kQuery).t(), Tensor(kKey).t(), Tensor(kValue).t()});
+  module.out_proj.weight = Tensor(kOutput).t();
+  return module(x.unsqueeze(0)).output.squeeze(0);
 }
 
 void draw(const std::string& folder, const std::vector<Tensor>& weights) {
@@ -67,7 +63,7 @@ void draw(const std::string& folder, const std::vector<Tensor>& weights) {
                      .digits = 2};
   const char* titles[] = {"head 1", "head 2", "one head, d = 4"};
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    picture.panels.push_back({titles[i], to_matrix(weights[i]), "key", "query", kWords, kWords});
+    picture.panels.push_back({titles[i], weights[i], "key", "query", kWords, kWords});
   }
   write_picture(folder, "003_heads.svg", picture);
 }
@@ -76,10 +72,10 @@ void draw(const std::string& folder, const std::vector<Tensor>& weights) {
 
 int main(int argc, char** argv) {
   return run_example("003_heads", [&] {
-    const Tensor x = to_tensor(kX);
-    const Tensor q = matmul(x, to_tensor(kQuery));
-    const Tensor k = matmul(x, to_tensor(kKey));
-    const Tensor v = matmul(x, to_tensor(kValue));
+    const Tensor x = kX;
+    const Tensor q = matmul(x, kQuery);
+    const Tensor k = matmul(x, kKey);
+    const Tensor v = matmul(x, kValue);
     show("Step 1: \"the cat the dog\", D = 4", x);
     show("Step 2: Queries of both heads, one product", q);
     show("Head 2's are columns 3 and 4, a view", head_of(q, 1));
@@ -99,19 +95,19 @@ int main(int argc, char** argv) {
 
     const Tensor concatenated = concat(heads, 1);
     show("Step 5: The heads' outputs next to each other", concatenated);
-    const Tensor output = matmul(concatenated, to_tensor(kOutput));
+    const Tensor output = matmul(concatenated, kOutput);
     show("times W^O", output);
 
     Tensor sum = zeros({4, 4}, kFloat64);
     for (std::size_t h = 0; h < heads.size(); ++h) {
-      const Tensor part = matmul(heads[h], to_tensor(kOutput).chunk(kHeads, 0)[h]);
+      const Tensor part = matmul(heads[h], Tensor(kOutput).chunk(kHeads, 0)[h]);
       show(str_cat(h == 0 ? "Step 6: " : "", "What head ", h + 1,
                    " adds: head times its rows of W^O"),
            part);
       sum = sum + part;
     }
-    check_close("concatenated and summed", to_matrix(output), to_matrix(sum));
-    check_close("nn::MultiHeadAttention", to_matrix(output), of_the_library(x));
+    check_close("concatenated and summed", output, sum);
+    check_close("nn::MultiHeadAttention", output, of_the_library(x));
     if (argc > 1) draw(argv[1], weights);
   });
 }

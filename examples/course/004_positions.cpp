@@ -3,10 +3,7 @@
 //     p(pos, 2k) = sin(pos f_k), p(pos, 2k + 1) = cos(pos f_k),   f_k = 10000^(-2k / D)
 //     R(pos): each pair (a, b) of a head's columns rotated by the angle pos f_k
 //
-//   004_positions            prints
-//   004_positions FOLDER     also draws FOLDER/004_*.svg
-//
-// The page next to this file, 004_positions.md, derives it and has the exercises.
+//   004_positions [FOLDER]     prints; draws FOLDER/004_*.svg
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.5; Su et al., "RoFormer",
 // 2021, section 3.
@@ -36,26 +33,10 @@ double frequency(index_t k, index_t width) {
 
 /// The table of sines and cosines, one row per position.
 Matrix sinusoids(index_t positions, index_t width) {
-  Matrix table(positions, width);
-  for (index_t p = 0; p < positions; ++p) {
-    for (index_t k = 0; k < width / 2; ++k) {
-      const double angle = static_cast<double>(p) * frequency(k, width);
-      table(p, 2 * k) = std::sin(angle);
-      table(p, 2 * k + 1) = std::cos(angle);
-    }
-  }
-  return table;
-}
-
-/// Products of all rows of a with all rows of b.
-Matrix products(const Matrix& a, const Matrix& b) {
-  Matrix result(a.rows(), b.rows());
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < b.rows(); ++j) {
-      for (index_t c = 0; c < a.columns(); ++c) result(i, j) += a(i, c) * b(j, c);
-    }
-  }
-  return result;
+  return matrix_of(positions, width, [&](index_t p, index_t j) {
+    const double angle = static_cast<double>(p) * frequency(j / 2, width);
+    return j % 2 == 0 ? std::sin(angle) : std::cos(angle);
+  });
 }
 
 /// Row i of x, rotated for position first + i; columns k and k + width / 2 are a pair.
@@ -74,11 +55,15 @@ Matrix turned(const Matrix& x, index_t first) {
 
 /// The same row, `count` times.
 Matrix repeated(const Matrix& row, index_t count) {
-  Matrix rows(count, row.columns());
-  for (index_t i = 0; i < count; ++i) {
-    for (index_t j = 0; j < row.columns(); ++j) rows(i, j) = row(0, j);
-  }
-  return rows;
+  return matrix_of(count, row.columns(), [&](index_t, index_t j) { return row(0, j); });
+}
+
+constexpr index_t kFirst[] = {0, 7, 30};  // the first of two positions
+
+/// Row d, column c: row kFirst[c] of a times row kFirst[c] + d of b.
+Matrix products_at_distances(const Matrix& a, const Matrix& b) {
+  const Matrix all = product(a, transposed(b));
+  return matrix_of(6, 3, [&](index_t d, index_t c) { return all(kFirst[c], kFirst[c] + d); });
 }
 
 // The projections of a token: a query and a key.
@@ -89,7 +74,7 @@ void sines() {
   const Matrix table = sinusoids(6, 8);
   show("Step 1: Six positions, D = 8, by the formula", table);
   const nn::PositionalEncoding library({.d_model = 8});
-  const Matrix of_library = to_matrix(library(zeros({6, 8}, kFloat64)));
+  const Matrix of_library = library(zeros({6, 8}, kFloat64));
   check_close("nn::PositionalEncoding", table, of_library);
 
   std::printf("Step 2: 24 positions, a row each, D = 64; from -1 ' ' to 1 '@'\n%s\n",
@@ -101,23 +86,15 @@ void products_of_sines() {
       "Step 3: Products of rows d positions apart: a row for d = 0 ... 5, a column for the\n");
   std::printf("first position 0, 7 and 30\n");
   const Matrix table = sinusoids(36, 8);
-  const Matrix all = products(table, table);
-  Matrix shown(6, 3);
-  Matrix by_formula(6, 3);
-  constexpr index_t kFirst[] = {0, 7, 30};
-  for (index_t d = 0; d < 6; ++d) {
-    for (index_t c = 0; c < 3; ++c) {
-      shown(d, c) = all(kFirst[c], kFirst[c] + d);
-      for (index_t k = 0; k < 4; ++k) {
-        by_formula(d, c) += std::cos(static_cast<double>(d) * frequency(k, 8));
-      }
-    }
-  }
+  const Matrix shown = products_at_distances(table, table);
+  const Matrix by_formula = matrix_of(6, 3, [](index_t d, index_t) {
+    double sum = 0;
+    for (index_t k = 0; k < 4; ++k) sum += std::cos(static_cast<double>(d) * frequency(k, 8));
+    return sum;
+  });
   show("p(m) . p(n)", shown);
   show("cos(d f_0) + ... + cos(d f_3)", by_formula);
-  const double difference = largest_difference(shown, by_formula);
-  require(difference <= 1e-12, "004_positions",
-          "the formula must give the same sums to 1e-12, got a difference of ", difference);
+  require_close("the sums by the formula", shown, by_formula, 1e-12);
 }
 
 void rotation() {
@@ -126,50 +103,30 @@ void rotation() {
   show("turned as positions 0 to 4 turn it", by_hand);
   // The library rounds angles to float32, like the models during training.
   const nn::Rotary rotary({.base = kBase}, 4);
-  const Tensor heads = to_tensor(repeated(kQuery, 5)).unsqueeze(1);  // (T, one head, 4)
-  check_close("nn::Rotary", by_hand, to_matrix(rotary(heads.unsqueeze(0))), 1e-6);
+  const Tensor heads = Tensor(repeated(kQuery, 5)).unsqueeze(1);  // (T, one head, 4)
+  check_close("nn::Rotary", by_hand, rotary(heads.unsqueeze(0)), 1e-6);
 
   show("Step 5: A key", kKey);
   std::printf("Scores of a query d positions before its key: d = 0 ... 5 down, the query's\n");
   std::printf("position 0, 7 and 30 across\n");
-  const Matrix queries = turned(repeated(kQuery, 36), 0);
-  const Matrix keys = turned(repeated(kKey, 36), 0);
-  const Matrix scores = products(queries, keys);
-  Matrix shown(6, 3);
-  constexpr index_t kFirst[] = {0, 7, 30};
-  for (index_t d = 0; d < 6; ++d) {
-    for (index_t c = 0; c < 3; ++c) shown(d, c) = scores(kFirst[c], kFirst[c] + d);
-  }
-  show("rotary: the position does not matter", shown);
-
-  const Matrix table = sinusoids(36, 4);
-  Matrix added(6, 3);
-  for (index_t d = 0; d < 6; ++d) {
-    for (index_t c = 0; c < 3; ++c) {
-      for (index_t j = 0; j < 4; ++j) {
-        added(d, c) +=
-            (kQuery(0, j) + table(kFirst[c], j)) * (kKey(0, j) + table(kFirst[c] + d, j));
-      }
-    }
-  }
-  show("sines added to query and key: it does", added);
+  const Matrix queries = repeated(kQuery, 36), keys = repeated(kKey, 36);
+  show("rotary: the position does not matter",
+       products_at_distances(turned(queries, 0), turned(keys, 0)));
+  const Matrix sines = sinusoids(36, 4);
+  show("sines added to query and key: it does",
+       products_at_distances(sum_of(queries, sines), sum_of(keys, sines)));
 }
 
 void lengths() {
   std::printf(
       "Step 6: The length of the query at positions 0 to 4: turned, and with sines added\n");
-  const Matrix table = sinusoids(5, 4);
-  const Matrix turned_query = turned(repeated(kQuery, 5), 0);
-  Matrix shown(2, 5);
-  for (index_t p = 0; p < 5; ++p) {
-    for (index_t j = 0; j < 4; ++j) {
-      shown(0, p) += turned_query(p, j) * turned_query(p, j);
-      shown(1, p) += (kQuery(0, j) + table(p, j)) * (kQuery(0, j) + table(p, j));
-    }
-    shown(0, p) = std::sqrt(shown(0, p));
-    shown(1, p) = std::sqrt(shown(1, p));
-  }
-  show("turning keeps it", shown);
+  const Matrix query = repeated(kQuery, 5);
+  const Matrix ways[] = {turned(query, 0), sum_of(query, sinusoids(5, 4))};
+  show("turning keeps it", matrix_of(2, 5, [&](index_t way, index_t p) {
+         double squares = 0;
+         for (index_t j = 0; j < 4; ++j) squares += std::pow(ways[way](p, j), 2);
+         return std::sqrt(squares);
+       }));
 }
 
 /// The result of a whole layer does not depend on the start of a sequence, only on distances.
@@ -182,19 +139,14 @@ void shifted_sequence() {
   nn::convert(layer, kFloat64);
   const Tensor x = randn({1, 8, 16}, kFloat64, rng);
   const Tensor later = layer({.x = x, .positions = arange(100, 108)});
-  const double difference = largest_difference(to_matrix(layer(x)), to_matrix(later));
-  require(difference <= 1e-4, "004_positions",
-          "the two outputs must be the same to 1e-4, got a difference of ", difference);
+  require_close("the layer's output", layer(x), later, 1e-4);
   std::printf("no number of the outputs differs by more than 1e-4\n\n");
 }
 
 void draw(const std::string& folder) {
   constexpr index_t kPositions = 48;
   const Matrix table = sinusoids(kPositions, kPositions);
-  Matrix of_rows = products(table, table);  // at most 24, the number of pairs
-  for (index_t i = 0; i < kPositions; ++i) {
-    for (index_t j = 0; j < kPositions; ++j) of_rows(i, j) /= kPositions / 2;
-  }
+  const Matrix of_rows = scaled(product(table, transposed(table)), 2.0 / kPositions);
   write_picture(folder, "004_sines.svg",
                 Picture{.description = "Sinusoidal positions, and the products of their rows",
                         .panels = {{"sines and cosines", table, "column", "position"},
@@ -204,19 +156,13 @@ void draw(const std::string& folder) {
   const Matrix query = {{1, 0.5, 0, -1, 0.5, 1, 0, 0}};
   const Matrix key = {{0.5, 1, 1, 0, 0, 1, 0.5, 0}};
   const Matrix sines = sinusoids(kPositions, 8);
-  Matrix queries = repeated(query, kPositions);
-  Matrix keys = repeated(key, kPositions);
-  const Matrix by_rotation = products(turned(queries, 0), turned(keys, 0));
-  for (index_t p = 0; p < kPositions; ++p) {
-    for (index_t j = 0; j < 8; ++j) {
-      queries(p, j) += sines(p, j);
-      keys(p, j) += sines(p, j);
-    }
-  }
+  const Matrix queries = repeated(query, kPositions), keys = repeated(key, kPositions);
+  const auto scores = [](const Matrix& q, const Matrix& k) { return product(q, transposed(k)); };
   write_picture(
       folder, "004_scores.svg",
       Picture{.description = "Scores of one query and one key at all pairs of positions",
-              .panels = {{"rotary", by_rotation}, {"sines added", products(queries, keys)}},
+              .panels = {{"rotary", scores(turned(queries, 0), turned(keys, 0))},
+                         {"sines added", scores(sum_of(queries, sines), sum_of(keys, sines))}},
               .low = -12,
               .high = 12,
               .square = 6});

@@ -6,8 +6,6 @@
 //     post-norm   y = norm1(x + attention(x))        output = norm2(y + feed_forward(y))
 //     pre-norm    y = x + attention(norm1(x))        output = y + feed_forward(norm2(y))
 //
-// The page next to this file, 005_a_layer_by_hand.md, derives it and has the exercises.
-//
 // Source: Vaswani et al., "Attention Is All You Need", 2017, sections 3.1 to 3.3; Ba, Kiros and
 // Hinton, "Layer Normalization", 2016; Xiong et al., "On Layer Normalization in the Transformer
 // Architecture", 2020.
@@ -15,8 +13,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "examples/course/by_hand.h"
 #include "examples/course/example.h"
+#include "examples/course/layer_by_hand.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
 #include "tensor/ops/rearrange.h"
@@ -27,7 +25,6 @@ using namespace tessera::examples;
 namespace {
 
 constexpr index_t kHeads = 2;
-constexpr double kEps = 1e-5;
 
 /// The learned weights of the layer; here, numbers that you can follow. As in PyTorch, each weight
 /// has a row for every number that it computes: (out, in).
@@ -52,94 +49,23 @@ struct Weights {
   Matrix beta2 = {{0, 0, 0, 0}};
 };
 
-// ---- the parts ----
-
-/// x W^T + b: number j of a row is b_j and the products of the row with row j of W.
-Matrix linear(const Matrix& x, const Matrix& w, const Matrix& b) {
-  Matrix y(x.rows(), w.rows());
-  for (index_t i = 0; i < x.rows(); ++i) {
-    for (index_t j = 0; j < w.rows(); ++j) {
-      y(i, j) = b(0, j);
-      for (index_t k = 0; k < w.columns(); ++k) y(i, j) += x(i, k) * w(j, k);
-    }
-  }
-  return y;
-}
-
-Matrix add(const Matrix& a, const Matrix& b) {
-  Matrix sum(a.rows(), a.columns());
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < a.columns(); ++j) sum(i, j) = a(i, j) + b(i, j);
-  }
-  return sum;
-}
-
-/// Row i is the attention of token i: softmax of the scores of one head, whose columns begin at
-/// `first`.
-Matrix attention_weights(const Matrix& q, const Matrix& k, index_t first, index_t width) {
-  Matrix weights(q.rows(), k.rows());
-  for (index_t i = 0; i < q.rows(); ++i) {
-    double largest = -INFINITY;
-    for (index_t j = 0; j < k.rows(); ++j) {
-      double score = 0;
-      for (index_t c = first; c < first + width; ++c) score += q(i, c) * k(j, c);
-      weights(i, j) = score / std::sqrt(static_cast<double>(width));
-      largest = std::max(largest, weights(i, j));
-    }
-    double sum = 0;
-    for (index_t j = 0; j < k.rows(); ++j) {
-      weights(i, j) = std::exp(weights(i, j) - largest);
-      sum += weights(i, j);
-    }
-    for (index_t j = 0; j < k.rows(); ++j) weights(i, j) /= sum;
-  }
-  return weights;
-}
+// ---- the parts that layer_by_hand.h does not have ----
 
 /// Lessons 001 to 003 in one function.
 Matrix attention(const Matrix& x, const Weights& w, bool print) {
   const Matrix q = linear(x, w.w_q, w.b_q);
   const Matrix k = linear(x, w.w_k, w.b_k);
   const Matrix v = linear(x, w.w_v, w.b_v);
-  const index_t width = x.columns() / kHeads;
-  Matrix heads(x.rows(), x.columns());  // adjacent heads
-  for (index_t h = 0; h < kHeads; ++h) {
-    const Matrix weights = attention_weights(q, k, h * width, width);
-    if (print) show(str_cat("Weights of head ", h + 1), weights);
-    for (index_t i = 0; i < x.rows(); ++i) {
-      for (index_t c = h * width; c < (h + 1) * width; ++c) {
-        for (index_t j = 0; j < x.rows(); ++j) heads(i, c) += weights(i, j) * v(j, c);
-      }
-    }
+  for (index_t h = 0; print && h < kHeads; ++h) {
+    show(str_cat("Weights of head ", h + 1),
+         attention_weights(columns_of_head(q, h, kHeads), columns_of_head(k, h, kHeads)));
   }
-  return linear(heads, w.w_o, w.b_o);
-}
-
-/// (x - mean) / sqrt(variance + eps) * gamma + beta, for each row.
-Matrix layer_norm(const Matrix& x, const Matrix& gamma, const Matrix& beta) {
-  const double width = static_cast<double>(x.columns());
-  Matrix y(x.rows(), x.columns());
-  for (index_t i = 0; i < x.rows(); ++i) {
-    double mean = 0;
-    for (index_t j = 0; j < x.columns(); ++j) mean += x(i, j) / width;
-    double variance = 0;
-    for (index_t j = 0; j < x.columns(); ++j) {
-      variance += (x(i, j) - mean) * (x(i, j) - mean) / width;
-    }
-    const double scale = 1 / std::sqrt(variance + kEps);
-    for (index_t j = 0; j < x.columns(); ++j) {
-      y(i, j) = (x(i, j) - mean) * scale * gamma(0, j) + beta(0, j);
-    }
-  }
-  return y;
+  return linear(heads_of(q, k, v, kHeads), w.w_o, w.b_o);
 }
 
 Matrix relu(const Matrix& x) {
-  Matrix y = x;
-  for (index_t i = 0; i < x.rows(); ++i) {
-    for (index_t j = 0; j < x.columns(); ++j) y(i, j) = std::max(x(i, j), 0.0);
-  }
-  return y;
+  return matrix_of(x.rows(), x.columns(),
+                   [&](index_t i, index_t j) { return std::max(x(i, j), 0.0); });
 }
 
 Matrix feed_forward(const Matrix& x, const Weights& w) {
@@ -149,7 +75,7 @@ Matrix feed_forward(const Matrix& x, const Weights& w) {
 // ---- the library's layer with these weights ----
 
 Tensor vector(const Matrix& m) {
-  return to_tensor(m).flatten();
+  return Tensor(m).flatten();
 }
 
 models::EncoderLayer library_layer(const Weights& w, bool norm_first) {
@@ -157,19 +83,19 @@ models::EncoderLayer library_layer(const Weights& w, bool norm_first) {
                               .nhead = kHeads,
                               .dim_feedforward = 6,
                               .dropout = 0,
-                              .layer_norm_eps = kEps,
+                              .layer_norm_eps = kNormEps,
                               .norm_first = norm_first});
   nn::convert(layer, kFloat64);
   // Queries, keys and values are rows of one matrix.
-  layer.self_attn.in_proj_weight = concat({to_tensor(w.w_q), to_tensor(w.w_k), to_tensor(w.w_v)});
+  layer.self_attn.in_proj_weight = concat({Tensor(w.w_q), Tensor(w.w_k), Tensor(w.w_v)});
   layer.self_attn.in_proj_bias = concat({vector(w.b_q), vector(w.b_k), vector(w.b_v)});
-  layer.self_attn.out_proj.weight = to_tensor(w.w_o);
+  layer.self_attn.out_proj.weight = Tensor(w.w_o);
   layer.self_attn.out_proj.bias = vector(w.b_o);
   layer.norm1->weight = vector(w.gamma1);
   layer.norm1->bias = vector(w.beta1);
-  layer.feed_forward.linear1.weight = to_tensor(w.w_1);
+  layer.feed_forward.linear1.weight = Tensor(w.w_1);
   layer.feed_forward.linear1.bias = vector(w.b_1);
-  layer.feed_forward.linear2.weight = to_tensor(w.w_2);
+  layer.feed_forward.linear2.weight = Tensor(w.w_2);
   layer.feed_forward.linear2.bias = vector(w.b_2);
   layer.norm2.weight = vector(w.gamma2);
   layer.norm2.bias = vector(w.beta2);
@@ -180,7 +106,7 @@ models::EncoderLayer library_layer(const Weights& w, bool norm_first) {
 
 /// The norm of one row, step by step.
 void take_a_norm_apart(const Matrix& x, const Weights& w) {
-  const Tensor row = to_tensor(x).select(0, 0);
+  const Tensor row = Tensor(x).select(0, 0);
   double mean = 0;
   for (index_t j = 0; j < 4; ++j) mean += x(0, j) / 4;
   Matrix centred(1, 4);
@@ -190,7 +116,7 @@ void take_a_norm_apart(const Matrix& x, const Weights& w) {
     variance += centred(0, j) * centred(0, j) / 4;
   }
   Matrix unit(1, 4);
-  for (index_t j = 0; j < 4; ++j) unit(0, j) = centred(0, j) / std::sqrt(variance + kEps);
+  for (index_t j = 0; j < 4; ++j) unit(0, j) = centred(0, j) / std::sqrt(variance + kNormEps);
   std::printf("Step 4: Layer norm, of the first row: %s\n",
               to_string(row, {.precision = 4}).c_str());
   std::printf("its mean is %.4f, its variance %.4f\n", mean, variance);
@@ -204,7 +130,7 @@ void post_norm(const Matrix& x, const Weights& w) {
   std::printf("Step 2: Attention with two heads, as in 003\n");
   const Matrix attended = attention(x, w, true);
   show("What attention adds to each token", attended);
-  const Matrix sum = add(x, attended);
+  const Matrix sum = sum_of(x, attended);
   show("Step 3: The residual connection: x + attention(x)", sum);
   take_a_norm_apart(sum, w);
 
@@ -213,27 +139,27 @@ void post_norm(const Matrix& x, const Weights& w) {
   show("Step 5: The feed-forward network, F = 6: y W1^T + b1", inner);
   show("relu: what is negative becomes 0", relu(inner));
   show("times W2^T plus b2: what the network adds", feed_forward(y, w));
-  const Matrix output = layer_norm(add(y, feed_forward(y, w)), w.gamma2, w.beta2);
+  const Matrix output = layer_norm(sum_of(y, feed_forward(y, w)), w.gamma2, w.beta2);
   show("Step 6: norm2(y + feed_forward(y)): the layer's output", output);
   const models::EncoderLayer layer = library_layer(w, false);
-  show("The same by models::EncoderLayer", layer(to_tensor(x)));
-  check_close("post-norm", output, to_matrix(layer(to_tensor(x))));
+  show("The same by models::EncoderLayer", layer(Tensor(x)));
+  check_close("post-norm", output, layer(Tensor(x)));
 }
 
 void pre_norm(const Matrix& x, const Weights& w) {
   show("Step 7: Pre-norm, the same weights: norm1(x)", layer_norm(x, w.gamma1, w.beta1));
-  const Matrix y = add(x, attention(layer_norm(x, w.gamma1, w.beta1), w, false));
+  const Matrix y = sum_of(x, attention(layer_norm(x, w.gamma1, w.beta1), w, false));
   show("y = x + attention(norm1(x))", y);
-  const Matrix output = add(y, feed_forward(layer_norm(y, w.gamma2, w.beta2), w));
+  const Matrix output = sum_of(y, feed_forward(layer_norm(y, w.gamma2, w.beta2), w));
   show("y + feed_forward(norm2(y)): the layer's output", output);
   const models::EncoderLayer layer = library_layer(w, true);
-  show("The same by models::EncoderLayer with norm_first", layer(to_tensor(x)));
-  check_close("pre-norm", output, to_matrix(layer(to_tensor(x))));
+  show("The same by models::EncoderLayer with norm_first", layer(Tensor(x)));
+  check_close("pre-norm", output, layer(Tensor(x)));
 }
 
 /// The spread of a token's numbers: the deviation of the first row.
 double spread(const Tensor& x) {
-  const Matrix m = to_matrix(x);
+  const Matrix m = x;
   double mean = 0;
   double squares = 0;
   for (index_t j = 0; j < 4; ++j) mean += m(0, j) / 4;
@@ -245,7 +171,7 @@ void stack(const Matrix& x, const Weights& w) {
   std::printf("Step 8: The deviation of the first token after 1, 2, ... 6 layers\n");
   for (const bool norm_first : {false, true}) {
     const models::EncoderLayer layer = library_layer(w, norm_first);
-    Tensor y = to_tensor(x);
+    Tensor y = Tensor(x);
     std::printf("%s", norm_first ? "pre-norm " : "post-norm");
     for (int i = 0; i < 6; ++i) {
       y = layer(y);

@@ -2,10 +2,7 @@
 //
 //     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 if query i sees key j, else -inf
 //
-//   006_masks            prints
-//   006_masks FOLDER     also draws FOLDER/006_masks.svg
-//
-// The page next to this file, 006_masks.md, explains it and has the exercises.
+//   006_masks [FOLDER]     prints; draws FOLDER/006_masks.svg
 //
 // Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.3; Beltagy et al.,
 // "Longformer", 2020, section 3.1.
@@ -40,20 +37,6 @@ const Matrix kQueries = {{1, 0}, {0, 1}, {1, 1}, {-1, 0.5}, {0.5, 2}, {2, -1}};
 const Matrix kKeys = {{1, 1}, {2, 0}, {0, 1}, {-1, 1}, {3, 3}, {-2, 4}};
 const Matrix kValues = {{1, 0}, {0, 1}, {1, 1}, {2, -1}, {9, 9}, {-9, 9}};
 
-/// softmax of one row, by the formula.
-Matrix softmax_row(const Matrix& scores) {
-  double largest = -kInf;
-  for (index_t j = 0; j < scores.columns(); ++j) largest = std::max(largest, scores(0, j));
-  Matrix weights(1, scores.columns());
-  double sum = 0;
-  for (index_t j = 0; j < scores.columns(); ++j) {
-    weights(0, j) = std::exp(scores(0, j) - largest);
-    sum += weights(0, j);
-  }
-  for (index_t j = 0; j < scores.columns(); ++j) weights(0, j) /= sum;
-  return weights;
-}
-
 /// The scaled scores of one query with all keys, plus `masked` at the keys from `length` on.
 Matrix scores_of(index_t query, index_t length, double masked) {
   Matrix scores(1, kTokens);
@@ -66,7 +49,7 @@ Matrix scores_of(index_t query, index_t length, double masked) {
 }
 
 Tensor batch_of_one(const Matrix& m) {
-  return to_tensor(m).unsqueeze(0);
+  return Tensor(m).unsqueeze(0);
 }
 
 /// The library's attention of these tokens.
@@ -97,7 +80,7 @@ std::vector<Rule> rules() {
 
 /// 1 if the rule allows query i to see key j. **Errors**: the library's mask is different.
 Matrix map_of(const Rule& rule) {
-  const Matrix weights = to_matrix(attend(rule.mask).weights);
+  const Matrix weights = attend(rule.mask).weights;
   Matrix map(kTokens, kTokens);
   for (index_t i = 0; i < kTokens; ++i) {
     for (index_t j = 0; j < kTokens; ++j) {
@@ -148,17 +131,18 @@ void draw_maps(const std::string& folder) {
 void exactly_zero() {
   std::printf("Step 2: The second token, \"cat\", among four tokens and two places of padding\n");
   show("Its scores", scores_of(1, kTokens, 0));
-  show("softmax without a mask: padding takes most of it", softmax_row(scores_of(1, kTokens, 0)));
+  show("softmax without a mask: padding takes most of it",
+       softmax_of_rows(scores_of(1, kTokens, 0)));
   show("The scores with -inf at padding", scores_of(1, 4, -kInf));
-  const Matrix masked = softmax_row(scores_of(1, 4, -kInf));
+  const Matrix masked = softmax_of_rows(scores_of(1, 4, -kInf));
   show("softmax: exp(-inf) is exactly 0", masked);
   std::printf("What two paddings weigh together if a number is added to their scores\n");
   for (const double number : {-1.0, -10.0, -100.0, -1000.0, -kInf}) {
-    const Matrix weights = softmax_row(scores_of(1, 4, number));
+    const Matrix weights = softmax_of_rows(scores_of(1, 4, number));
     std::printf("%6g: %.2e\n", number, weights(0, 4) + weights(0, 5));
   }
   std::printf("\n");
-  const Matrix library = to_matrix(attend(length_mask({4})).weights.select(1, 1));
+  const Matrix library = attend(length_mask({4})).weights.select(1, 1);
   show("The library's weights with length_mask({4})", library);
   check_close("weights", masked, library);
 }
@@ -166,7 +150,7 @@ void exactly_zero() {
 void nothing_of_the_value() {
   Matrix values = kValues;
   values(4, 0) = values(5, 1) = std::nan("");
-  const Matrix weights = softmax_row(scores_of(1, 4, -kInf));
+  const Matrix weights = softmax_of_rows(scores_of(1, 4, -kInf));
   Matrix sum(1, 2);
   for (index_t j = 0; j < kTokens; ++j) {
     for (index_t c = 0; c < 2; ++c) sum(0, c) += weights(0, j) * values(j, c);
@@ -181,8 +165,8 @@ void nothing_of_the_value() {
 
 void nobody() {
   std::printf("Step 4: A query that sees no key\n");
-  show("-1e9 instead of -inf: as if nothing were masked", softmax_row(scores_of(1, 0, -1e9)));
-  show("-inf by the formula: exp(-inf - -inf) = exp(NaN)", softmax_row(scores_of(1, 0, -kInf)));
+  show("-1e9 instead of -inf: as if nothing were masked", softmax_of_rows(scores_of(1, 0, -1e9)));
+  show("-inf by the formula: exp(-inf - -inf) = exp(NaN)", softmax_of_rows(scores_of(1, 0, -kInf)));
   const AttentionResult result = attend(length_mask({0}));
   show("The library's weights: zeros", result.weights.select(1, 1));
   show("and its output", result.output.select(1, 1));

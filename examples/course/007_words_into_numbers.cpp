@@ -6,10 +6,7 @@
 //     pooling    u = (x_0 + ... + x_(n-1)) / n           over the n real tokens, not the padding
 //     cosine     u v / (|u| |v|)
 //
-//   007_words_into_numbers            prints
-//   007_words_into_numbers FOLDER     also draws FOLDER/007_*.svg
-//
-// The page next to this file, 007_words_into_numbers.md, explains it and has the exercises.
+//   007_words_into_numbers [FOLDER]     prints; draws FOLDER/007_*.svg
 //
 // Source: Wu et al., "Google's Neural Machine Translation System", 2016, section 4.1, and Devlin et
 // al., "BERT", 2018, section 3, for the pieces; Reimers and Gurevych, "Sentence-BERT", 2019,
@@ -93,29 +90,15 @@ Ids ids_of(const std::string& sentence) {
 }
 
 Matrix one_hot(const Ids& ids) {
-  Matrix rows(std::ssize(ids), std::ssize(kVocabulary));
-  for (index_t i = 0; i < rows.rows(); ++i) rows(i, ids[static_cast<std::size_t>(i)]) = 1;
-  return rows;
-}
-
-Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix c(a.rows(), b.columns());
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < b.columns(); ++j) {
-      for (index_t k = 0; k < a.columns(); ++k) c(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return c;
+  return matrix_of(std::ssize(ids), std::ssize(kVocabulary), [&](index_t i, index_t token) {
+    return ids[static_cast<std::size_t>(i)] == token ? 1 : 0;
+  });
 }
 
 Matrix looked_up(const Ids& ids) {
-  Matrix rows(std::ssize(ids), kTable.columns());
-  for (index_t i = 0; i < rows.rows(); ++i) {
-    for (index_t c = 0; c < rows.columns(); ++c) {
-      rows(i, c) = kTable(ids[static_cast<std::size_t>(i)], c);
-    }
-  }
-  return rows;
+  return matrix_of(std::ssize(ids), kTable.columns(), [&](index_t i, index_t c) {
+    return kTable(ids[static_cast<std::size_t>(i)], c);
+  });
 }
 
 /// The mean of the first `length` rows of x as row `at` of `means`.
@@ -129,21 +112,10 @@ void mean_into(Matrix& means, index_t at, const Matrix& x, index_t length) {
 
 /// The products of all rows, divided by their lengths.
 Matrix cosines(const Matrix& u) {
-  Matrix result(u.rows(), u.rows());
-  for (index_t i = 0; i < u.rows(); ++i) {
-    for (index_t j = 0; j < u.rows(); ++j) {
-      double product = 0;
-      double squares_i = 0;
-      double squares_j = 0;
-      for (index_t c = 0; c < u.columns(); ++c) {
-        product += u(i, c) * u(j, c);
-        squares_i += u(i, c) * u(i, c);
-        squares_j += u(j, c) * u(j, c);
-      }
-      result(i, j) = product / std::sqrt(squares_i * squares_j);
-    }
-  }
-  return result;
+  const Matrix products = product(u, transposed(u));
+  return matrix_of(u.rows(), u.rows(), [&](index_t i, index_t j) {
+    return products(i, j) / std::sqrt(products(i, i) * products(j, j));
+  });
 }
 
 // ---- the lesson ----
@@ -178,7 +150,7 @@ void number_sentences() {
     require(ids == library->encode(sentence).ids, "tokenizer",
             "numbers must be the same by hand and by the library for ", printable(sentence));
     std::printf("%-25s", sentence.c_str());
-    for (const index_t id : ids) std::printf(" %lld", static_cast<long long>(id));
+    for (const index_t id : ids) std::printf(" %td", id);
     std::printf("\n");
   }
   std::printf("the library's tokenizer gives the same numbers\n\n");
@@ -214,20 +186,19 @@ Matrix pool_sentences() {
   show("and over the real tokens only", means);
 
   nn::Embedding embedding({.num_embeddings = kTable.rows(), .embedding_dim = kTable.columns()});
-  embedding.weight = to_tensor(kTable);
+  embedding.weight = Tensor(kTable);
   const models::Tokens tokens = {
       .ids = from_vector(batch, {std::ssize(rows), static_cast<index_t>(longest)}),
       .lengths = from_vector(lengths)};
   check_close("nn::Embedding and Pooling::kMean", means,
-              to_matrix(models::Pooling::kMean(embedding(tokens.ids), tokens)));
+              models::Pooling::kMean(embedding(tokens.ids), tokens));
   return means;
 }
 
 void compare_sentences(const Matrix& means) {
   show("Step 5: The cosines of the sentences", cosines(means));
-  const Tensor u = to_tensor(means);
-  check_close("similarity", cosines(means),
-              to_matrix(models::similarity(models::Similarity::kCosine, u, u)));
+  const Tensor u = means;
+  check_close("similarity", cosines(means), models::similarity(models::Similarity::kCosine, u, u));
 }
 
 void draw(const std::string& folder) {

@@ -8,8 +8,6 @@
 //   008_minilm_by_hand FOLDER    all-MiniLM-L6-v2, or another encoder like BERT with mean pooling
 //   008_minilm_by_hand PICTURES  also draws PICTURES/008_*.svg
 //
-// The page next to this file, 008_minilm_by_hand.md, explains it and has the exercises.
-//
 // Source: Devlin et al., "BERT", 2018; Reimers and Gurevych, "Sentence-BERT", 2019, section 3;
 // Wang et al., "MiniLM", 2020.
 #include <cmath>
@@ -17,8 +15,8 @@
 #include <filesystem>
 #include <map>
 
-#include "examples/course/by_hand.h"
 #include "examples/course/example.h"
+#include "examples/course/layer_by_hand.h"
 #include "examples/course/model_lesson.h"
 #include "examples/course/pictures.h"
 #include "models/hugging_face/hugging_face.h"
@@ -30,16 +28,14 @@ using namespace tessera::examples;
 
 namespace {
 
-// ---- the encoder ----
+// ---- the encoder; layer_by_hand.h has the parts of its layers ----
 
 /// The parameters by their names in the file. A vector is a matrix of one row.
 struct Weights {
   std::map<std::string, Tensor> tensors;
 
-  Matrix operator()(const std::string& name) const { return to_matrix(tensor(name)); }
-  Matrix row(const std::string& name, index_t i) const {
-    return to_matrix(tensor(name).slice(0, i, i + 1));
-  }
+  Matrix operator()(const std::string& name) const { return tensor(name); }
+  Matrix row(const std::string& name, index_t i) const { return tensor(name).slice(0, i, i + 1); }
   const Tensor& tensor(const std::string& name) const {
     const auto found = tensors.find(name);
     require(found != tensors.end(), "weights", "must have the tensor ", name,
@@ -58,68 +54,20 @@ using Steps = std::map<std::string, Matrix>;
 
 /// x W^T + b.
 Matrix affine(const Matrix& x, const Weights& weights, const std::string& name) {
-  const Matrix w = weights(name + ".weight");
-  const Matrix b = weights(name + ".bias");
-  Matrix y(x.rows(), w.rows());
-  for (index_t i = 0; i < x.rows(); ++i) {
-    for (index_t j = 0; j < w.rows(); ++j) {
-      double sum = b(0, j);
-      for (index_t k = 0; k < w.columns(); ++k) sum += x(i, k) * w(j, k);
-      y(i, j) = sum;
-    }
-  }
-  return y;
+  return linear(x, weights(name + ".weight"), weights(name + ".bias"));
 }
 
 /// norm(x + y): the residual connection and the norm after it.
 Matrix norm_of_sum(const Matrix& x, const Matrix& y, const Weights& weights,
                    const std::string& name, double eps) {
-  const Matrix gamma = weights(name + ".weight");
-  const Matrix beta = weights(name + ".bias");
-  const auto width = static_cast<double>(x.columns());
-  Matrix z(x.rows(), x.columns());
-  for (index_t i = 0; i < x.rows(); ++i) {
-    double mean = 0;
-    double squares = 0;
-    for (index_t c = 0; c < x.columns(); ++c) mean += (x(i, c) + y(i, c)) / width;
-    for (index_t c = 0; c < x.columns(); ++c) z(i, c) = x(i, c) + y(i, c) - mean;
-    for (index_t c = 0; c < x.columns(); ++c) squares += z(i, c) * z(i, c) / width;
-    for (index_t c = 0; c < x.columns(); ++c) {
-      z(i, c) = z(i, c) / std::sqrt(squares + eps) * gamma(0, c) + beta(0, c);
-    }
-  }
-  return z;
-}
-
-/// The heads' weighted means of values, in adjacent columns: head h has columns h d to (h + 1) d.
-Matrix heads_of(const Matrix& q, const Matrix& k, const Matrix& v, index_t heads) {
-  const index_t d = q.columns() / heads;
-  Matrix y(q.rows(), q.columns());
-  for (index_t begin = 0; begin < q.columns(); begin += d) {
-    for (index_t i = 0; i < q.rows(); ++i) {
-      std::vector<double> weights;
-      double sum = 0;
-      for (index_t j = 0; j < k.rows(); ++j) {
-        double score = 0;
-        for (index_t c = begin; c < begin + d; ++c) score += q(i, c) * k(j, c);
-        weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d))));
-        sum += weights.back();
-      }
-      for (index_t j = 0; j < k.rows(); ++j) {
-        const double weight = weights[static_cast<std::size_t>(j)] / sum;
-        for (index_t c = begin; c < begin + d; ++c) y(i, c) += weight * v(j, c);
-      }
-    }
-  }
-  return y;
+  return layer_norm(sum_of(x, y), weights(name + ".weight"), weights(name + ".bias"), eps);
 }
 
 /// h times the probability that a normal random number is below h.
-Matrix gelu(Matrix h) {
-  for (index_t i = 0; i < h.rows(); ++i) {
-    for (index_t f = 0; f < h.columns(); ++f) h(i, f) *= (1 + std::erf(h(i, f) / std::sqrt(2))) / 2;
-  }
-  return h;
+Matrix gelu(const Matrix& h) {
+  return matrix_of(h.rows(), h.columns(), [&](index_t i, index_t f) {
+    return h(i, f) * (1 + std::erf(h(i, f) / std::sqrt(2))) / 2;
+  });
 }
 
 Matrix embedded(const std::vector<index_t>& ids, const Weights& weights, double eps) {
@@ -181,10 +129,9 @@ constexpr const char* kSentence = "The animal didn't cross the street because it
 
 void show_sizes(const models::ModelFolder& folder) {
   const models::EncoderLayerOptions& layer = folder.options.encoder.layers.front();
-  std::printf("Step 1: The model: %lld layers, width %lld, %lld heads, %lld tokens known\n\n",
-              static_cast<long long>(std::ssize(folder.options.encoder.layers)),
-              static_cast<long long>(layer.d_model), static_cast<long long>(layer.nhead),
-              static_cast<long long>(folder.options.vocabulary_size));
+  std::printf("Step 1: The model: %td layers, width %td, %td heads, %td tokens known\n\n",
+              std::ssize(folder.options.encoder.layers), layer.d_model, layer.nhead,
+              folder.options.vocabulary_size);
 }
 
 /// Returns the tokens' texts, and prints them with their numbers.
@@ -195,7 +142,7 @@ std::vector<std::string> show_tokens(const text::Tokenizer& tokenizer,
   for (const index_t id : ids) {
     const char* const before = tokens.empty() ? "" : ", ";
     tokens.emplace_back(tokenizer.token(id));
-    std::printf("%s%s %lld", before, tokens.back().c_str(), static_cast<long long>(id));
+    std::printf("%s%s %td", before, tokens.back().c_str(), id);
   }
   std::printf("\n\n");
   return tokens;
@@ -210,8 +157,8 @@ void compare_steps(const Steps& steps, const models::SentenceEncoder& model,
   for (const auto& [name, value] : inspect::record([&] { model(tokens); }, "**")) {
     const auto by_hand = steps.find(name);
     if (by_hand == steps.end()) continue;
-    const Tensor first = to_tensor(by_hand->second).select(0, 0).slice(0, 0, 4);
-    const double difference = largest_difference(by_hand->second, to_matrix(value));
+    const Tensor first = Tensor(by_hand->second).select(0, 0).slice(0, 0, 4);
+    const double difference = largest_difference(by_hand->second, value);
     std::printf("%-26s %s %s\n", name.c_str(),
                 to_string(first, {.precision = 4, .suppress = true}).c_str(),
                 difference <= 2e-5 ? "below 2e-5" : "DIFFERS");
@@ -229,7 +176,7 @@ void draw(const std::filesystem::path& folder, const Steps& steps,
                      .high = 3,
                      .square = 16};
   const auto add = [&](const std::string& title, const std::string& step) {
-    const Matrix values = to_matrix(to_tensor(steps.at(step)).slice(1, 0, kColumns));
+    const Matrix values = Tensor(steps.at(step)).slice(1, 0, kColumns);
     picture.panels.push_back({title, values, "column", "token", {}, tokens});
   };
   add("embeddings", "embeddings");
@@ -257,10 +204,9 @@ void run(const ModelLesson& lesson) {
   compare_steps(steps, model, model.reader.tokens(encoding));
 
   const Matrix by_hand = pooled(x);
-  const Matrix library = to_matrix(model.encode({kSentence}, {.normalize = true}));
-  show("Step 4: The sentence's vector, its first numbers by hand",
-       to_tensor(by_hand).slice(1, 0, 6));
-  show("and by SentenceEncoder::encode", to_tensor(library).slice(1, 0, 6));
+  const Matrix library = model.encode({kSentence}, {.normalize = true});
+  show("Step 4: The sentence's vector, its first numbers by hand", Tensor(by_hand).slice(1, 0, 6));
+  show("and by SentenceEncoder::encode", Tensor(library).slice(1, 0, 6));
   check_close("the sentence's vector", by_hand, library, 1e-5);
   if (!lesson.pictures.empty()) draw(lesson.pictures, steps, tokens, sizes.layers);
 }

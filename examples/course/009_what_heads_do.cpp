@@ -8,8 +8,7 @@
 //   009_what_heads_do FOLDER    all-MiniLM-L6-v2, or another encoder of BERT's kind
 //   009_what_heads_do PICTURES  also draws PICTURES/009_*.svg
 //
-// Layers and heads are counted from 0. The page next to this file, 009_what_heads_do.md, explains
-// it and has the exercises.
+// Layers and heads are counted from 0.
 //
 // Source: Kobayashi et al., "Attention is Not Only a Weight", 2020; Clark et al., "What Does BERT
 // Look At?", 2019, section 3.2; Michel et al., "Are Sixteen Heads Really Better than One?", 2019.
@@ -61,8 +60,8 @@ struct Reading {
   }
   /// The weights that a head gives from one word to all.
   Matrix from(const std::string& word, index_t layer, index_t head) const {
-    return to_matrix(weights[static_cast<std::size_t>(layer)].select(0, head).slice(
-        0, place_of(word), place_of(word) + 1));
+    return weights[static_cast<std::size_t>(layer)].select(0, head).slice(0, place_of(word),
+                                                                          place_of(word) + 1);
   }
 };
 
@@ -113,8 +112,7 @@ Head head_that_sees(const Reading& reading, const std::string& from, const std::
 }
 
 void show_head(const std::vector<Reading>& readings, const Head& at, const char* from) {
-  std::printf("layer %lld, head %lld, from \"%s\":\n", static_cast<long long>(at.layer),
-              static_cast<long long>(at.head), from);
+  std::printf("layer %td, head %td, from \"%s\":\n", at.layer, at.head, from);
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const Matrix weights = readings[i].from(from, at.layer, at.head);
     std::printf("  %-6s", kReasons[i]);
@@ -142,7 +140,7 @@ void switch_off(const models::SentenceEncoder& model, const Reading& reading) {
   const Tensor moves =
       inspect::head_ablation([&] { return sum(model.similarity(model(reading.tokens), whole)); });
   std::printf("Step 3: 1 - cosine of the sentence's vector (\"tired\") with and without a head\n");
-  show("a row for each layer, a column for each head", to_matrix(moves));
+  show("a row for each layer, a column for each head", moves);
   const std::vector<double> all = moves.flatten().to_vector<double>();
   std::vector<std::size_t> order(all.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

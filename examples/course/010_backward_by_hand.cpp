@@ -8,8 +8,6 @@
 // A gradient is named after its variable: dx is dL/dx. Each backward takes dy, the gradient of its
 // output, and returns dx, the gradient of its input.
 //
-// The page next to this file, 010_backward_by_hand.md, derives them and has the exercises.
-//
 // Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors",
 // 1986; Dao et al., "FlashAttention", 2022, appendix B.2, for attention.
 #include <cmath>
@@ -17,8 +15,8 @@
 #include <functional>
 #include <string>
 
-#include "examples/course/by_hand.h"
 #include "examples/course/example.h"
+#include "examples/course/layer_by_hand.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/ops/ops.h"
 #include "tensor/print.h"
@@ -28,26 +26,15 @@ using namespace tessera::examples;
 
 namespace {
 
-constexpr double kEps = 1e-5;  // of the layer norm
+// layer_by_hand.h has the forward passes.
 
 // ---- a linear layer: y = x W^T + b ----
-
-Matrix linear(const Matrix& x, const Matrix& w, const Matrix& b) {
-  Matrix y(x.rows(), w.rows());
-  for (index_t i = 0; i < y.rows(); ++i) {
-    for (index_t j = 0; j < y.columns(); ++j) {
-      y(i, j) = b(0, j);
-      for (index_t k = 0; k < x.columns(); ++k) y(i, j) += x(i, k) * w(j, k);
-    }
-  }
-  return y;
-}
 
 struct LinearGradients {
   Matrix dx, dw, db;
 };
 
-/// The forward's loop again: if it reads x(i, k) and w(j, k) for y(i, j), the gradient of each gets
+/// If the loop of `linear` reads x(i, k) and w(j, k) for y(i, j), the gradient of each gets
 /// dy(i, j) times the other.
 LinearGradients linear_backward(const Matrix& x, const Matrix& w, const Matrix& dy) {
   Matrix dx(x.rows(), x.columns());
@@ -67,16 +54,6 @@ LinearGradients linear_backward(const Matrix& x, const Matrix& w, const Matrix& 
 
 // ---- softmax of each row ----
 
-Matrix softmax(const Matrix& x) {
-  Matrix p(x.rows(), x.columns());
-  for (index_t i = 0; i < x.rows(); ++i) {
-    double sum = 0;
-    for (index_t j = 0; j < x.columns(); ++j) sum += p(i, j) = std::exp(x(i, j));
-    for (index_t j = 0; j < x.columns(); ++j) p(i, j) /= sum;
-  }
-  return p;
-}
-
 /// dx_j = p_j (dp_j - sum_k p_k dp_k); from the forward it only needs the output.
 Matrix softmax_backward(const Matrix& p, const Matrix& dp) {
   Matrix dx(p.rows(), p.columns());
@@ -89,34 +66,6 @@ Matrix softmax_backward(const Matrix& p, const Matrix& dp) {
 }
 
 // ---- layer norm of each row: y = n gamma + beta, n = (x - mean) / sqrt(variance + eps) ----
-
-struct Normalised {
-  Matrix n;       // rows of mean 0 and variance 1
-  Matrix rscale;  // 1 / sqrt(variance + eps), one per row
-};
-
-Normalised normalise(const Matrix& x) {
-  const auto width = static_cast<double>(x.columns());
-  Matrix n(x.rows(), x.columns());
-  Matrix rscale(x.rows(), 1);
-  for (index_t i = 0; i < x.rows(); ++i) {
-    double mean = 0;
-    double variance = 0;
-    for (index_t j = 0; j < x.columns(); ++j) mean += x(i, j) / width;
-    for (index_t j = 0; j < x.columns(); ++j) variance += std::pow(x(i, j) - mean, 2) / width;
-    rscale(i, 0) = 1 / std::sqrt(variance + kEps);
-    for (index_t j = 0; j < x.columns(); ++j) n(i, j) = (x(i, j) - mean) * rscale(i, 0);
-  }
-  return {n, rscale};
-}
-
-Matrix layer_norm(const Matrix& x, const Matrix& gamma, const Matrix& beta) {
-  Matrix y = normalise(x).n;
-  for (index_t i = 0; i < y.rows(); ++i) {
-    for (index_t j = 0; j < y.columns(); ++j) y(i, j) = y(i, j) * gamma(0, j) + beta(0, j);
-  }
-  return y;
-}
 
 struct LayerNormGradients {
   Matrix dx, dgamma, dbeta;
@@ -151,39 +100,6 @@ LayerNormGradients layer_norm_backward(const Matrix& x, const Matrix& gamma, con
 
 // ---- attention: O = P V, P = softmax(S), S = Q K^T / sqrt(d) ----
 
-Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix c(a.rows(), b.columns());
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < b.columns(); ++j) {
-      for (index_t k = 0; k < a.columns(); ++k) c(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return c;
-}
-
-Matrix transposed(const Matrix& a) {
-  Matrix t(a.columns(), a.rows());
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < a.columns(); ++j) t(j, i) = a(i, j);
-  }
-  return t;
-}
-
-Matrix scaled(Matrix a, double factor) {
-  for (index_t i = 0; i < a.rows(); ++i) {
-    for (index_t j = 0; j < a.columns(); ++j) a(i, j) *= factor;
-  }
-  return a;
-}
-
-double scale_of(const Matrix& q) {
-  return 1 / std::sqrt(static_cast<double>(q.columns()));
-}
-
-Matrix attention_weights(const Matrix& q, const Matrix& k) {
-  return softmax(scaled(product(q, transposed(k)), scale_of(q)));
-}
-
 Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v) {
   return product(attention_weights(q, k), v);
 }
@@ -199,8 +115,9 @@ AttentionGradients attention_backward(const Matrix& q, const Matrix& k, const Ma
   const Matrix dv = product(transposed(p), d_o);
   const Matrix dp = product(d_o, transposed(v));
   const Matrix ds = softmax_backward(p, dp);
-  const Matrix dq = scaled(product(ds, k), scale_of(q));
-  const Matrix dk = scaled(product(transposed(ds), q), scale_of(q));
+  const double scale = 1 / std::sqrt(static_cast<double>(q.columns()));
+  const Matrix dq = scaled(product(ds, k), scale);
+  const Matrix dk = scaled(product(transposed(ds), q), scale);
   return {dq, dk, dv};
 }
 
@@ -235,8 +152,8 @@ Matrix differences(Matrix x, const std::function<double(const Matrix&)>& loss) {
 void compare(const char* name, const Matrix& hand, const Tensor& variable,
              const Matrix& by_differences) {
   std::printf("%s\n%s\n", name,
-              to_string(to_tensor(hand), {.precision = 4, .suppress = true}).c_str());
-  const double to_tape = largest_difference(hand, to_matrix(variable.grad()));
+              to_string(Tensor(hand), {.precision = 4, .suppress = true}).c_str());
+  const double to_tape = largest_difference(hand, variable.grad());
   const double to_differences = largest_difference(hand, by_differences);
   require(to_tape <= 1e-12, name,
           "must be the same by hand and by the tape to 1e-12, got a difference of ", to_tape);
@@ -248,9 +165,6 @@ void compare(const char* name, const Matrix& hand, const Tensor& variable,
 
 Tensor variable(const Tensor& x) {
   return x.clone().set_requires_grad();
-}
-Tensor variable(const Matrix& m) {
-  return variable(to_tensor(m));
 }
 
 const Matrix kX = {{1, 2, -1}, {0, 0.5, 3}};
@@ -266,9 +180,9 @@ void a_linear_layer() {
 
   const Tensor x = variable(kX);
   const Tensor weight = variable(w);
-  const Tensor bias = variable(to_tensor(b).flatten());
+  const Tensor bias = variable(Tensor(b).flatten());
   Tape tape;
-  tape.backward(tessera::linear(x, weight, bias), to_tensor(kDy));
+  tape.backward(tessera::linear(x, weight, bias), kDy);
   const auto loss = [&](const Matrix& y) { return loss_of(y, kDy); };
   compare("dx = dy W", hand.dx, x,
           differences(kX, [&](const Matrix& m) { return loss(linear(m, w, b)); }));
@@ -280,13 +194,13 @@ void a_linear_layer() {
 
 void a_softmax() {
   std::printf("Step 2: Softmax of each row\n");
-  const Matrix p = softmax(kX);
+  const Matrix p = softmax_of_rows(kX);
   show("p", p);
   const Tensor x = variable(kX);
   Tape tape;
-  tape.backward(tessera::softmax(x), to_tensor(kDy));
+  tape.backward(tessera::softmax(x), kDy);
   compare("dx = p (dp - sum of p dp): each row adds up to 0", softmax_backward(p, kDy), x,
-          differences(kX, [&](const Matrix& m) { return loss_of(softmax(m), kDy); }));
+          differences(kX, [&](const Matrix& m) { return loss_of(softmax_of_rows(m), kDy); }));
 }
 
 void a_layer_norm() {
@@ -297,10 +211,10 @@ void a_layer_norm() {
   const LayerNormGradients hand = layer_norm_backward(kX, gamma, kDy);
 
   const Tensor x = variable(kX);
-  const Tensor weight = variable(to_tensor(gamma).flatten());
-  const Tensor bias = variable(to_tensor(beta).flatten());
+  const Tensor weight = variable(Tensor(gamma).flatten());
+  const Tensor bias = variable(Tensor(beta).flatten());
   Tape tape;
-  tape.backward(tessera::layer_norm(x, weight, bias, kEps), to_tensor(kDy));
+  tape.backward(tessera::layer_norm(x, weight, bias, kNormEps), kDy);
   const auto loss = [&](const Matrix& y) { return loss_of(y, kDy); };
   compare("dx: each row adds up to 0 here too", hand.dx, x,
           differences(kX, [&](const Matrix& m) { return loss(layer_norm(m, gamma, beta)); }));
@@ -324,7 +238,7 @@ void an_attention() {
   const Tensor tk = variable(k);
   const Tensor tv = variable(v);
   Tape tape;
-  tape.backward(tessera::attention(tq, tk, tv).output, to_tensor(d_o));
+  tape.backward(tessera::attention(tq, tk, tv).output, d_o);
   const auto loss = [&](const Matrix& y) { return loss_of(y, d_o); };
   compare("dV = P^T dO", hand.dv, tv,
           differences(v, [&](const Matrix& m) { return loss(attention(q, k, m)); }));
@@ -339,26 +253,20 @@ void an_attention() {
 void all_together() {
   const Matrix ones = {{1, 1, 1}};
   const Matrix zeros = {{0, 0, 0}};
-  const auto add = [](Matrix a, const Matrix& b) {
-    for (index_t i = 0; i < a.rows(); ++i) {
-      for (index_t j = 0; j < a.columns(); ++j) a(i, j) += b(i, j);
-    }
-    return a;
-  };
   const auto block = [&](const Matrix& x) {
-    return layer_norm(add(x, attention(x, x, x)), ones, zeros);
+    return layer_norm(sum_of(x, attention(x, x, x)), ones, zeros);
   };
   std::printf("Step 5: All together, y = norm(x + attention(x, x, x))\n");
   show("y", block(kX));
-  const Matrix d_sum = layer_norm_backward(add(kX, attention(kX, kX, kX)), ones, kDy).dx;
+  const Matrix d_sum = layer_norm_backward(sum_of(kX, attention(kX, kX, kX)), ones, kDy).dx;
   show("Through the norm: the gradient of the sum", d_sum);
   const AttentionGradients inner = attention_backward(kX, kX, kX, d_sum);
-  const Matrix dx = add(add(d_sum, inner.dq), add(inner.dk, inner.dv));
+  const Matrix dx = sum_of(sum_of(d_sum, inner.dq), sum_of(inner.dk, inner.dv));
 
   const Tensor x = variable(kX);
   Tape tape;
-  tape.backward(tessera::layer_norm(x + tessera::attention(x, x, x).output, {}, {}, kEps),
-                to_tensor(kDy));
+  tape.backward(tessera::layer_norm(x + tessera::attention(x, x, x).output, {}, {}, kNormEps),
+                Tensor(kDy));
   compare("dx: past attention, and through its queries, keys and values", dx, x,
           differences(kX, [&](const Matrix& m) { return loss_of(block(m), kDy); }));
 }

@@ -8,8 +8,6 @@
 // nn::AdamW, the rates with nn::cosine_schedule, clipping with nn::clip_grad_norm, and the complete
 // loop with nn::Trainer. Then come some common mistakes and their effects.
 //
-// The page next to this file, 011_a_training_loop_by_hand.md, derives it and has the exercises.
-//
 // Source: Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019, algorithm 2, and "SGDR", 2017, eq. 5; Pascanu, Mikolov and Bengio, "On the
 // difficulty of training recurrent neural networks", 2013, algorithm 1.
@@ -18,7 +16,6 @@
 #include <functional>
 #include <numbers>
 #include <set>
-#include <span>
 #include <tuple>
 #include <vector>
 
@@ -104,9 +101,9 @@ double loss_and_gradients(const Weights& w, const Points& points, Weights& g) {
 Weights start() {
   Rng rng(5);
   Weights w;
-  w.w1 = to_matrix(randn({kHidden, 1}, kFloat64, rng));
-  w.b1 = to_matrix(randn({1, kHidden}, kFloat64, rng));
-  w.w2 = to_matrix(randn({1, kHidden}, kFloat64, rng) / std::sqrt(static_cast<double>(kHidden)));
+  w.w1 = randn({kHidden, 1}, kFloat64, rng);
+  w.b1 = randn({1, kHidden}, kFloat64, rng);
+  w.w2 = randn({1, kHidden}, kFloat64, rng) / std::sqrt(static_cast<double>(kHidden));
   return w;
 }
 
@@ -168,10 +165,10 @@ struct Network {
   nn::Linear linear2{{.in_features = kHidden, .out_features = 1}};
 
   explicit Network(const Weights& w) {
-    linear1.weight = to_tensor(w.w1);
-    linear1.bias = to_tensor(w.b1).flatten();
-    linear2.weight = to_tensor(w.w2);
-    linear2.bias = to_tensor(w.b2).flatten();
+    linear1.weight = Tensor(w.w1);
+    linear1.bias = Tensor(w.b1).flatten();
+    linear2.weight = Tensor(w.w2);
+    linear2.bias = Tensor(w.b2).flatten();
     nn::set_requires_grad(*this);
   }
   Tensor operator()(const Tensor& x) const { return linear2(tanh(linear1(x))); }
@@ -204,7 +201,7 @@ Losses library_train(const Network& network, const Points& points, nn::Optimizer
   Losses losses;
   for (int number = 0; number <= kSteps; ++number) {
     Tape tape;
-    const Tensor loss = nn::mse_loss(network(to_tensor(points.x)), to_tensor(points.t));
+    const Tensor loss = nn::mse_loss(network(points.x), points.t);
     losses.push_back(loss.item());
     tape.backward(loss);
     if (number < kSteps) optimizer.step();
@@ -231,9 +228,9 @@ void one_gradient(const Points& points) {
   show("dw2, one number a hidden one", g.w2);
   const Network network(start());
   Tape tape;
-  tape.backward(nn::mse_loss(network(to_tensor(points.x)), to_tensor(points.t)));
-  check_close("dw1", g.w1, to_matrix(network.linear1.weight->grad()));
-  check_close("dw2", g.w2, to_matrix(network.linear2.weight->grad()));
+  tape.backward(nn::mse_loss(network(points.x), points.t));
+  check_close("dw1", g.w1, network.linear1.weight->grad());
+  check_close("dw2", g.w2, network.linear2.weight->grad());
 }
 
 void both_optimisers(const Points& points) {
@@ -269,10 +266,10 @@ void rates_and_clipping(const Points& points) {
               norm_of(g));
   const Network network(start());
   Tape tape;
-  tape.backward(nn::mse_loss(network(to_tensor(points.x)), to_tensor(points.t)));
+  tape.backward(nn::mse_loss(network(points.x), points.t));
   const double library = nn::clip_grad_norm(nn::parameters(network), kClip);
   check_close("the norm", Matrix{{norm}}, Matrix{{library}});
-  check_close("the clipped dw2", g.w2, to_matrix(network.linear2.weight->grad()));
+  check_close("the clipped dw2", g.w2, network.linear2.weight->grad());
 }
 
 void all_together(const Points& points) {
@@ -284,12 +281,9 @@ void all_together(const Points& points) {
   });
   Network network(start());
   nn::AdamW optimizer(network, {.lr = kAdamRate, .weight_decay = kWeightDecay});
-  const auto loss = [&](std::span<const index_t> chosen) {
-    const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
-    return nn::summed_squared_error(network(index_select(to_tensor(points.x), 0, rows)),
-                                    index_select(to_tensor(points.t), 0, rows));
-  };
-  const nn::Examples examples = {std::vector<index_t>(kPoints, 1), loss};
+  const auto examples = nn::examples_of(points.x, points.t, [&](const Tensor& x, const Tensor& t) {
+    return nn::summed_squared_error(network(x), t);
+  });
   nn::Trainer trainer(network, optimizer, examples,
                       {.epochs = kSteps,
                        .batch_size = kPoints,

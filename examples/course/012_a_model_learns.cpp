@@ -12,11 +12,7 @@
 //
 // with m' = m / (1 - 0.9^t) and v' = v / (1 - 0.999^t) at step t, and lr = 0.005.
 //
-//   012_a_model_learns            prints
-//   012_a_model_learns FOLDER     also draws FOLDER/012_learning.svg
-//
-// The page next to this file, 012_a_model_learns.md, asks for your prediction and has the
-// exercises.
+//   012_a_model_learns [FOLDER]     prints; draws FOLDER/012_learning.svg
 //
 // Source: Kingma and Ba, "Adam", 2015; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019; Vaswani et al., "Attention Is All You Need", 2017, section 5.
@@ -158,7 +154,7 @@ Curves loop(const Rows& rows, const Rows& unseen) {
     optimizer.zero_grad();
     total += sum.loss.item();
     if (sampler.position() > 0) continue;
-    std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(sampler.epoch()), total / kRows);
+    std::printf("epoch %td, loss %.4f\n", sampler.epoch(), total / kRows);
     curves.losses.push_back(total / kRows);
     curves.attention.push_back(attention_to_first(model, unseen));
     total = 0;
@@ -175,12 +171,9 @@ void trainer(const Rows& rows, const Rows& unseen) {
   nn::Trainer trainer(model, optimizer, {std::vector<index_t>(kRows, 6), loss},
                       {.epochs = kEpochs, .batch_size = kBatch, .clip = 1});
   std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).run()\n";
-  nn::TrainerCallbacks callbacks;
-  callbacks.epoch = [](const nn::EpochReport& report) {
-    std::printf("epoch %lld, loss %.4f\n", static_cast<long long>(report.epoch + 1),
-                report.totals.mean());
-  };
-  trainer.run(callbacks);
+  trainer.run({.epoch = [](const nn::EpochReport& report) {
+    std::printf("epoch %td, loss %.4f\n", report.epoch + 1, report.totals.mean());
+  }});
   std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
 }
 

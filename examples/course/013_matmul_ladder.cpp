@@ -1,8 +1,7 @@
 // The ladder of C = A B, counted: each step of bench/matmul_ladder_steps.cpp runs as loops that
 // only count the loads, stores and waits of the inner loop.
 //
-//   013_matmul_ladder            prints the counts
-//   013_matmul_ladder FOLDER     also draws FOLDER/013_steps.svg
+//   013_matmul_ladder [FOLDER]     prints; draws FOLDER/013_steps.svg
 //
 // The page next to this file, 013_matmul_ladder.md, converts the counts to times.
 #include <algorithm>

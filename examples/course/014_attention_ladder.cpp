@@ -1,7 +1,6 @@
 // The ladder of attention: the scores in memory at one time, and a softmax computed in parts.
 //
-//   014_attention_ladder            prints
-//   014_attention_ladder FOLDER     also draws FOLDER/014_scores.svg
+//   014_attention_ladder [FOLDER]     prints; draws FOLDER/014_scores.svg
 //
 // bench/attention_ladder_*.h have the steps; the page next to this file, 014_attention_ladder.md,
 // derives times from them.
@@ -77,8 +76,8 @@ void print_running_softmax() {
     keys(j, 0) = std::log(kExponentials[static_cast<std::size_t>(j)]);
     values(j, 0) = kValues[static_cast<std::size_t>(j)];
   }
-  const Tensor whole = attention(to_tensor(query), to_tensor(keys), to_tensor(values)).output;
-  std::printf("O / l = %.4f, attention(q, k, v) = %.4f\n", o / l, to_matrix(whole)(0, 0));
+  const Tensor whole = attention(Tensor(query), Tensor(keys), Tensor(values)).output;
+  std::printf("O / l = %.4f, attention(q, k, v) = %.4f\n", o / l, Matrix(whole)(0, 0));
 }
 
 /// One square of S per score: green in memory, violet in the inner loop.

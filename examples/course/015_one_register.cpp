@@ -1,8 +1,7 @@
 // The scores of the first lesson, one multiply-add at a time: the contents of three vector
 // registers.
 //
-//   015_one_register            prints the product by the library, and the registers by loops
-//   015_one_register FOLDER     also draws FOLDER/015_registers.svg
+//   015_one_register [FOLDER]     prints; draws FOLDER/015_registers.svg
 //
 // 015_one_register.py runs this program under gdb and reads the actual registers; the page,
 // 015_one_register.md, shows how.
@@ -87,9 +86,9 @@ void draw(const std::string& folder) {
 
 int main(int argc, char** argv) {
   return run_example("015_one_register", [&] {
-    const Tensor scores = matmul(to_tensor(kQueries), to_tensor(kKeys).t());  // gdb stops in it
+    const Tensor scores = matmul(Tensor(kQueries), Tensor(kKeys).t());  // gdb stops in it
     show("Scores: q k^T", scores);
-    check_close("matmul", sums_before(3), to_matrix(scores), 0);
+    check_close("matmul", sums_before(3), scores, 0);
     print_film();
     if (argc > 1) draw(argv[1]);
   });

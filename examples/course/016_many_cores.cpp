@@ -2,8 +2,6 @@
 // not.
 //
 //   016_many_cores [FOLDER]     prints; draws FOLDER/016_sums.svg
-//
-// The page next to this file, 016_many_cores.md, has the reasons and the exercises.
 #include <array>
 #include <cstdint>
 #include <cstdio>

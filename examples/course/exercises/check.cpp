@@ -5,18 +5,16 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tensor/error.h"
 #include "tensor/format.h"
-#include "tensor/random.h"
 
 namespace tessera::exercises {
 
 namespace {
 
-/// A wrong result that is caused by a known mistake.
-struct KnownMistake : std::runtime_error {
+/// A wrong result, and the hint of the mistake that causes it; empty if the mistake is not known.
+struct WrongResult : std::runtime_error {
   std::string hint;
-  KnownMistake(const std::string& what, std::string known)
+  WrongResult(const std::string& what, std::string known)
       : std::runtime_error(what), hint(std::move(known)) {}
 };
 
@@ -25,41 +23,34 @@ bool close(double found, double wanted, double tolerance) {
   return found == wanted || std::abs(found - wanted) <= tolerance;  // infinities are equal too
 }
 
-bool close(const Matrix& found, const Matrix& wanted, double tolerance) {
-  if (found.shape() != wanted.shape()) return false;
-  for (std::size_t i = 0; i < wanted.values().size(); ++i) {
-    if (!close(found.values()[i], wanted.values()[i], tolerance)) return false;
+/// The first difference as text; empty if there is none.
+std::string difference(const Matrix& found, const Matrix& wanted, double tolerance) {
+  if (found.rows() != wanted.rows() || found.columns() != wanted.columns()) {
+    return str_cat(": shape must be ", wanted.shape(), ", got ", found.shape());
   }
-  return true;
-}
-
-void fail_number(const std::string& what, double found, double wanted) {
-  throw std::runtime_error(
-      str_cat(what, ": must be ", format_scalar(wanted), ", got ", format_scalar(found)));
-}
-
-/// Runs `check`; if it fails, and `found` is the result of a mistake, the error gets its hint.
-template <class Check>
-void explain(const Check& check, const Matrix& found, const std::vector<Mistake>& mistakes,
-             double tolerance) {
-  try {
-    check();
-  } catch (const std::runtime_error& error) {
-    for (const Mistake& mistake : mistakes) {
-      if (close(found, mistake.result, tolerance)) throw KnownMistake(error.what(), mistake.hint);
+  for (index_t i = 0; i < wanted.rows(); ++i) {
+    for (index_t j = 0; j < wanted.columns(); ++j) {
+      if (close(found(i, j), wanted(i, j), tolerance)) continue;
+      return str_cat(", row ", i, ", column ", j, ": must be ", format_scalar(wanted(i, j)),
+                     ", got ", format_scalar(found(i, j)));
     }
-    throw;
   }
+  return "";
 }
 
-void print_wrong(const Exercise& exercise, const std::exception& error, const std::string& hint) {
-  std::printf("  %s: wrong: %s\n      Hint: %s\n", exercise.name.c_str(), error.what(),
-              hint.c_str());
+/// The hint of the mistake with the result `found`; empty if there is none.
+std::string hint_for(const Matrix& found, const std::vector<Mistake>& mistakes, double tolerance) {
+  for (const Mistake& mistake : mistakes) {
+    if (difference(found, mistake.result, tolerance).empty()) return mistake.hint;
+  }
+  return "";
 }
 
 /// Runs one check, prints its result, and returns whether the exercise is solved.
 bool is_solved(const std::string& lesson, const Exercise& exercise) {
   const char* const name = exercise.name.c_str();
+  std::string hint = exercise.hint;
+  std::string error;
   try {
     manual_seed(1);
     exercise.check();
@@ -68,49 +59,34 @@ bool is_solved(const std::string& lesson, const Exercise& exercise) {
   } catch (const Unsolved&) {
     std::printf("  %s: not solved yet; write it in examples/course/exercises/%s.cpp\n", name,
                 lesson.c_str());
-  } catch (const KnownMistake& error) {
-    print_wrong(exercise, error, error.hint);
-  } catch (const std::exception& error) {
-    print_wrong(exercise, error, exercise.hint);
+    return false;
+  } catch (const WrongResult& wrong) {
+    error = wrong.what();
+    if (!wrong.hint.empty()) hint = wrong.hint;
+  } catch (const std::exception& other) {
+    error = other.what();
   }
+  std::printf("  %s: wrong: %s\n      Hint: %s\n", name, error.c_str(), hint.c_str());
   return false;
 }
 
 }  // namespace
 
-void expect_close(const std::string& what, double found, double wanted, double tolerance) {
-  if (!close(found, wanted, tolerance)) fail_number(what, found, wanted);
-}
-
 void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
-                  double tolerance) {
-  expect(found.rows() == wanted.rows() && found.columns() == wanted.columns(),
-         what + ": shape must be " + wanted.shape() + ", got " + found.shape());
-  for (index_t i = 0; i < wanted.rows(); ++i) {
-    for (index_t j = 0; j < wanted.columns(); ++j) {
-      if (close(found(i, j), wanted(i, j), tolerance)) continue;
-      fail_number(str_cat(what, ", row ", i, ", column ", j), found(i, j), wanted(i, j));
-    }
-  }
+                  const std::vector<Mistake>& mistakes, double tolerance) {
+  const std::string error = difference(found, wanted, tolerance);
+  expect(error.empty(), what + error, hint_for(found, mistakes, tolerance));
 }
 
 void expect_close(const std::string& what, double found, double wanted,
                   const std::vector<Mistake>& mistakes, double tolerance) {
-  explain([&] { expect_close(what, found, wanted, tolerance); }, Matrix(1, 1, found), mistakes,
-          tolerance);
-}
-
-void expect_close(const std::string& what, const Matrix& found, const Matrix& wanted,
-                  const std::vector<Mistake>& mistakes, double tolerance) {
-  explain([&] { expect_close(what, found, wanted, tolerance); }, found, mistakes, tolerance);
-}
-
-void expect(bool condition, const std::string& what) {
-  if (!condition) throw std::runtime_error(what);
+  expect(close(found, wanted, tolerance),
+         str_cat(what, ": must be ", format_scalar(wanted), ", got ", format_scalar(found)),
+         hint_for(Matrix(1, 1, found), mistakes, tolerance));
 }
 
 void expect(bool condition, const std::string& what, const std::string& hint) {
-  if (!condition) throw KnownMistake(what, hint);
+  if (!condition) throw WrongResult(what, hint);
 }
 
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises) {

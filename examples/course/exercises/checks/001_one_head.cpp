@@ -1,7 +1,4 @@
 #include "examples/course/exercises/check.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -15,10 +12,9 @@ void scores_are_divided_by_the_root() {
                 {{{6, 8}}, "the products are not divided by the root of d"},
                 {{{6 / std::sqrt(2), 8 / std::sqrt(2)}},
                  "the root is of the number of keys; take that of the width, q.columns()"}});
-  const Tensor a = randn({2, 5}, kFloat64);
-  const Tensor b = randn({3, 5}, kFloat64);
-  expect_close("scaled_scores of 2 queries and 3 keys", scaled_scores(to_matrix(a), to_matrix(b)),
-               to_matrix(matmul(a, b.t()) / std::sqrt(5.0)));
+  const Tensor a = randn({2, 5}, kFloat64), b = randn({3, 5}, kFloat64);
+  expect_close("scaled_scores of 2 queries and 3 keys", scaled_scores(a, b),
+               matmul(a, b.t()) / std::sqrt(5.0));
 }
 
 void rows_add_up_to_1() {
@@ -32,29 +28,22 @@ void rows_add_up_to_1() {
                 {{{1 / 3., 2 / 3.}, {2 / 7., 2 / 7.}},
                  "the sum goes on from the row before; begin each row with 0"}});
   const Tensor scores = randn({3, 4}, kFloat64);
-  expect_close("weights_of random scores", weights_of(to_matrix(scores)),
-               to_matrix(softmax(scores)));
+  expect_close("weights_of random scores", weights_of(scores), softmax(scores));
 }
 
 void the_head_is_the_librarys() {
-  const Matrix x = {{1, 0}, {0, 1}};
-  const Matrix w_q = {{0, 1}, {0, 0}};
-  const Matrix w_k = {{1, 0}, {0, 3}};
-  const Matrix w_v = {{1, 2}, {3, 4}};
-  const auto attend = [](const Tensor& q, const Tensor& k, const Tensor& v) {
-    return to_matrix(attention(q, k, v).output);
+  const Matrix x = {{1, 0}, {0, 1}};  // so that each weight is its own product with x
+  const Matrix q = {{0, 1}, {0, 0}}, k = {{1, 0}, {0, 3}}, v = {{1, 2}, {3, 4}};
+  const auto attend = [](const Tensor& queries, const Tensor& keys, const Tensor& values) {
+    return attention(queries, keys, values).output;
   };
-  const Tensor tx = examples::to_tensor(x);
-  const Tensor q = matmul(tx, examples::to_tensor(w_q)), k = matmul(tx, examples::to_tensor(w_k)),
-               v = matmul(tx, examples::to_tensor(w_v));
   expect_close(
-      "head of two tokens", head(x, w_q, w_k, w_v), attend(q, k, v),
+      "head of two tokens", head(x, q, k, v), attend(q, k, v),
       {{attend(q, k, k), "the weights mix keys; they must mix values, x W_V"},
        {attend(k, q, v), "queries and keys are exchanged; row i of the scores is query i's"}});
   const Tensor y = randn({4, 5}, kFloat64), a = randn({5, 3}, kFloat64),
                b = randn({5, 3}, kFloat64), c = randn({5, 3}, kFloat64);
-  expect_close("head of random numbers",
-               head(to_matrix(y), to_matrix(a), to_matrix(b), to_matrix(c)),
+  expect_close("head of random numbers", head(y, a, b, c),
                attend(matmul(y, a), matmul(y, b), matmul(y, c)));
 }
 

@@ -1,10 +1,6 @@
-#include <utility>
-
 #include "examples/course/exercises/check.h"
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
-#include "tensor/ops/positions.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -29,9 +25,7 @@ Matrix moved_alike(Matrix row, index_t distance) {
 
 void the_row_moves() {
   const Tensor table = sinusoidal_positions(60, 8, kFloat64);
-  const auto row = [&](index_t position) {
-    return to_matrix(table.slice(0, position, position + 1));
-  };
+  const auto row = [&](index_t position) { return table.slice(0, position, position + 1); };
   expect_close("the row of position 0, moved by 0", moved(row(0), 0), row(0),
                {{exchanged(row(0)), "sine and cosine are exchanged: column 2k is the sine"}});
   for (const index_t position : {3, 0, 50}) {
@@ -60,10 +54,8 @@ void pairs_turn() {
        {{{cosine, sine, 0, 0}, {std::cos(2), std::sin(2), 0, 0}},
         "row 0 is at position 0, where nothing turns"}});
   const Tensor x = randn({20, 8}, kFloat64);
-  const nn::Rotary rotary({.interleaved = true}, 8);
-  const Tensor heads = x.unsqueeze(1).unsqueeze(0);  // (1, T, one head, 8)
-  // The library rounds angles to float32.
-  expect_close("turned_interleaved", turned_interleaved(to_matrix(x)), to_matrix(rotary(heads)),
+  const nn::Rotary rotary({.interleaved = true}, 8);  // rounds angles to float32
+  expect_close("turned_interleaved", turned_interleaved(x), rotary(x.reshape({1, 20, 1, 8})), {},
                1e-5);
 }
 
@@ -77,8 +69,8 @@ void distances_are_subtracted() {
                1e-6);
   const Tensor biases = nn::Alibi(4)(7, 7);
   for (index_t head = 0; head < 4; ++head) {
-    expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4),
-                 to_matrix(biases.select(0, head)), 1e-6);
+    expect_close(str_cat("alibi(7, ", head, ", 4)"), alibi(7, head, 4), biases.select(0, head), {},
+                 1e-6);
   }
 }
 

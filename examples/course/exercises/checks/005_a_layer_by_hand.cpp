@@ -1,5 +1,3 @@
-#include <utility>
-
 #include "examples/course/exercises/check.h"
 #include "models/encoder_layer.h"
 #include "nn/module.h"
@@ -21,8 +19,7 @@ void rms_norm_is_the_librarys() {
   const Tensor x = randn({5, 6}, kFloat64);
   nn::RmsNorm norm({.normalized_shape = {6}, .eps = 0.25});
   norm.weight = uniform({6}, 0.5, 2, kFloat64);
-  expect_close("rms_norm with eps = 0.25", rms_norm(to_matrix(x), to_matrix(norm.weight), 0.25),
-               to_matrix(norm(x)));
+  expect_close("rms_norm with eps = 0.25", rms_norm(x, norm.weight, 0.25), norm(x));
 }
 
 void the_gated_network_is_the_librarys() {
@@ -39,22 +36,19 @@ void the_gated_network_is_the_librarys() {
   nn::convert(network, kFloat64);
   const Tensor x = randn({3, 4}, kFloat64);
   expect_close("gated_feed_forward",
-               gated_feed_forward(to_matrix(x), to_matrix(network.linear1.weight),
-                                  to_matrix(network.linear2.weight)),
-               to_matrix(network(x)));
+               gated_feed_forward(x, *network.linear1.weight, *network.linear2.weight), network(x));
 }
 
 void the_parameters_are_counted() {
   for (const auto& [width, hidden] : {std::pair<index_t, index_t>{4, 6}, {8, 32}, {768, 3072}}) {
     const models::EncoderLayer layer({.d_model = width, .nhead = 2, .dim_feedforward = hidden});
-    const auto number = [](index_t n) { return static_cast<double>(n); };
     const index_t wanted = nn::parameter_count(layer);
-    expect_close(str_cat("parameters_of_a_layer(", width, ", ", hidden, ")"),
-                 number(parameters_of_a_layer(width, hidden)), number(wanted),
-                 {{number(wanted - width * width - width), "attention has a fourth product, W_O"},
-                  {number(wanted - 5 * width - hidden), "each of the six products has a bias"},
-                  {number(wanted - 2 * width),
-                   "there are two norms, each with a weight and a bias of D numbers"}});
+    expect_close(
+        str_cat("parameters_of_a_layer(", width, ", ", hidden, ")"),
+        parameters_of_a_layer(width, hidden), wanted,
+        {{wanted - width * width - width, "attention has a fourth product, W_O"},
+         {wanted - 5 * width - hidden, "each of the six products has a bias"},
+         {wanted - 2 * width, "there are two norms, each with a weight and a bias of D numbers"}});
   }
 }
 

@@ -1,15 +1,11 @@
 #include "examples/course/exercises/check.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
 namespace tessera::exercises::checks {
 
-Tensor kept(const Matrix& keep) {
-  return to_tensor(keep).to(kBool);
+AttentionMask mask_of(const Matrix& keep) {
+  return keep_mask(Tensor(keep).to(kBool));
 }
 
 void packed_sequences_do_not_meet() {
@@ -20,12 +16,11 @@ void packed_sequences_do_not_meet() {
        {{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}, "tokens of two sequences see each other"},
        {{{0, 0, 1}, {0, 0, 1}, {1, 1, 0}}, "1 is kept and 0 is masked: these are reversed"}});
   expect_close("packed_keep({1, 0, 2})", packed_keep({1, 0, 2}), {{1, 0, 0}, {0, 1, 1}, {0, 1, 1}});
-  const Tensor a = randn({3, 4}, kFloat64);
-  const Tensor b = randn({2, 4}, kFloat64);
+  const Tensor a = randn({3, 4}, kFloat64), b = randn({2, 4}, kFloat64);
   const Tensor both = concat({a, b});
-  const Tensor packed = attention(both, both, both, keep_mask(kept(packed_keep({3, 2})))).output;
-  expect_close("attention of two packed sequences", to_matrix(packed),
-               to_matrix(concat({attention(a, a, a).output, attention(b, b, b).output})));
+  const Tensor packed = attention(both, both, both, mask_of(packed_keep({3, 2}))).output;
+  expect_close("attention of two packed sequences", packed,
+               concat({attention(a, a, a).output, attention(b, b, b).output}));
 }
 
 void the_softmax_is_the_librarys() {
@@ -43,14 +38,10 @@ void the_softmax_is_the_librarys() {
   expect_close("masked_softmax of a row without a kept key", masked_softmax({{1, 2}}, {{0, 0}}),
                {{0, 0}}, {{{{nan, nan}}, "0 / 0 is NaN: a row without a kept key stays zeros"}});
   const Matrix keep = {{1, 0, 1, 1}, {0, 0, 0, 0}, {0, 1, 1, 0}, {1, 1, 1, 1}};
-  const Tensor q = randn({4, 4}, kFloat64);
-  const Tensor k = randn({4, 4}, kFloat64);
-  const Tensor wanted =
-      attention(q, k, k, keep_mask(kept(keep)), {.scale = 1, .weights = AttentionRequest{}})
-          .weights;
-  const Matrix scores = to_matrix(matmul(q, k.t()));
-  expect_close("masked_softmax beside attention's weights", masked_softmax(scores, keep),
-               to_matrix(wanted));
+  const Tensor q = randn({4, 4}, kFloat64), k = randn({4, 4}, kFloat64);
+  expect_close(
+      "masked_softmax compared with attention's weights", masked_softmax(matmul(q, k.t()), keep),
+      attention(q, k, k, mask_of(keep), {.scale = 1, .weights = AttentionRequest{}}).weights);
 }
 
 void the_mask_is_longformers() {

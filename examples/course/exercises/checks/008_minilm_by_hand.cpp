@@ -1,8 +1,6 @@
 #include "examples/course/exercises/check.h"
 #include "models/token_encoder.h"
 #include "nn/module.h"
-#include "tensor/ops/attention.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -22,7 +20,6 @@ void three_tables_are_added() {
 }
 
 void the_heads_are_the_librarys() {
-  const auto draw = [&] { return randn({5, 12}, kFloat64); };
   const auto expect_heads = [](const std::string& what, const Tensor& q, const Tensor& k,
                                const Tensor& v, index_t heads) {
     const auto apart = [&](const Tensor& x) {
@@ -30,15 +27,15 @@ void the_heads_are_the_librarys() {
     };
     const auto scaled = [&](double scale) {
       const Tensor y = attention(apart(q), apart(k), apart(v), {}, {.scale = scale}).output;
-      return to_matrix(y.transpose(0, 1).flatten(1, 2));
+      return y.transpose(0, 1).flatten(1, 2);
     };
-    expect_close("heads_of: " + what, heads_of(to_matrix(q), to_matrix(k), to_matrix(v), heads),
+    expect_close("heads_of: " + what, heads_of(q, k, v, heads),
                  scaled(std::sqrt(static_cast<double>(heads) / 12)),
                  {{scaled(1), "scores are divided by sqrt(d)"},
                   {scaled(std::sqrt(1 / 12.0)), "d is a head's width, D / heads, not D"}});
   };
-  const Tensor zero = zeros({5, 12}, kFloat64);
-  const Tensor q = draw(), k = draw(), v = draw();
+  const Tensor zero = zeros({5, 12}, kFloat64), q = randn({5, 12}, kFloat64),
+               k = randn({5, 12}, kFloat64), v = randn({5, 12}, kFloat64);
   expect_heads("scores of 0", zero, zero, v, 3);
   expect_heads("one head", q, k, v, 1);
   expect_heads("three heads", q, k, v, 3);
@@ -58,11 +55,10 @@ void the_parameters_are_counted() {
     const models::TokenEncoder model(options);
     const index_t wanted =
         sizes.layers > 0 ? nn::parameter_count(model) : nn::parameter_count(model.embeddings);
-    const auto number = [](index_t n) { return static_cast<double>(n); };
     expect_close(str_cat("parameters_of_bert, ", sizes.layers, " layers"),
-                 number(parameters_of_bert(sizes)), number(wanted),
-                 {{number(wanted - 2 * sizes.width), "the embeddings have a norm of 2 D numbers"},
-                  {number(wanted - sizes.layers * 4 * sizes.width),
+                 parameters_of_bert(sizes), wanted,
+                 {{wanted - 2 * sizes.width, "the embeddings have a norm of 2 D numbers"},
+                  {wanted - sizes.layers * 4 * sizes.width,
                    "each of attention's four products has a bias"}});
   }
 }

@@ -1,7 +1,5 @@
 #include "examples/course/exercises/check.h"
 #include "models/inspect/attention_flow.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -21,9 +19,8 @@ void shares_are_by_length() {
   const Tensor values = randn({4, 3}, kFloat64), w_o = randn({6, 3}, kFloat64);
   const Tensor moved =
       inspect::norm_weighted_attention(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
-  expect_close("value_shares of random rows",
-               value_shares(to_matrix(weights), to_matrix(values), to_matrix(w_o)),
-               to_matrix(moved / sum(moved, {3}, true)));
+  expect_close("value_shares of random rows", value_shares(weights, values, w_o),
+               moved / sum(moved, {3}, true));
 }
 
 void parts_add_up() {
@@ -34,10 +31,10 @@ void parts_add_up() {
   const Tensor heads = randn({3, 6}, kFloat64), w_o = randn({6, 6}, kFloat64);
   Tensor total = zeros({3, 6}, kFloat64);
   for (index_t head = 0; head < 3; ++head) {
-    total = total + to_tensor(part_of_head(to_matrix(heads), to_matrix(w_o), head, 3));
+    total = total + Tensor(part_of_head(heads, w_o, head, 3));
   }
-  expect_close("part_of_head: the parts of three heads together are heads W_O^T", to_matrix(total),
-               to_matrix(linear(heads, w_o)));
+  expect_close("part_of_head: the parts of three heads together are heads W_O^T", total,
+               linear(heads, w_o));
 }
 
 void layers_follow_each_other() {
@@ -50,10 +47,9 @@ void layers_follow_each_other() {
   std::vector<Matrix> layers;
   for (int layer = 0; layer < 3; ++layer) {
     tensors.push_back(softmax(randn({1, 1, 4, 4}, kFloat64), -1));
-    layers.push_back(to_matrix(tensors.back()));
+    layers.push_back(tensors.back());
   }
-  expect_close("rollout of three layers", rollout(layers),
-               to_matrix(inspect::attention_rollout(tensors)));
+  expect_close("rollout of three layers", rollout(layers), inspect::attention_rollout(tensors));
 }
 
 int check_lesson() {

@@ -1,8 +1,5 @@
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -22,9 +19,8 @@ void the_loss_of_classifiers() {
   const std::vector<index_t> classes = {3, 0, 4, 3};
   Tape tape;
   tape.backward(nn::cross_entropy(x, from_vector(classes)));
-  expect_close("cross_entropy_gradient", cross_entropy_gradient(to_matrix(x.detach()), classes),
-               to_matrix(x.grad()),
-               {{to_matrix(x.grad() * 4.0), "the loss is a mean: divide by N"}});
+  expect_close("cross_entropy_gradient", cross_entropy_gradient(x.detach(), classes), x.grad(),
+               {{x.grad() * 4.0, "the loss is a mean: divide by N"}});
 }
 
 void the_feed_forward_network() {
@@ -35,13 +31,9 @@ void the_feed_forward_network() {
   Tape tape;
   tape.backward(linear(relu(linear(x, w1)), w2), dy);
   expect_close(
-      "feed_forward_backward",
-      feed_forward_backward(to_matrix(x.detach()), to_matrix(w1), to_matrix(w2), to_matrix(dy)),
-      to_matrix(x.grad()),
-      {{to_matrix(matmul(matmul(dy, w2), w1)),
-        "dh is 0 where h was negative: relu's part is missing"},
-       {to_matrix(matmul(relu(matmul(dy, w2)), w1)),
-        "the sign of h decides, not the sign of its gradient"}});
+      "feed_forward_backward", feed_forward_backward(x.detach(), w1, w2, dy), x.grad(),
+      {{matmul(matmul(dy, w2), w1), "dh is 0 where h was negative: relu's part is missing"},
+       {matmul(relu(matmul(dy, w2)), w1), "the sign of h decides, not the sign of its gradient"}});
 }
 
 void the_rms_norm() {
@@ -52,13 +44,12 @@ void the_rms_norm() {
   tape.backward(rms_norm(x, gamma, 0.25), dy);
   const Tensor n = rms_norm(x.detach(), ones({5}, kFloat64), 0.25), r = n / x.detach();
   const Tensor g = dy * gamma;
-  expect_close("rms_norm_backward with eps = 0.25",
-               rms_norm_backward(to_matrix(x.detach()), to_matrix(gamma), to_matrix(dy), 0.25),
-               to_matrix(x.grad()),
-               {{to_matrix(r * g), "r depends on x too: its term is missing"},
-                {to_matrix(r * (g - mean(g, {1}, true) - n * mean(g * n, {1}, true))),
+  expect_close("rms_norm_backward with eps = 0.25", rms_norm_backward(x.detach(), gamma, dy, 0.25),
+               x.grad(),
+               {{r * g, "r depends on x too: its term is missing"},
+                {r * (g - mean(g, {1}, true) - n * mean(g * n, {1}, true)),
                  "nothing is centred: the mean of g is layer norm's"},
-                {to_matrix(r * (dy - n * mean(dy * n, {1}, true))), "gamma multiplies dy first"}});
+                {r * (dy - n * mean(dy * n, {1}, true)), "gamma multiplies dy first"}});
 }
 
 int check_lesson() {

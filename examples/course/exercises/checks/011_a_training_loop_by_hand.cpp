@@ -4,8 +4,6 @@
 #include "nn/module.h"
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -23,7 +21,7 @@ nn::Linear make_layer(Rng& rng) {
 Matrix gradient_over(nn::Linear& layer, const Tensor& x, const Tensor& t) {
   Tape tape;
   tape.backward(nn::mse_loss(layer(x), t));
-  Matrix gradient = to_matrix(layer.weight->grad());
+  Matrix gradient = layer.weight->grad();
   nn::zero_grad(layer);
   return gradient;
 }
@@ -43,15 +41,15 @@ void momentum_is_the_librarys() {
   Rng rng(1);
   const nn::Linear layer = make_layer(rng);
   nn::SGD optimizer(layer, {.lr = 0.1, .momentum = 0.9});
-  Matrix w = to_matrix(layer.weight->detach());
+  Matrix w = layer.weight->detach();
   Matrix b(2, 3);
   for (int step = 1; step <= 5; ++step) {
     Tape tape;
     tape.backward(nn::mse_loss(layer(randn({4, 3}, kFloat64, rng)), randn({4, 2}, kFloat64, rng)));
-    momentum_step(w, b, to_matrix(layer.weight->grad()), 0.1, 0.9);
+    momentum_step(w, b, layer.weight->grad(), 0.1, 0.9);
     optimizer.step();
     optimizer.zero_grad();
-    expect_close(str_cat("w after step ", step), w, to_matrix(layer.weight->detach()));
+    expect_close(str_cat("w after step ", step), w, layer.weight->detach());
   }
 }
 

@@ -1,6 +1,5 @@
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
-#include "tensor/create.h"
 
 #include TESSERA_EXERCISES
 

@@ -1,11 +1,8 @@
-#include <cstdio>
-
+#include "bench/best_seconds.h"
 #include "bench/ladders.h"
 #include "bench/matmul_ladder.h"
 #include "bench/probe_loops.h"
 #include "examples/course/exercises/check.h"
-#include "examples/course/exercises/timing.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -74,72 +71,40 @@ Tiles tiles_for(const std::string& isa) {
   return {6, 8, tiles_baseline};
 }
 
-/// (m, k) by (k, n), with the expected C[i][j] in double.
-template <class Term>
-Matrix product(index_t m, index_t n, index_t depth, const Term& term) {
-  Matrix c(m, n);
-  for (index_t i = 0; i < m; ++i) {
-    for (index_t j = 0; j < n; ++j) {
-      for (index_t k = 0; k < depth; ++k) c(i, j) += term(i, j, k);
-    }
-  }
-  return c;
-}
-
 void a_tile_is_a_product() {
-  constexpr float kStale = 7;
-  const Tiles tiles = tiles_for(current_isa());
-  const index_t m = 2 * tiles.rows, n = 3 * tiles.columns, depth = 9;
-  Rng rng(1);
-  const Tensor a = uniform({m, depth}, -1, 1, kFloat32, rng);
-  const Tensor b = uniform({depth, n}, -1, 1, kFloat32, rng);
-  std::vector<float> c(static_cast<std::size_t>(m * n), kStale);
-  const float* const pa = a.data<float>();
-  const float* const pb = b.data<float>();
-  tiles.run({pa, pb, c.data(), nullptr, m, n, depth});
-  const auto times = [](float x, float y) {
-    return static_cast<double>(x) * static_cast<double>(y);
-  };
-  const auto right = [&](index_t i, index_t j, index_t k) {
-    return times(pa[i * depth + k], pb[k * n + j]);
-  };
-  const Matrix wanted = product(m, n, depth, right);
-  Matrix stale = wanted;
-  Matrix half = wanted;
-  for (index_t i = 0; i < m; ++i) {
-    for (index_t j = 0; j < n; ++j) {
-      stale(i, j) += static_cast<double>(kStale);
-      if (j % tiles.columns >= tiles.columns / 2) half(i, j) = static_cast<double>(kStale);
-    }
-  }
-  const Matrix packed = product(m, n, depth, [&](index_t i, index_t j, index_t k) {
-    const index_t first = j / tiles.columns * tiles.columns;
-    return times(pa[i * depth + k], pb[first + k * tiles.columns + j % tiles.columns]);
+  constexpr double kStale = 7;
+  const auto [rows, columns, run] = tiles_for(current_isa());
+  const index_t m = 2 * rows, n = 3 * columns, depth = 9, panel = columns, height = rows;
+  const Tensor a = uniform({m, depth}, -1, 1), b = uniform({depth, n}, -1, 1);
+  Tensor c = full({m, n}, kStale);
+  run({a.data<float>(), b.data<float>(), c.mutable_data<float>(), nullptr, m, n, depth});
+  const auto product = [](const Matrix& x, const Matrix& y) { return matmul(x, y); };
+  const Matrix wanted = product(a, b);
+  const Matrix stale = matrix_of(m, n, [&](index_t i, index_t j) { return wanted(i, j) + kStale; });
+  const Matrix half = matrix_of(
+      m, n, [&](index_t i, index_t j) { return j % panel < panel / 2 ? wanted(i, j) : kStale; });
+  const Matrix packed_b = matrix_of(depth, n, [&](index_t k, index_t j) {
+    return b.data<float>()[j / panel * panel + k * panel + j % panel];
   });
-  const Matrix turned = product(m, n, depth, [&](index_t i, index_t j, index_t k) {
-    const index_t first = i / tiles.rows * tiles.rows;
-    return times(pa[first * depth + k * depth + i % tiles.rows], pb[k * n + j]);
+  const Matrix turned_a = matrix_of(m, depth, [&](index_t i, index_t k) {
+    return a.data<float>()[(i / height * height + k) * depth + i % height];
   });
-  Matrix found(m, n);
-  for (index_t i = 0; i < m; ++i) {
-    for (index_t j = 0; j < n; ++j)
-      found(i, j) = static_cast<double>(c[static_cast<std::size_t>(i * n + j)]);
-  }
   expect_close(
-      "multiply_tile", found, wanted,
+      "multiply_tile", c, wanted,
       {{stale, "sums must start at 0, not at what C held"},
-       {product(m, n, depth - 1, right), "the last k is missing"},
-       {product(m, n, 1, [&](index_t i, index_t j, index_t) { return right(i, j, depth - 1); }),
+       {product(a.slice(1, 0, -1), b.slice(0, 0, -1)), "the last k is missing"},
+       {product(a.slice(1, -1), b.slice(0, -1)),
         "the products over k must be added: only the last one is there"},
        {half, "a tile has two vectors of columns, and only the first is stored"},
-       {packed, "row k of B is at b + k * b_row; a tile is only a part of B's row"},
-       {turned, "A[r][k] is a[r * a_row + k]: row and column are exchanged"}},
+       {product(a, packed_b), "row k of B is at b + k * b_row; a tile is only a part of B's row"},
+       {product(turned_a, b), "A[r][k] is a[r * a_row + k]: row and column are exchanged"}},
       1e-5);
 }
 
 /// The ladder's steps on one thread, next to the prediction of the formula.
 void print_times() {
   constexpr index_t kSize = 480;
+  const auto best_ms = [](const auto& run) { return 1e3 * bench::best_seconds(0.03, run); };
   const bench::ProbeLoops loops = bench::probe_loops(current_isa());
   const Tiles tiles = tiles_for(current_isa());
   const double lanes = static_cast<double>(tiles.columns) / 2;
@@ -156,8 +121,7 @@ void print_times() {
                          {lanes, 2, 1, 480 / lanes},
                          {lanes, (2 + rows) / (2 * rows), 0, 2 * rows}};
   const bench::Ladder ladder = bench::matmul_ladder();
-  const Tensor a = uniform({kSize, kSize}, -1, 1);
-  const Tensor b = uniform({kSize, kSize}, -1, 1);
+  const Tensor a = uniform({kSize, kSize}, -1, 1), b = uniform({kSize, kSize}, -1, 1);
   std::vector<float> c(kSize * kSize);
   const bench::Product p = {a.data<float>(), b.data<float>(), c.data(), nullptr,
                             kSize,           kSize,           kSize};

@@ -1,12 +1,6 @@
-#include <cstdio>
-#include <utility>
-
+#include "bench/best_seconds.h"
 #include "bench/ladders.h"
 #include "examples/course/exercises/check.h"
-#include "examples/course/exercises/timing.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -47,75 +41,38 @@ void a_tile_is_added() {
 /// Random numbers for a task of this size, and memory for its output.
 struct Inputs {
   index_t heads, tokens, width;
-  Rng rng = Rng(14);
-  Tensor q = uniform({tokens, heads, width}, -2, 2, kFloat32, rng);
-  Tensor k = uniform({tokens, heads, width}, -2, 2, kFloat32, rng);
-  Tensor v = uniform({tokens, heads, width}, -1, 1, kFloat32, rng);
+  Tensor q = uniform({tokens, heads, width}, -2, 2), k = uniform({tokens, heads, width}, -2, 2),
+         v = uniform({tokens, heads, width}, -1, 1);
   std::vector<float> out = std::vector<float>(static_cast<std::size_t>(q.count()), NAN);
 
   bench::AttentionTask task() {
     return {q.data<float>(), k.data<float>(), v.data<float>(), out.data(), nullptr,
             heads,           tokens,          width,           1};
   }
-  double at(const Tensor& x, index_t t, index_t head, index_t c) const {
-    return static_cast<double>(x.data<float>()[(t * heads + head) * width + c]);
-  }
 };
-
-/// The computation: the definition, or a mistake.
-struct Variant {
-  index_t keys;
-  double scale;
-  bool divides = true, has_heads = true;
-};
-
-/// Adds the output of query i to row i of out, from column `column` on. The inputs are those of
-/// `head`.
-void attend_query(const Inputs& x, const Variant& as, index_t head, index_t i, Matrix& out,
-                  index_t column) {
-  std::vector<double> scores(static_cast<std::size_t>(as.keys));
-  double largest = -INFINITY;
-  for (index_t j = 0; j < as.keys; ++j) {
-    double& s = scores[static_cast<std::size_t>(j)];
-    for (index_t p = 0; p < x.width; ++p) s += x.at(x.q, i, head, p) * x.at(x.k, j, head, p);
-    s *= as.scale;
-    largest = std::max(largest, s);
-  }
-  double sum = 0;
-  for (double& s : scores) sum += s = std::exp(s - largest);
-  for (index_t c = 0; c < x.width; ++c) {
-    double& o = out(i, column + c);
-    for (index_t j = 0; j < as.keys; ++j) {
-      o += scores[static_cast<std::size_t>(j)] * x.at(x.v, j, head, c);
-    }
-    if (as.divides) o /= sum;
-  }
-}
-
-Matrix attention_of(const Inputs& x, const Variant& as) {
-  Matrix out(x.tokens, x.heads * x.width);
-  for (index_t head = 0; head < x.heads; ++head) {
-    for (index_t i = 0; i < x.tokens; ++i) {
-      attend_query(x, as, as.has_heads ? head : 0, i, out, head * x.width);
-    }
-  }
-  return out;
-}
 
 void tiles_are_attention() {
   for (const auto& [tokens, width] : {std::pair<index_t, index_t>{7, 16}, {130, 24}, {300, 8}}) {
     Inputs x = {2, tokens, width};
     attend(x.task());
-    const double scale = 1 / std::sqrt(static_cast<double>(width));
+    const auto heads_of = [](const Tensor& all) { return all.to(kFloat64).transpose(0, 1); };
+    const Tensor q = heads_of(x.q), k = heads_of(x.k), v = heads_of(x.v);  // (H, T, d)
+    const auto merged = [](const Tensor& heads) { return heads.transpose(0, 1).flatten(1, 2); };
+    const auto [output, weights] = attention(q, k, v, {}, {.weights = AttentionRequest{}});
     const index_t whole = tokens < 128 ? tokens : tokens / 128 * 128;
+    const auto first_head = [](const Tensor& heads) {
+      return heads.slice(0, 0, 1).expand({2, -1, -1});
+    };
     expect_close(
-        str_cat("attend, T = ", tokens, ", d = ", width),
-        Matrix(tokens, 2 * width, std::vector<double>(x.out.begin(), x.out.end())),
-        attention_of(x, {tokens, scale}),
-        {{attention_of(x, {tokens, 1}), "scores must be divided by sqrt(d)"},
-         {attention_of(x, {whole, scale}), "the last tile, which has fewer keys, is missing"},
-         {attention_of(x, {tokens, scale, false}), "O must be divided by l at the end"},
-         {attention_of(x, {tokens, scale, true, false}), "each head has q, k and v of its own"}},
+        str_cat("attend, T = ", tokens, ", d = ", width), from_vector(x.out, {tokens, 2 * width}),
+        merged(output),
+        {{merged(attention(q, k, v, {}, {.scale = 1}).output), "scores must be divided by sqrt(d)"},
+         {merged(attention(q, k.slice(1, 0, whole), v.slice(1, 0, whole)).output),
+          "the last tile, which has fewer keys, is missing"},
+         // The largest weight is exp(0) / l.
+         {merged(output / max(weights, {-1}, true)), "O must be divided by l at the end"},
+         {merged(attention(first_head(q), first_head(k), first_head(v)).output),
+          "each head has q, k and v of its own"}},
         1e-5);
   }
 }
@@ -129,10 +86,10 @@ void tiles_are_fast() {
     std::vector<float> room(static_cast<std::size_t>(ladder.steps[step].room(task)));
     task.room = room.data();
     std::printf("  step %d of the ladder: %7.3f ms\n", step,
-                best_ms([&] { ladder.steps[step].run(task); }));
+                1e3 * bench::best_seconds(0.03, [&] { ladder.steps[step].run(task); }));
   }
   std::printf("  step 3 by your attend: %6.3f ms, 2 heads, T = 256, d = 64\n",
-              best_ms([&] { attend(x.task()); }));
+              1e3 * bench::best_seconds(0.03, [&] { attend(x.task()); }));
 }
 
 int check_lesson() {

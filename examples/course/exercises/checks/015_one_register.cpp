@@ -1,5 +1,4 @@
 #include "examples/course/exercises/check.h"
-#include "tensor/error.h"
 
 #include TESSERA_EXERCISES
 
@@ -26,14 +25,13 @@ void lanes_are_keys() {
 
 void registers_are_full() {
   const auto expect_rows = [](index_t registers, index_t vectors, index_t wanted) {
-    const auto rows = [](index_t x) { return static_cast<double>(x); };
-    expect_close(str_cat("largest_rows(", registers, ", ", vectors, ")"),
-                 rows(largest_rows(registers, vectors)), rows(wanted),
-                 {{rows(registers / vectors),
-                   "a row of the panel and the copied element need registers too"},
-                  {rows((registers - 1) / vectors),
-                   "the panel's row needs `vectors` registers, and the copied element one more"},
-                  {rows(registers - vectors - 1), "each row has `vectors` registers of sums"}});
+    expect_close(
+        str_cat("largest_rows(", registers, ", ", vectors, ")"), largest_rows(registers, vectors),
+        wanted,
+        {{registers / vectors, "a row of the panel and the copied element need registers too"},
+         {(registers - 1) / vectors,
+          "the panel's row needs `vectors` registers, and the copied element one more"},
+         {registers - vectors - 1, "each row has `vectors` registers of sums"}});
   };
   expect_rows(16, 2, 6);   // AVX2: the library's tile
   expect_rows(32, 2, 14);  // AVX-512: the library's tile has 12

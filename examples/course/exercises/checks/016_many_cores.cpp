@@ -1,8 +1,6 @@
 #include <array>
 
 #include "examples/course/exercises/check.h"
-#include "tensor/error.h"
-#include "tensor/random.h"
 
 #include TESSERA_EXERCISES
 
@@ -27,52 +25,33 @@ void order_matters() {
          "both orders give the same; one number must be so large that another is lost");
 }
 
-/// The sum of x[begin], ..., in order, added to `sum`.
-float in_order(const std::vector<float>& x, std::size_t begin, std::size_t end, float sum = 0) {
-  for (std::size_t i = begin; i < std::min(end, x.size()); ++i) sum += x[i];
-  return sum;
-}
-
-double in_double(const std::vector<float>& x, std::size_t begin, std::size_t end) {
-  double sum = 0;
-  for (std::size_t i = begin; i < std::min(end, x.size()); ++i) sum += static_cast<double>(x[i]);
-  return sum;
-}
-
-Matrix row_of(const std::vector<float>& x) {
-  return Matrix(1, std::ssize(x), std::vector<double>(x.begin(), x.end()));
-}
-
 std::vector<float> random_numbers(index_t count) {
-  Rng rng(16);
-  return uniform({count}, -1, 1, kFloat32, rng).to_vector<float>();
+  return uniform({count}, -1, 1).to_vector<float>();
 }
 
 constexpr float kHeld = 7;  // the initial contents of chunks
+constexpr index_t kCount = 6;
 
-/// The wanted chunks, and the results of common mistakes.
-struct Chunks {
-  explicit Chunks(const std::vector<float>& x, std::size_t count) {
-    for (std::size_t c = 0; c < count; ++c) {
-      const std::size_t begin = c * kChunk;
-      const std::size_t end = begin + kChunk;
-      wanted.push_back(in_order(x, begin, end));
-      stale.push_back(in_order(x, begin, end, kHeld));
-      cut.push_back(in_order(x, x.size() * c / count, x.size() * (c + 1) / count));
-      longer.push_back(in_order(x, begin, end + 1));
-      without_first.push_back(in_order(x, begin + 1, end));
-      exact.push_back(static_cast<float>(in_double(x, begin, end)));
+/// The sums of kCount chunks of x: to `start`, the elements from begin(c) to before end(c) are added
+/// in order.
+template <class Number, class Begin, class End>
+Matrix sums_of(const std::vector<float>& x, Number start, const Begin& begin, const End& end) {
+  return matrix_of(1, kCount, [&](index_t, index_t c) {
+    Number sum = start;
+    for (index_t i = begin(c); i < std::min(end(c), std::ssize(x)); ++i) {
+      sum += x[static_cast<std::size_t>(i)];
     }
-  }
-  std::vector<float> wanted, stale, cut, longer, without_first, exact;
-};
+    return static_cast<double>(static_cast<float>(sum));
+  });
+}
 
 /// The results of all parts, computed one after the other.
-std::vector<float> by_parts(const std::vector<float>& x, std::size_t parts, std::size_t count) {
-  std::vector<float> chunks(count, kHeld);
+Matrix by_parts(const std::vector<float>& x, std::size_t parts) {
+  Matrix chunks(1, kCount);
   for (std::size_t part = 0; part < parts; ++part) {
-    std::vector<float> written(count, kHeld);
+    std::vector<float> written(kCount, kHeld);
     sum_chunks(x, part, parts, written);
+    const std::size_t count = written.size();
     for (std::size_t c = 0; c < count; ++c) {
       const bool is_mine = count * part / parts <= c && c < count * (part + 1) / parts;
       expect(is_mine || written[c] == kHeld,
@@ -82,7 +61,7 @@ std::vector<float> by_parts(const std::vector<float>& x, std::size_t parts, std:
       expect(!is_mine || c + 1 < count || written[c] != kHeld,
              str_cat("sum_chunks: chunk ", c, " must be a sum, got what it held"),
              "the last chunk, which is shorter, is missing");
-      if (is_mine) chunks[c] = written[c];
+      if (is_mine) chunks(0, static_cast<index_t>(c)) = written[c];
     }
   }
   return chunks;
@@ -90,36 +69,41 @@ std::vector<float> by_parts(const std::vector<float>& x, std::size_t parts, std:
 
 void chunks_do_not_depend_on_parts() {
   const std::vector<float> x = random_numbers(5 * kChunk + 7);
-  const Chunks chunks(x, 6);
+  constexpr index_t kLength = kChunk;
+  const auto begin = [](index_t c) { return c * kLength; };
+  const auto end = [](index_t c) { return (c + 1) * kLength; };
+  const auto after_begin = [](index_t c) { return c * kLength + 1; };
+  const auto after_end = [](index_t c) { return (c + 1) * kLength + 1; };
+  const auto equal_begin = [&](index_t c) { return std::ssize(x) * c / kCount; };
+  const auto equal_end = [&](index_t c) { return std::ssize(x) * (c + 1) / kCount; };
   for (const std::size_t parts : {1U, 2U, 3U, 8U}) {
-    expect_close(str_cat("sum_chunks in ", parts, " parts"), row_of(by_parts(x, parts, 6)),
-                 row_of(chunks.wanted),
-                 {{row_of(chunks.stale), "a sum must start at 0, not at what chunks[c] held"},
-                  {row_of(chunks.cut),
-                   "x is cut into equal pieces; chunks have kChunk numbers, whatever the size"},
-                  {row_of(chunks.longer), "a chunk ends before the first element of the next"},
-                  {row_of(chunks.without_first), "the first element of a chunk is missing"},
-                  {row_of(chunks.exact),
-                   "the sum is in float64; the wanted one rounds after each addition"}},
-                 0);
+    expect_close(
+        str_cat("sum_chunks in ", parts, " parts"), by_parts(x, parts),
+        sums_of(x, 0.0F, begin, end),
+        {{sums_of(x, kHeld, begin, end), "a sum must start at 0, not at what chunks[c] held"},
+         {sums_of(x, 0.0F, equal_begin, equal_end),
+          "x is cut into equal pieces; chunks have kChunk numbers, whatever the size"},
+         {sums_of(x, 0.0F, begin, after_end), "a chunk ends before the first element of the next"},
+         {sums_of(x, 0.0F, after_begin, end), "the first element of a chunk is missing"},
+         {sums_of(x, 0.0, begin, end),
+          "the sum is in float64; the wanted one rounds after each addition"}},
+        0);
   }
 }
 
 void the_tree_is_fixed() {
-  expect_close("sum_tree of nothing", static_cast<double>(sum_tree({})), 0);
-  expect_close("sum_tree of one", static_cast<double>(sum_tree({3})), 3);
+  expect_close("sum_tree of nothing", sum_tree({}), 0);
+  expect_close("sum_tree of one", sum_tree({3}), 3);
   const std::vector<float> x = {1, 1e8F, -1e8F, 1, 1};
   // ((1 + 1e8) + (-1e8 + 1)) + 1, and the results of other orders
-  expect_close("sum_tree of 1, 1e8, -1e8, 1, 1", static_cast<double>(sum_tree(x)), 1,
+  expect_close("sum_tree of 1, 1e8, -1e8, 1, 1", sum_tree(x), 1,
                {{0, "the last one, without a neighbour, is dropped"},
                 {2, "this is the sum in order: a chain, not a tree of neighbours"},
                 {3, "the sum is in float64, or in an order of its own"}},
                0);
   const std::vector<float> y = random_numbers(7);
-  const float left = (y[0] + y[1]) + (y[2] + y[3]);
-  const float right = (y[4] + y[5]) + y[6];
-  expect_close("sum_tree of seven", static_cast<double>(sum_tree(y)),
-               static_cast<double>(left + right), 0);
+  expect_close("sum_tree of seven", sum_tree(y),
+               ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + y[6]), {}, 0);
 }
 
 int check_lesson() {
