@@ -1,12 +1,13 @@
 // Makes the sentence encoder of lessons 008 and 009: examples/course/small_model.
 //
-//   make_small_model FOLDER
+//   make_small_model FOLDER     writes tokenizer.json and model.safetensors
 //
 // It learns the meaning of "it". In "The animal didn't cross the street because it was too tired."
 // only an animal can be tired, so the vector of "it" must come close to the table's row of
 // "animal"; after "wide" to that of "street". No other position is trained.
 //
-// Two layers of width 32, like BERT's, in a folder in the format of sentence-transformers.
+// Two layers of width 32, like BERT's. The other files of small_model, which sentence-transformers
+// needs, describe this model.
 #include <array>
 #include <filesystem>
 #include <iostream>
@@ -16,7 +17,6 @@
 #include "examples/course/example.h"
 #include "models/models.h"
 #include "models/text/text.h"
-#include "tensor/io/file.h"
 #include "tensor/io/safetensors.h"
 
 using namespace tessera;
@@ -120,16 +120,14 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
                        .decay = nn::Schedule::Decay::kCosine,
                        .warmup = 0.05,
                        .clip = 1});
-  nn::TrainerCallbacks callbacks;
-  callbacks.epoch = [](const nn::EpochReport& report) {
+  trainer.run({.epoch = [](const nn::EpochReport& report) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
-  };
-  trainer.run(callbacks);
+  }});
   const nn::LossTotals totals = nn::evaluate(model, examples(unseen));
   std::cout << totals.correct << " of " << kUnseen << " new sentences are right\n";
 }
 
-// ---- the folder ----
+// ---- the file of weights ----
 
 /// A parameter's name in the files of BERT models.
 std::string name_in_bert(std::string name) {
@@ -166,40 +164,6 @@ std::map<std::string, Tensor> bert_tensors(const models::TokenEncoder& model) {
   return tensors;
 }
 
-void save(const std::filesystem::path& folder, const models::TokenEncoder& model,
-          const text::Tokenizer& tokenizer) {
-  std::filesystem::create_directories(folder / "1_Pooling");
-  tokenizer.save(folder / "tokenizer.json");
-  save_safetensors(folder / "model.safetensors", bert_tensors(model));
-  write_text(folder / "config.json", str_cat(R"({
-  "architectures": ["BertModel"],
-  "model_type": "bert",
-  "hidden_act": "gelu",
-  "hidden_size": )",
-                                             kWidth, R"(,
-  "intermediate_size": )",
-                                             kHidden, R"(,
-  "layer_norm_eps": 1e-12,
-  "max_position_embeddings": )",
-                                             kMaxTokens, R"(,
-  "num_attention_heads": )",
-                                             kHeads, R"(,
-  "num_hidden_layers": )",
-                                             kLayers, R"(,
-  "type_vocab_size": 2,
-  "vocab_size": )",
-                                             tokenizer.size(), "\n}\n"));
-  write_text(folder / "modules.json", R"([
-  {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-  {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
-]
-)");
-  write_text(folder / "1_Pooling" / "config.json",
-             str_cat("{\n  \"word_embedding_dimension\": ", kWidth,
-                     ",\n  \"pooling_mode_mean_tokens\": true\n}\n"));
-}
-
 void run(const std::filesystem::path& folder) {
   Rng rng(1);
   std::vector<Sentence> sentences;
@@ -215,7 +179,8 @@ void run(const std::filesystem::path& folder) {
   const std::span all(sentences);
   models::TokenEncoder model(options(tokenizer->size()), rng);
   train(model, {all.first(kSentences), *tokenizer}, {all.subspan(kSentences), *tokenizer});
-  save(folder, model, *tokenizer);
+  tokenizer->save(folder / "tokenizer.json");
+  save_safetensors(folder / "model.safetensors", bert_tensors(model));
   std::cout << "wrote " << folder.string() << '\n';
 }
 
