@@ -4,13 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "examples/course/exercises/check.h"
+
 namespace tessera::exercises {
 
 /// A lesson's checks on one code: "unsolved", "solved", or the name of a mistake in the solution.
 struct Variant {
   std::string lesson, name;
   std::vector<std::string> wanted;  // hints, or the numbers of unsolved exercises
-  int (*check)();                   // prints, and returns an exit code
+  std::vector<Exercise> (*exercises)();
 };
 
 extern const std::vector<Variant> kVariants;

@@ -1,5 +1,4 @@
 // The exercises of the course: messages of checks; unsolved, solved and mistaken exercises.
-#include "examples/course/exercises/check.h"
 #include "tests/programs/exercise_variants.h"
 #include "tests/support/test.h"
 
@@ -52,7 +51,7 @@ TEST(ExerciseCheckTest, IsRedUntilAllAreSolved) {
 /// Expects the exit code, and returns what the checks print.
 std::string output_of(const Variant& variant, int code) {
   testing::internal::CaptureStdout();
-  EXPECT_EQ(variant.check(), code);
+  EXPECT_EQ(run_checks(variant.lesson, variant.exercises()), code);
   return testing::internal::GetCapturedStdout();
 }
 

@@ -50,9 +50,4 @@ void expect(bool condition, const std::string& what, const std::string& hint = "
 /// "005_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);
 
-namespace checks {
-/// Runs the checks of one lesson, checks/NNN_name.cpp, on the code in TESSERA_EXERCISES.
-int check_lesson();
-}  // namespace checks
-
 }  // namespace tessera::exercises

@@ -1,6 +1,9 @@
-// The main function of all exercises: runs the checks that are compiled with it.
+// Runs the checks of one lesson, TESSERA_CHECKS, on the code of its exercises, TESSERA_EXERCISES.
 #include "examples/course/exercises/check.h"
+#include TESSERA_EXERCISES
+#include TESSERA_CHECKS
 
 int main() {
-  return tessera::exercises::checks::check_lesson();
+  return tessera::exercises::run_checks(TESSERA_LESSON,
+                                        tessera::exercises::checks::all_exercises());
 }

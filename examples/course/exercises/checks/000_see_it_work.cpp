@@ -1,7 +1,5 @@
 #include "examples/course/exercises/check.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void the_weights_look_at_the_other_end() {
@@ -32,15 +30,15 @@ void the_share_is_a_mean() {
                share_on_anti_diagonal({{0, 0, 1}, {0, 1, 0}, {1, 0, 0}}), 1);
 }
 
-int check_lesson() {
-  return run_checks(
-      "000_see_it_work",
-      {{"000.1 backwards_weights", "places are counted from 0, so the last one is T - 1, not T",
-        the_weights_look_at_the_other_end},
-       {"000.2 attended", "this is the product of two matrices: weights times values",
-        attention_is_a_product},
-       {"000.3 share_on_anti_diagonal",
-        "row i of the anti-diagonal has its weight in column T - 1 - i", the_share_is_a_mean}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"000.1 backwards_weights", "places are counted from 0, so the last one is T - 1, not T",
+       the_weights_look_at_the_other_end},
+      {"000.2 attended", "this is the product of two matrices: weights times values",
+       attention_is_a_product},
+      {"000.3 share_on_anti_diagonal",
+       "row i of the anti-diagonal has its weight in column T - 1 - i", the_share_is_a_mean},
+  };
 }
 
 }  // namespace tessera::exercises::checks

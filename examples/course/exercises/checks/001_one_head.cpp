@@ -1,7 +1,5 @@
 #include "examples/course/exercises/check.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void scores_are_divided_by_the_root() {
@@ -47,15 +45,15 @@ void the_head_is_the_librarys() {
                attend(matmul(y, a), matmul(y, b), matmul(y, c)));
 }
 
-int check_lesson() {
-  return run_checks(
-      "001_one_head",
-      {{"001.1 scaled_scores", "query i is row i of q, key j is row j of k: neither is a column",
-        scores_are_divided_by_the_root},
-       {"001.2 weights_of", "first add up exp(score) over a row, then divide each by the sum",
-        rows_add_up_to_1},
-       {"001.3 head", "three products with x, then 001.1, 001.2, and weights times values",
-        the_head_is_the_librarys}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"001.1 scaled_scores", "query i is row i of q, key j is row j of k: neither is a column",
+       scores_are_divided_by_the_root},
+      {"001.2 weights_of", "first add up exp(score) over a row, then divide each by the sum",
+       rows_add_up_to_1},
+      {"001.3 head", "three products with x, then 001.1, 001.2, and weights times values",
+       the_head_is_the_librarys},
+  };
 }
 
 }  // namespace tessera::exercises::checks

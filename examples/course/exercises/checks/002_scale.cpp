@@ -1,7 +1,5 @@
 #include "examples/course/exercises/check.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void entropy_is_between_0_and_log_n() {
@@ -42,15 +40,15 @@ void the_slopes_are_the_tapes() {
   expect_close("slopes of four weights", slopes(softmax(scores)), stack(gradients));
 }
 
-int check_lesson() {
-  return run_checks(
-      "002_scale",
-      {{"002.1 entropies", "one number a row: minus the sum of w log w",
-        entropy_is_between_0_and_log_n},
-       {"002.2 safe_softmax", "find the row's largest score, then the sum, then divide",
-        the_softmax_bears_large_scores},
-       {"002.3 slopes", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
-        the_slopes_are_the_tapes}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"002.1 entropies", "one number a row: minus the sum of w log w",
+       entropy_is_between_0_and_log_n},
+      {"002.2 safe_softmax", "find the row's largest score, then the sum, then divide",
+       the_softmax_bears_large_scores},
+      {"002.3 slopes", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
+       the_slopes_are_the_tapes},
+  };
 }
 
 }  // namespace tessera::exercises::checks

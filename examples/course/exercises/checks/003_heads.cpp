@@ -2,8 +2,6 @@
 #include "nn/attention.h"
 #include "nn/module.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void a_head_has_neighbours() {
@@ -37,15 +35,15 @@ void heads_cost_nothing() {
   }
 }
 
-int check_lesson() {
-  return run_checks(
-      "003_heads",
-      {{"003.1 columns_of_head", "the first column of head h is h d, with d = D / heads",
-        a_head_has_neighbours},
-       {"003.2 combined", "head h meets the rows h d to (h + 1) d - 1 of W^O",
-        the_sum_is_the_product},
-       {"003.3 parameters_of_attention", "four products (D, D), each with a bias (D)",
-        heads_cost_nothing}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"003.1 columns_of_head", "the first column of head h is h d, with d = D / heads",
+       a_head_has_neighbours},
+      {"003.2 combined", "head h meets the rows h d to (h + 1) d - 1 of W^O",
+       the_sum_is_the_product},
+      {"003.3 parameters_of_attention", "four products (D, D), each with a bias (D)",
+       heads_cost_nothing},
+  };
 }
 
 }  // namespace tessera::exercises::checks

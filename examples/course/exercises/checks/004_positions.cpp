@@ -2,8 +2,6 @@
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 /// The row with sines and cosines exchanged.
@@ -74,15 +72,15 @@ void distances_are_subtracted() {
   }
 }
 
-int check_lesson() {
-  return run_checks(
-      "004_positions",
-      {{"004.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
-        the_row_moves},
-       {"004.2 turned_interleaved", "both new numbers need both old ones: keep a and b first",
-        pairs_turn},
-       {"004.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
-        distances_are_subtracted}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"004.1 moved", "the angle to add to pair k is distance * f_k; column 2k is the sine",
+       the_row_moves},
+      {"004.2 turned_interleaved", "both new numbers need both old ones: keep a and b first",
+       pairs_turn},
+      {"004.3 alibi", "the first head has the steepest slope, 2^(-8 / heads)",
+       distances_are_subtracted},
+  };
 }
 
 }  // namespace tessera::exercises::checks

@@ -3,8 +3,6 @@
 #include "nn/module.h"
 #include "nn/norm.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void rms_norm_is_the_librarys() {
@@ -52,19 +50,19 @@ void the_parameters_are_counted() {
   }
 }
 
-int check_lesson() {
-  return run_checks(
-      "005_a_layer_by_hand",
-      {{"005.1 rms_norm",
-        "the mean is over the columns of one row, and eps is added before the root",
-        rms_norm_is_the_librarys},
-       {"005.2 gated_feed_forward",
-        "row f of w1 makes u_f and row F + f makes g_f; F is w1.rows() / 2",
-        the_gated_network_is_the_librarys},
-       {"005.3 parameters_of_a_layer",
-        "four products in attention, two in the feed-forward network, each with a bias; two norms, "
-        "each with a weight and a bias",
-        the_parameters_are_counted}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"005.1 rms_norm",
+       "the mean is over the columns of one row, and eps is added before the root",
+       rms_norm_is_the_librarys},
+      {"005.2 gated_feed_forward",
+       "row f of w1 makes u_f and row F + f makes g_f; F is w1.rows() / 2",
+       the_gated_network_is_the_librarys},
+      {"005.3 parameters_of_a_layer",
+       "four products in attention, two in the feed-forward network, each with a bias; two norms, "
+       "each with a weight and a bias",
+       the_parameters_are_counted},
+  };
 }
 
 }  // namespace tessera::exercises::checks

@@ -1,7 +1,5 @@
 #include "examples/course/exercises/check.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 AttentionMask mask_of(const Matrix& keep) {
@@ -58,16 +56,16 @@ void the_mask_is_longformers() {
                {{1, 1, 0, 1}, {1, 1, 1, 1}, {0, 1, 1, 1}, {1, 1, 1, 1}});
 }
 
-int check_lesson() {
-  return run_checks(
-      "006_masks",
-      {{"006.1 packed_keep", "a sequence begins where the one before it ends; a length may be 0",
-        packed_sequences_do_not_meet},
-       {"006.2 masked_softmax",
-        "a masked score may not be touched at all: NaN stays NaN in max, in exp and in 0 * NaN",
-        the_softmax_is_the_librarys},
-       {"006.3 global_and_window", "a global token's row and its column are all ones",
-        the_mask_is_longformers}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"006.1 packed_keep", "a sequence begins where the one before it ends; a length may be 0",
+       packed_sequences_do_not_meet},
+      {"006.2 masked_softmax",
+       "a masked score may not be touched at all: NaN stays NaN in max, in exp and in 0 * NaN",
+       the_softmax_is_the_librarys},
+      {"006.3 global_and_window", "a global token's row and its column are all ones",
+       the_mask_is_longformers},
+  };
 }
 
 }  // namespace tessera::exercises::checks

@@ -2,8 +2,6 @@
 #include "models/pooling.h"
 #include "models/text/tokenizers.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 using Words = std::vector<std::string>;
@@ -80,20 +78,20 @@ void the_nearest_is_found() {
   expect_nearest({{1, 2}}, {{-1, -2}, {2, -1}}, 1, "the opposite direction is the farthest");
 }
 
-int check_lesson() {
-  return run_checks(
-      "007_words_into_numbers",
-      {{"007.1 word_pieces",
-        "try the whole rest of the word first, then one letter less, ...; all but the first piece "
-        "begin with \"##\"",
-        words_are_cut},
-       {"007.2 mean_of_tokens",
-        "row t of text b is row b * tokens + t; add the first lengths[b] rows and divide by "
-        "lengths[b], not by tokens",
-        padding_is_left_out},
-       {"007.3 nearest",
-        "divide the product by the row's length; start with a cosine that any row exceeds, not 0",
-        the_nearest_is_found}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"007.1 word_pieces",
+       "try the whole rest of the word first, then one letter less, ...; all but the first piece "
+       "begin with \"##\"",
+       words_are_cut},
+      {"007.2 mean_of_tokens",
+       "row t of text b is row b * tokens + t; add the first lengths[b] rows and divide by "
+       "lengths[b], not by tokens",
+       padding_is_left_out},
+      {"007.3 nearest",
+       "divide the product by the row's length; start with a cosine that any row exceeds, not 0",
+       the_nearest_is_found},
+  };
 }
 
 }  // namespace tessera::exercises::checks

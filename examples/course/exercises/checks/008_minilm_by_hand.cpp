@@ -2,8 +2,6 @@
 #include "models/token_encoder.h"
 #include "nn/module.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void three_tables_are_added() {
@@ -63,19 +61,19 @@ void the_parameters_are_counted() {
   }
 }
 
-int check_lesson() {
-  return run_checks(
-      "008_minilm_by_hand",
-      {{"008.1 embedded", "three sums: words(ids[i], c), positions(i, c), types(0, c)",
-        three_tables_are_added},
-       {"008.2 heads_of",
-        "softmax over the keys, for each head by itself; divide by the root of a head's width, not "
-        "of D",
-        the_heads_are_the_librarys},
-       {"008.3 parameters_of_bert",
-        "the embeddings' norm has 2 D; a layer has four (D, D) products and two (F, D) ones, each "
-        "with a bias, and two norms",
-        the_parameters_are_counted}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"008.1 embedded", "three sums: words(ids[i], c), positions(i, c), types(0, c)",
+       three_tables_are_added},
+      {"008.2 heads_of",
+       "softmax over the keys, for each head by itself; divide by the root of a head's width, not "
+       "of D",
+       the_heads_are_the_librarys},
+      {"008.3 parameters_of_bert",
+       "the embeddings' norm has 2 D; a layer has four (D, D) products and two (F, D) ones, each "
+       "with a bias, and two norms",
+       the_parameters_are_counted},
+  };
 }
 
 }  // namespace tessera::exercises::checks

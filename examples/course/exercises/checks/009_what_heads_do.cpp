@@ -1,8 +1,6 @@
 #include "examples/course/exercises/check.h"
 #include "models/inspect/attention_flow.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void shares_are_by_length() {
@@ -52,18 +50,18 @@ void layers_follow_each_other() {
   expect_close("rollout of three layers", rollout(layers), inspect::attention_rollout(tensors));
 }
 
-int check_lesson() {
-  return run_checks(
-      "009_what_heads_do",
-      {{"009.1 value_shares",
-        "first y = W_O v_j, then the root of the sum of its squares, times a_ij; then divide each "
-        "row by its sum",
-        shares_are_by_length},
-       {"009.2 part_of_head", "sum heads(i, c) * w_o(r, c) over the head's columns c only",
-        parts_add_up},
-       {"009.3 rollout",
-        "begin with the identity; each layer's (A + I) / 2 is multiplied from the left",
-        layers_follow_each_other}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"009.1 value_shares",
+       "first y = W_O v_j, then the root of the sum of its squares, times a_ij; then divide each "
+       "row by its sum",
+       shares_are_by_length},
+      {"009.2 part_of_head", "sum heads(i, c) * w_o(r, c) over the head's columns c only",
+       parts_add_up},
+      {"009.3 rollout",
+       "begin with the identity; each layer's (A + I) / 2 is multiplied from the left",
+       layers_follow_each_other},
+  };
 }
 
 }  // namespace tessera::exercises::checks

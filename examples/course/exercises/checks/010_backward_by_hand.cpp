@@ -1,8 +1,6 @@
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 Tensor random_variable(const Shape& shape) {
@@ -52,20 +50,20 @@ void the_rms_norm() {
                 {r * (dy - n * mean(dy * n, {1}, true)), "gamma multiplies dy first"}});
 }
 
-int check_lesson() {
-  return run_checks(
-      "010_backward_by_hand",
-      {{"010.1 cross_entropy_gradient",
-        "-log p is log(sum of exp(x)) - x at the right class; differentiate the two terms, and do "
-        "not forget 1/N",
-        the_loss_of_classifiers},
-       {"010.2 feed_forward_backward",
-        "from last to first: dh = dy W2, 0 where x W1^T was negative, then dx = dh W1",
-        the_feed_forward_network},
-       {"010.3 rms_norm_backward",
-        "layer norm's formula with n = x r; only one of its two means is left, because nothing is "
-        "centred",
-        the_rms_norm}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"010.1 cross_entropy_gradient",
+       "-log p is log(sum of exp(x)) - x at the right class; differentiate the two terms, and do "
+       "not forget 1/N",
+       the_loss_of_classifiers},
+      {"010.2 feed_forward_backward",
+       "from last to first: dh = dy W2, 0 where x W1^T was negative, then dx = dh W1",
+       the_feed_forward_network},
+      {"010.3 rms_norm_backward",
+       "layer norm's formula with n = x r; only one of its two means is left, because nothing is "
+       "centred",
+       the_rms_norm},
+  };
 }
 
 }  // namespace tessera::exercises::checks

@@ -5,8 +5,6 @@
 #include "nn/training/lr_scheduler.h"
 #include "nn/training/optim.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 /// A layer of float64 with gradients.
@@ -87,18 +85,17 @@ void the_parts_are_the_batch() {
                gradient_over(layer, x, t));
 }
 
-int check_lesson() {
-  return run_checks(
-      "011_a_training_loop_by_hand",
-      {{"011.1 momentum_step", "the new b is used in the same step, and b stays for the next one",
-        momentum_is_the_librarys},
-       {"011.2 linear_schedule",
-        "after the warm-up it is what is left of the steps, divided by the steps without warm-up; "
-        "and 1 / 4 of whole numbers is 0",
-        the_schedule_is_the_librarys},
-       {"011.3 gradient_of_the_batch",
-        "a mean times its count is a sum; add the sums, and divide once",
-        the_parts_are_the_batch}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"011.1 momentum_step", "the new b is used in the same step, and b stays for the next one",
+       momentum_is_the_librarys},
+      {"011.2 linear_schedule",
+       "after the warm-up it is what is left of the steps, divided by the steps without warm-up; "
+       "and 1 / 4 of whole numbers is 0",
+       the_schedule_is_the_librarys},
+      {"011.3 gradient_of_the_batch",
+       "a mean times its count is a sum; add the sums, and divide once", the_parts_are_the_batch},
+  };
 }
 
 }  // namespace tessera::exercises::checks

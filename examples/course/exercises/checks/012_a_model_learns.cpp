@@ -1,8 +1,6 @@
 #include "examples/course/exercises/check.h"
 #include "nn/loss.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 /// The library's mean loss of examples with these counts, if the scores are the logarithms of the
@@ -37,11 +35,11 @@ void the_rate_is_an_entropy() {
   expect_close("base_rate of three classes", base_rate(counts), loss_of_the_shares(counts));
 }
 
-int check_lesson() {
-  return run_checks(
-      "012_a_model_learns",
-      {{"012.1 base_rate", "a share is a count divided by all counts; each class adds -p log p",
-        the_rate_is_an_entropy}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"012.1 base_rate", "a share is a count divided by all counts; each class adds -p log p",
+       the_rate_is_an_entropy},
+  };
 }
 
 }  // namespace tessera::exercises::checks

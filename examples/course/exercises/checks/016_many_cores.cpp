@@ -2,8 +2,6 @@
 
 #include "examples/course/exercises/check.h"
 
-#include TESSERA_EXERCISES
-
 namespace tessera::exercises::checks {
 
 void order_matters() {
@@ -106,15 +104,14 @@ void the_tree_is_fixed() {
                ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + y[6]), {}, 0);
 }
 
-int check_lesson() {
-  return run_checks(
-      "016_many_cores",
-      {{"016.1 three_numbers", "floats near 1e8 are 8 apart: what becomes of 1e8 + 1?",
-        order_matters},
-       {"016.2 sum_chunks", "loop over this part's chunks; chunk c ends at min(x.size(), ...)",
-        chunks_do_not_depend_on_parts},
-       {"016.3 sum_tree", "a new vector of half the size, until its size is 1",
-        the_tree_is_fixed}});
+std::vector<Exercise> all_exercises() {
+  return {
+      {"016.1 three_numbers", "floats near 1e8 are 8 apart: what becomes of 1e8 + 1?",
+       order_matters},
+      {"016.2 sum_chunks", "loop over this part's chunks; chunk c ends at min(x.size(), ...)",
+       chunks_do_not_depend_on_parts},
+      {"016.3 sum_tree", "a new vector of half the size, until its size is 1", the_tree_is_fixed},
+  };
 }
 
 }  // namespace tessera::exercises::checks
