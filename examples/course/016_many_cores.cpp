@@ -1,16 +1,11 @@
 // Many cores, equal bits: why a sum depends on the number of its parts, and a product that does
 // not.
-//
-//   016_many_cores [FOLDER]     prints; draws FOLDER/016_sums.svg
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "examples/course/example.h"
-#include "examples/course/pictures.h"
 #include "nn/training/detail/digest.h"
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
@@ -96,53 +91,15 @@ void print_product() {
   }
 }
 
-std::string short_number(float x) {
-  std::array<char, 16> text;
-  std::snprintf(text.data(), text.size(), "%g", static_cast<double>(x));
-  return text.data();
-}
-
-/// One, two and three parts: terms, below them the running sums of their part, and the total.
-void draw(const std::string& folder) {
-  Drawing drawing("The sum of six numbers in one, two and three parts: 2, 0 and 4", 640, 400);
-  const std::vector<std::string> kinds = {"a", "b", "d"};
-  for (std::size_t parts = 1; parts <= 3; ++parts) {
-    const double top = 30 + 125 * static_cast<double>(parts - 1);
-    drawing.text(20, top, parts == 1 ? "1 part" : str_cat(parts, " parts"), "t i");
-    const std::vector<float> sums = running_sums(parts);
-    for (std::size_t i = 0; i < kTerms.size(); ++i) {
-      const double x = 20 + 80 * static_cast<double>(i);
-      std::size_t part = 0;
-      while (begin_of(part + 1, parts, kTerms.size()) <= i) ++part;
-      drawing.box(x, top + 10, 60, 26, kinds[part]);
-      drawing.text(x + 30, top + 28, short_number(kTerms[i]));
-      drawing.box(x, top + 60, 60, 26, kinds[part]);
-      drawing.text(x + 30, top + 78, short_number(sums[i]));
-      drawing.arrow(x + 30, top + 38, x + 30, top + 58);
-      if (i + 1 == kTerms.size() || begin_of(part + 1, parts, kTerms.size()) == i + 1) {
-        drawing.text(x + 30, top + 100, "sum of the part", "s");
-      } else {
-        drawing.arrow(x + 61, top + 73, x + 79, top + 73);
-      }
-    }
-    drawing.box(550, top + 60, 60, 26, "c");
-    drawing.text(580, top + 78, short_number(sum_of(parts)), "t");
-    drawing.text(580, top + 50, "total", "s");
-    drawing.arrow(482, top + 73, 548, top + 73);
-  }
-  drawing.write(folder, "016_sums.svg");
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  return run_example("016_many_cores", [&] {
+int main() {
+  return run_example("016_many_cores", [] {
     std::printf("1 + 1 + 1e8 - 1e8 + 1 + 1 in float32, by the number of parts\n");
     for (std::size_t parts = 1; parts <= 3; ++parts) {
       std::printf("%zu: %g\n", parts, static_cast<double>(sum_of(parts)));
     }
     std::printf("\n");
     print_product();
-    if (argc > 1) draw(argv[1]);
   });
 }

@@ -142,7 +142,8 @@ std::vector<std::string> shown_in(const std::string& page, const std::string& st
 const std::string kPrinted = "<!-- printed -->\n```text\n";
 
 /// Pictures that no program draws.
-const std::set<std::string> kDrawnByHand = {"005_layer.svg"};
+const std::set<std::string> kDrawnByHand = {"005_layer.svg", "013_steps.svg", "014_scores.svg",
+                                            "015_registers.svg", "016_sums.svg"};
 
 /// The pictures that a page shows and its program draws.
 std::set<std::string> pictures_of(const std::string& page) {
