@@ -49,7 +49,7 @@ Columns:
   memory            peak memory of tensors during a call, without inputs and result
   error             largest error against the definition in double, as a share of the bound on rounding
   noisy             the median is more than 10% above the best: other programs use the machine
---json also has bandwidth by cache level and 64 samples per case.
+--json also has bandwidth by cache level.
 --benchmark_filter, --benchmark_format=json and the other flags of Google Benchmark work too.)";
 
 void register_all() {

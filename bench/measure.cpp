@@ -32,21 +32,6 @@ double quantile(const std::vector<double>& sorted, double part) {
   return sorted[below] * (1 - weight) + sorted[above] * weight;
 }
 
-/// The calls in order, or the medians of `count` groups of them.
-std::vector<double> grouped(const std::vector<double>& calls, std::size_t count) {
-  if (calls.size() <= count) return calls;
-  std::vector<double> medians;
-  for (std::size_t g = 0; g < count; ++g) {
-    const auto at = [&](std::size_t i) {
-      return calls.begin() + static_cast<std::ptrdiff_t>(i * calls.size() / count);
-    };
-    std::vector<double> group(at(g), at(g + 1));
-    std::sort(group.begin(), group.end());
-    medians.push_back(quantile(group, 0.5));
-  }
-  return medians;
-}
-
 /// Waits until a call that began at `start` has taken longer by the fraction `slow`.
 void slow_down(Clock::time_point start, double slow) {
   if (slow <= 0) return;
@@ -77,17 +62,14 @@ index_t extra_memory(const std::function<Tensor()>& run) {
   return memory_stats().cached;
 }
 
-void summarise(const std::vector<double>& calls, Result& result) {
-  constexpr std::size_t kMostSamples = 64;
+void summarise(std::vector<double> calls, Result& result) {
   constexpr double kNoisy = 1.1;
-  std::vector<double> sorted = calls;
-  std::sort(sorted.begin(), sorted.end());
-  result.calls = static_cast<index_t>(calls.size());
-  result.best_s = sorted.front();
-  result.median_s = quantile(sorted, 0.5);
-  result.spread = (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / result.median_s;
+  std::sort(calls.begin(), calls.end());
+  result.calls = std::ssize(calls);
+  result.best_s = calls.front();
+  result.median_s = quantile(calls, 0.5);
+  result.spread = (quantile(calls, 0.75) - quantile(calls, 0.25)) / result.median_s;
   result.noisy = result.median_s > kNoisy * result.best_s;
-  result.samples_s = grouped(calls, kMostSamples);
 }
 
 /// The better of the known peak and `seconds` of new measurement.
@@ -111,10 +93,10 @@ void time_case(const Case& work, DType dtype, const Settings& settings, Result& 
   measure_peaks(settings, dtype, result);
   constexpr int kWarmUp = 2;
   for (int call = 0; call < kWarmUp; ++call) benchmark::DoNotOptimize(work.run());
-  const std::vector<double> calls = time_calls(work.run, settings);
+  std::vector<double> calls = time_calls(work.run, settings);
   result.ghz = clock_ghz();
   measure_peaks(settings, dtype, result);
-  summarise(calls, result);
+  summarise(std::move(calls), result);
 }
 
 }  // namespace

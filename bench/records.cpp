@@ -27,7 +27,7 @@ void add_times(const Result& result, JsonObject& object) {
   add(object, "best_s", result.best_s);
   add(object, "median_s", result.median_s);
   add(object, "spread", result.spread);
-  object.add("noisy", result.noisy).add("samples_s", json_list(result.samples_s, number));
+  object.add("noisy", result.noisy);
 }
 
 JsonObject object_of(const Result& result) {

@@ -16,9 +16,8 @@ struct Run {
   std::vector<results::Bandwidth> bandwidths = {};
 };
 
-/// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. `samples_s` of a case are the times of
-/// its calls, or the medians of 64 groups of them. Values that are unknown or not finite are
-/// omitted.
+/// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. Values that are unknown or not finite
+/// are omitted.
 std::string to_json(const Run& run);
 
 }  // namespace tessera::bench

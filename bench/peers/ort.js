@@ -58,14 +58,10 @@ const quantile = (sorted, part) => {
 
 /** What the times of all calls say, as tessera_bench says it. */
 function summary(calls) {
-  const ascending = (values) => Float64Array.from(values).sort();
-  const sorted = ascending(calls);
+  const sorted = Float64Array.from(calls).sort();
   const median = quantile(sorted, 0.5);
-  const groups = Math.min(64, calls.length);
-  const group = (i) => calls.slice(Math.floor(i * calls.length / groups), Math.floor((i + 1) * calls.length / groups));
   return {calls: calls.length, best_s: sorted[0], median_s: median,
-    spread: (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / median, noisy: median > 1.1 * sorted[0],
-    samples_s: Array.from({length: groups}, (_, i) => quantile(ascending(group(i)), 0.5))};
+    spread: (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / median, noisy: median > 1.1 * sorted[0]};
 }
 
 /** Why a result cannot be right; nothing where it has its shape and finite numbers. */

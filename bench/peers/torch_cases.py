@@ -100,11 +100,8 @@ def summary(calls):
     """What the times of all calls say, as tessera_bench says it."""
     median = statistics.median(calls)
     low, _, high = statistics.quantiles(calls, n=4, method="inclusive")
-    groups = min(64, len(calls))
-    cuts = [i * len(calls) // groups for i in range(groups + 1)]
     return {"calls": len(calls), "best_s": min(calls), "median_s": median, "spread": (high - low) / median,
-            "noisy": median > 1.1 * min(calls),
-            "samples_s": [statistics.median(calls[a:b]) for a, b in zip(cuts, cuts[1:])]}
+            "noisy": median > 1.1 * min(calls)}
 
 
 def wrong(result, shape):

@@ -35,9 +35,6 @@ Result read_result(const Json& json) {
   result.median_s = json.number("median_s", result.best_s);
   result.spread = json.number("spread", 0.0);
   result.noisy = json.boolean("noisy", false);
-  if (const std::optional<Json> samples = json.find("samples_s")) {
-    for (const Json& sample : samples->items()) result.samples_s.push_back(positive(sample));
-  }
   result.flops = json.number("flops", 0.0);
   result.bytes = json.number("bytes", 0.0);
   result.peak_flops = json.number("peak_flops", 0.0);

@@ -28,7 +28,6 @@ struct Result {
   double best_s = 0, median_s = 0;  // of a call
   double spread = 0;                // between the quartiles, over the median
   bool noisy = false;               // the median is more than a tenth above the best
-  std::vector<double> samples_s;    // in order; of more than 64 calls the medians of 64 groups
 
   double flops = 0, bytes = 0;              // of a call, by the definition
   double peak_flops = 0, peak_bytes_s = 0;  // measured with this case

@@ -101,7 +101,6 @@ TEST_F(BenchPrograms, OtherLibrariesWriteWhatReportsRead) {
     EXPECT_EQ(theirs.cases[0].flops, 180) << "the cost is ours";
     EXPECT_EQ(theirs.cases[0].threads, 1);
     EXPECT_LE(theirs.cases[1].best_s, theirs.cases[1].median_s);
-    EXPECT_GE(theirs.cases[1].samples_s.size(), 5U);
     EXPECT_EQ(status("matmul/M:8/N:8/K:8"), 2);
     EXPECT_TRUE(contains(file_text(folder_ / "err.txt"), "got 'matmul/M:8/N:8/K:8'"));
   }

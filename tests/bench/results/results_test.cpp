@@ -40,9 +40,9 @@ TEST(ResultsTest, WrongFilesNameThePlace) {
     }
     return "";
   };
-  const std::string sample =
-      error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":1,"samples_s":[1,0]}]})");
-  EXPECT_TRUE(test::contains(sample, "samples_s[1]: must be a number above 0, got 0"));
+  const std::string bandwidth =
+      error_of(R"({"machine":{},"cases":[],"bandwidth":[{"level":"L1","bytes_s":0}]})");
+  EXPECT_TRUE(test::contains(bandwidth, "bandwidth[0].bytes_s: must be a number above 0, got 0"));
   EXPECT_TRUE(test::contains(error_of(R"({"cases":[]})"), "machine"));
   EXPECT_TRUE(
       test::contains(error_of(R"({"machine":{},"cases":[{"name":"a","threads":1,"best_s":0}]})"),
