@@ -1,6 +1,8 @@
 // One benchmark: work with a known cost that checks its own result before it is timed.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -42,8 +44,19 @@ class Elements {
 /// The largest |result - expected| / tolerance, over the elements that `expected(index)` is
 /// computed for: `samples` of them, spread over the result. The tolerance is that of float32, times
 /// 1e-8 for a result in float64.
-double sampled_error(const Tensor& result, index_t samples,
-                     const std::function<double(index_t)>& expected, double tolerance);
+inline double sampled_error(const Tensor& result, index_t samples,
+                            const std::function<double(index_t)>& expected, double tolerance) {
+  const Tensor flat = result.contiguous().flatten();
+  const Elements values(flat);
+  if (flat.dtype() == kFloat64) tolerance *= 1e-8;
+  const index_t step = std::max<index_t>(flat.count() / samples, 1) | 1;  // odd: in all columns
+  double worst = 0;
+  for (index_t i = 0; i < flat.count(); i += step) {
+    const double error = std::abs(values[i] - expected(i));
+    worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error / tolerance);
+  }
+  return worst;
+}
 
 /// The bytes of this number of elements.
 inline double bytes_of(double elements, DType dtype = kFloat32) {

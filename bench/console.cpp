@@ -31,20 +31,10 @@ std::string time(double seconds) {
 }
 
 std::string rate(double value) {
-  return std::isfinite(value) && value > 0 ? scaled_text(value) : "";
+  return std::isfinite(value) && value > 0 ? results::scaled_text(value) : "";
 }
 
 }  // namespace
-
-std::string scaled_text(double value) {
-  constexpr const char* kLetters[] = {" ", " k", " M", " G", " T", " P"};
-  int power = 0;
-  while (value >= 999.95 && power < 5) {
-    value /= 1000;
-    ++power;
-  }
-  return results::digits_text(value, 4) + kLetters[power];
-}
 
 std::string table_head() {
   return left("name", kName) + right("best", 10) + right("median", 10) + right("spread", 8) +
@@ -61,7 +51,7 @@ std::string table_row(const Result& r) {
          right(percent(r.flops_s(), r.peak_flops), 8) + right(rate(r.bytes_s()), 9) +
          right(percent(r.bytes_s(), r.peak_bytes_s), 8) +
          right(r.ghz > 0 ? decimals(r.ghz, 2) : "", 6) +
-         right(r.memory_bytes ? scaled_text(*r.memory_bytes) + "B" : "", 9) +
+         right(r.memory_bytes ? results::scaled_text(*r.memory_bytes) + "B" : "", 9) +
          right(decimals(r.error.value_or(0), 2), 7);
   if (r.noisy) row += "  noisy";
   if (!r.label.empty()) row += "  " + r.label;

@@ -24,12 +24,11 @@ struct Layer {
   Activation activation;
   DType dtype = kFloat32;
 
-  Cost cost(index_t outputs) const {
-    const auto rows = static_cast<double>(m);
-    const auto in = static_cast<double>(k);
-    const auto out = static_cast<double>(n);
-    const double elements = rows * in + in * out + out + rows * static_cast<double>(outputs);
-    return {.flops = 2 * rows * in * out, .bytes = bytes_of(elements, dtype), .dtype = dtype};
+  /// The product, the bias, and `saved` numbers of a row that are not written.
+  Cost cost(index_t saved = 0) const {
+    Cost cost = product_cost(m, n, k, 1, dtype);
+    cost.bytes += bytes_of(static_cast<double>(n - m * saved), dtype);
+    return cost;
   }
   nn::Linear make() const {
     nn::Linear layer(k, n);
@@ -105,7 +104,7 @@ Work linear_work(Parameters& p) {
   const bool gelu = p.flag("gelu");
   const Layer s = {p.size("M"), p.size("K"), p.size("N"),
                    gelu ? Activation::kGelu : Activation::kNone, p.dtype()};
-  return {s.cost(s.n), [s] { return linear_case(s); }};
+  return {s.cost(), [s] { return linear_case(s); }};
 }
 
 /// FLOPs are operations on integers here.
@@ -114,7 +113,7 @@ Work int8_work(Parameters& p) {
   require(s.n >= detail::kFewestInt8Rows && s.k <= kernels::kInt8Depth, "tessera_bench", "'",
           p.name(), "': N must be at least ", detail::kFewestInt8Rows, " and K at most ",
           kernels::kInt8Depth, ", got N ", s.n, " and K ", s.k);
-  Cost cost = s.cost(s.n);
+  Cost cost = s.cost();
   cost.bytes -= 3 * static_cast<double>(s.k) * static_cast<double>(s.n);  // a weight has one byte
   return {cost, [s] { return int8_case(s); }};
 }

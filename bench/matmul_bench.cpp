@@ -18,15 +18,6 @@ struct BatchedProduct {
   bool transpose_a, transpose_b;
   DType dtype;
 
-  Cost cost() const {
-    const auto of = [](index_t rows, index_t columns) {
-      return static_cast<double>(rows) * static_cast<double>(columns);
-    };
-    const auto products = static_cast<double>(batch);
-    return {.flops = 2 * products * of(m, n) * static_cast<double>(k),
-            .bytes = bytes_of(products * (of(m, k) + of(k, n) + of(m, n)), dtype),
-            .dtype = dtype};
-  }
   Tensor operand(index_t rows, index_t columns, bool transposed) const {
     Shape shape = transposed ? Shape{columns, rows} : Shape{rows, columns};
     if (batch > 1) shape.insert(0, batch);
@@ -47,7 +38,7 @@ Kind matmul_kind(const std::string& name, const std::string& what, bool transpos
     const BatchedProduct p = {parameters.size("B", 1), parameters.size("M"), parameters.size("N"),
                               parameters.size("K"),    transpose_a,          transpose_b,
                               parameters.dtype()};
-    return Work{p.cost(), [p] { return matmul_case(p); }};
+    return Work{product_cost(p.m, p.n, p.k, p.batch, p.dtype), [p] { return matmul_case(p); }};
   };
   return {
       .name = name, .pattern = name + "/M:/N:/K:[/B:][/dtype:float64]", .what = what, .work = work};

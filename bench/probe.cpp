@@ -1,7 +1,6 @@
 #include "bench/probe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -128,17 +127,9 @@ std::vector<results::Bandwidth> level_bandwidths(double seconds) {
 }
 
 double clock_ghz() {
-  constexpr int kTimes = 3;
-  double best = HUGE_VAL;
-  for (int i = 0; i < kTimes; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    const index_t cycles = addition_chain();
-    const auto stop = std::chrono::steady_clock::now();
-    if (cycles == 0) return 0;
-    best = std::min(
-        best, std::chrono::duration<double>(stop - start).count() / static_cast<double>(cycles));
-  }
-  return 1e-9 / best;
+  index_t cycles = 0;
+  const double best = best_seconds(0, [&] { cycles = addition_chain(); });
+  return static_cast<double>(cycles) / best * 1e-9;
 }
 
 }  // namespace tessera::bench

@@ -18,6 +18,18 @@ inline double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
   return sum;
 }
 
+/// The cost of `batch` products of matrices (m, k) and (k, n).
+inline Cost product_cost(index_t m, index_t n, index_t k, index_t batch = 1,
+                         DType dtype = kFloat32) {
+  const auto of = [](index_t rows, index_t columns) {
+    return static_cast<double>(rows) * static_cast<double>(columns);
+  };
+  const auto products = static_cast<double>(batch);
+  return {.flops = 2 * products * of(m, n) * static_cast<double>(k),
+          .bytes = bytes_of(products * (of(m, k) + of(k, n) + of(m, n)), dtype),
+          .dtype = dtype};
+}
+
 /// The error that rounding may cause in a sum of k products of numbers up to 1: a random walk.
 inline double product_tolerance(index_t k) {
   return 1e-6 * std::sqrt(static_cast<double>(k) + 1) * 4;

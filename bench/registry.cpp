@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
-#include <set>
+#include <regex>
 
+#include "models/text/text_file.h"
 #include "tensor/error.h"
 
 namespace tessera::bench {
@@ -30,6 +32,74 @@ void check_memory(const std::string& name, const Cost& cost) {
           " GB");
 }
 
+/// The case `name`, for each library that has its kind.
+std::vector<Selected> select(const std::string& name) {
+  std::vector<Selected> found;
+  for (const Kind& kind : all_kinds()) {
+    if (kind.name != kind_of(name)) continue;
+    try {
+      Parameters parameters(name);
+      Work work = kind.work(parameters);
+      parameters.finish();
+      check_memory(name, work.cost);
+      found.push_back({name, kind.by, std::move(work)});
+    } catch (const std::invalid_argument&) {
+      if (kind.by == "tessera") throw;  // another library need not have all of our sizes
+    }
+  }
+  if (!found.empty()) return found;
+  fail("tessera_bench", "name must be that of a benchmark, got '", name, "'; see --list");
+}
+
+/// The whole list of a kind, or the one name.
+std::vector<std::string> expand(const std::string& word) {
+  for (const Kind& kind : all_kinds()) {
+    if (kind.name == word && !kind.names.empty()) return kind.names;
+  }
+  return {word};  // select() reports the error
+}
+
+void append(const std::string& word, std::vector<Selected>& cases) {
+  for (const std::string& name : expand(word)) {
+    const auto same = [&](const Selected& other) { return other.name == name; };
+    if (std::any_of(cases.begin(), cases.end(), same)) continue;
+    for (Selected& selected : select(name)) cases.push_back(std::move(selected));
+  }
+}
+
+/// `line` without its comment and surrounding blanks.
+std::string name_in(const std::string& line) {
+  const std::string text = line.substr(0, line.find('#'));
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
+}
+
+void append_file(const std::string& file, std::vector<Selected>& cases) {
+  const std::vector<std::string> lines = text::split_lines(text::read_text(file));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string name = name_in(lines[i]);
+    if (name.empty()) continue;
+    try {
+      append(name, cases);
+    } catch (const std::invalid_argument& error) {
+      fail_file(file, "line ", i + 1, ": ", error.what());
+    }
+  }
+}
+
+void apply(const std::string& filter, std::vector<Selected>& cases) {
+  std::regex pattern;
+  try {
+    pattern = std::regex(filter);
+  } catch (const std::regex_error&) {
+    fail("--filter", "must be a regular expression, got '", filter, "'");
+  }
+  std::erase_if(
+      cases, [&](const Selected& selected) { return !std::regex_search(selected.name, pattern); });
+  require(!cases.empty(), "--filter", "must match a benchmark, got '", filter, "'; see --list");
+}
+
 }  // namespace
 
 void register_kind(Kind kind) {
@@ -52,37 +122,32 @@ void register_ladder(const std::string& name, const std::string& what, const Cos
   register_kind(std::move(kind));
 }
 
-const std::vector<Kind>& kinds() {
-  return all_kinds();
-}
-
-std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const Kind& kind : all_kinds()) {
-    for (const std::string& name : kind.names) {
-      if (seen.insert(name).second) names.push_back(name);
+std::vector<Selected> select_cases(const Wanted& wanted) {
+  std::vector<Selected> cases;
+  for (const std::string& word : wanted.names) append(word, cases);
+  if (!wanted.file.empty()) {
+    append_file(wanted.file, cases);
+    if (cases.empty()) fail_file(wanted.file, "must name at least 1 benchmark, got 0");
+  }
+  if (wanted.names.empty() && wanted.file.empty()) {
+    for (const Kind& kind : all_kinds()) {
+      for (const std::string& name : kind.names) append(name, cases);
     }
   }
-  return names;
+  if (!wanted.filter.empty()) apply(wanted.filter, cases);
+  return cases;
 }
 
-std::vector<Selected> select(const std::string& name) {
-  std::vector<Selected> found;
+std::string list_cases(const Wanted& wanted) {
+  std::string text;
   for (const Kind& kind : all_kinds()) {
-    if (kind.name != kind_of(name)) continue;
-    try {
-      Parameters parameters(name);
-      Work work = kind.work(parameters);
-      parameters.finish();
-      check_memory(name, work.cost);
-      found.push_back({name, kind.by, std::move(work)});
-    } catch (const std::invalid_argument&) {
-      if (kind.by == "tessera") throw;  // another library need not have all of our sizes
-    }
+    if (kind.by != "tessera") continue;
+    text += str_cat("# ", kind.pattern, "\n#     ", kind.what, "\n");
   }
-  if (!found.empty()) return found;
-  fail("tessera_bench", "name must be that of a benchmark, got '", name, "'; see --list");
+  for (const Selected& selected : select_cases(wanted)) {
+    if (selected.by == "tessera") text += selected.name + "\n";
+  }
+  return text;
 }
 
 }  // namespace tessera::bench

@@ -42,12 +42,6 @@ void register_kind(Kind kind);
 void register_ladder(const std::string& name, const std::string& what, const Cost& cost,
                      index_t last, const std::function<Case(index_t step)>& make);
 
-/// In the order of registration.
-const std::vector<Kind>& kinds();
-
-/// The names of all kinds' lists, each once.
-std::vector<std::string> known_names();
-
 /// A case by one library.
 struct Selected {
   std::string name;
@@ -55,9 +49,19 @@ struct Selected {
   Work work;
 };
 
-/// The case `name`, for each library that has its kind.
+/// The selection of the cases of a run.
+struct Wanted {
+  std::vector<std::string> names;  // "matmul/M:100/N:333/K:77", or "matmul" for its whole list
+  std::string file;                // more names, one per line; # begins a comment
+  std::string filter;              // a regular expression for the names; by default of all lists
+};
+
+/// The cases, each once for every library that has it.
 /// **Errors**: std::invalid_argument: no such kind; wrong parameters; more memory than the machine
-/// has.
-std::vector<Selected> select(const std::string& name);
+/// has; no match; std::runtime_error with the line, for names from the file.
+std::vector<Selected> select_cases(const Wanted& wanted);
+
+/// The kinds with their parameters, then the names that match.
+std::string list_cases(const Wanted& wanted);
 
 }  // namespace tessera::bench

@@ -2,17 +2,13 @@
 //
 //   tessera_bench_report ours.json peers.json --json report.json --roofline-svg roofline.svg
 //   tessera_bench_report report.json --readme README.md
-#include <cerrno>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "bench/report/report.h"
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
+#include "models/text/text_file.h"
 #include "tensor/io/file.h"
 
 namespace {
@@ -23,12 +19,6 @@ struct Outputs {
   std::string json, svg, readme;
 };
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_file(path, "cannot be read: ", std::generic_category().message(errno));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void write_report(const std::vector<std::string>& files, const Outputs& out) {
   std::vector<results::Results> parts;
   for (const std::string& file : files) parts.push_back(results::read_results(file));
@@ -37,7 +27,7 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
   // All texts are made first: after an error no file is incomplete.
   const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
   const std::string readme =
-      out.readme.empty() ? "" : results::with_tables(text_of(out.readme), all, out.readme);
+      out.readme.empty() ? "" : results::with_tables(text::read_text(out.readme), all, out.readme);
   if (!out.json.empty()) write_text(out.json, json);
   if (!svg.empty()) write_text(out.svg, svg);
   if (!readme.empty()) write_text(out.readme, readme);

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "bench/case.h"
 #include "bench/registry.h"
+#include "bench/rows_oracle.h"
 #include "nn/module.h"
 #include "nn/norm.h"
 #include "tensor/error.h"
@@ -14,54 +14,20 @@ namespace tessera::bench {
 
 namespace {
 
-constexpr index_t kSamples = 500;
-constexpr double kTolerance = 1e-5;
-
-struct Size {
-  index_t rows, columns;
-  DType dtype;
-};
-
-/// The error of y against `expected(x, first, column)`, whose row begins at element `first` of x.
-template <class Expected>
-double rows_error(const Size& s, const Tensor& x, const Tensor& y, const Expected& expected) {
-  const Elements elements(x);
-  const auto at = [&](index_t e) {
-    return expected(elements, e / s.columns * s.columns, e % s.columns);
-  };
-  return sampled_error(y, kSamples, at, kTolerance);
-}
-
-Case softmax_case(const Size& s) {
+Case softmax_case(const Rows& s) {
   const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
-  const auto expected = [=](const Elements& row, index_t first, index_t column) {
-    double sum = 0;
-    for (index_t j = 0; j < s.columns; ++j) sum += std::exp(row[first + j]);
-    return std::exp(row[first + column]) / sum;
-  };
-  return {[=] { return softmax(x, -1); },
-          [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
+  return {[=] { return softmax(x, -1); }, [=](const Tensor& y) { return softmax_error(s, x, y); }};
 }
 
-Case layer_norm_case(const Size& s) {
+Case layer_norm_case(const Rows& s) {
   const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
   nn::LayerNorm norm(s.columns);
   nn::convert(norm, s.dtype);
-  const auto expected = [=](const Elements& row, index_t first, index_t column) {
-    const auto n = static_cast<double>(s.columns);
-    double mean = 0;
-    for (index_t j = 0; j < s.columns; ++j) mean += row[first + j] / n;
-    double variance = 0;
-    for (index_t j = 0; j < s.columns; ++j) {
-      const double deviation = row[first + j] - mean;
-      variance += deviation * deviation / n;
-    }
-    return (row[first + column] - mean) / std::sqrt(variance + norm.eps);
-  };
-  return {[=] { return norm(x); }, [=](const Tensor& y) { return rows_error(s, x, y, expected); }};
+  return {[=] { return norm(x); },
+          [=](const Tensor& y) { return layer_norm_error(s, x, y, norm.eps); }};
 }
 
-Case rms_norm_case(const Size& s) {
+Case rms_norm_case(const Rows& s) {
   const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
   nn::RmsNorm norm(s.columns);
   nn::convert(norm, s.dtype);
@@ -75,11 +41,11 @@ Case rms_norm_case(const Size& s) {
 
 /// A kind whose definition takes `flops` operations per element; an exponential counts as one.
 Kind rows_kind(const std::string& name, const std::string& what, double flops,
-               Case (*make)(const Size&)) {
+               Case (*make)(const Rows&)) {
   constexpr std::array<std::array<index_t, 2>, 3> kSizes = {
       {{1536, 128}, {49152, 128}, {49152, 512}}};
   const auto work = [=](Parameters& p) {
-    const Size s = {p.size("rows"), p.size("cols"), p.dtype()};
+    const Rows s = {p.size("rows"), p.size("cols"), p.dtype()};
     const double elements = static_cast<double>(s.rows) * static_cast<double>(s.columns);
     const Cost cost = {
         .flops = flops * elements, .bytes = bytes_of(2 * elements, s.dtype), .dtype = s.dtype};

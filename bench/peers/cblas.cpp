@@ -84,11 +84,6 @@ void multiply(Gemm<T> gemm, const Tensor& a, const Tensor& b, Tensor& c, index_t
 struct Product {
   index_t batch, m, n, k;
   DType dtype;
-
-  double elements() const {
-    return static_cast<double>(batch) *
-           (static_cast<double>(m * k) + static_cast<double>(k * n) + static_cast<double>(m * n));
-  }
 };
 
 Case product_case(const Library& library, const Product& p) {
@@ -127,10 +122,8 @@ void register_cblas(const std::string& file) {
     };
     const Product p = {parameters.size("B", 1), size("M"), size("N"), size("K"),
                        parameters.dtype()};
-    const double flops = 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m * p.n) *
-                         static_cast<double>(p.k);
-    const Cost cost = {.flops = flops, .bytes = bytes_of(p.elements(), p.dtype), .dtype = p.dtype};
-    return Work{cost, [found, p] { return product_case(found, p); }};
+    return Work{product_cost(p.m, p.n, p.k, p.batch, p.dtype),
+                [found, p] { return product_case(found, p); }};
   };
   register_kind({.name = "matmul",
                  .pattern = "matmul/M:/N:/K:[/B:][/dtype:float64]",

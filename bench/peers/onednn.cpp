@@ -9,6 +9,7 @@
 #include "bench/peers/peers.h"
 #include "bench/product_oracle.h"
 #include "bench/registry.h"
+#include "bench/rows_oracle.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {
@@ -49,11 +50,9 @@ struct Layer {
   bool with_bias, with_gelu;
 
   Cost cost() const {
-    const auto rows = static_cast<double>(m);
-    const auto in = static_cast<double>(k);
-    const auto out = static_cast<double>(n);
-    return {.flops = 2 * rows * in * out,
-            .bytes = bytes_of(rows * in + in * out + (with_bias ? out : 0) + rows * out)};
+    Cost cost = product_cost(m, n, k);
+    if (with_bias) cost.bytes += bytes_of(static_cast<double>(n));
+    return cost;
   }
 };
 
@@ -110,44 +109,29 @@ Case layer_case(const Layer& s) {
   return {call, error};
 }
 
-struct Rows {
-  index_t rows, columns;
+dnnl::memory::desc rows_of(const Rows& s) {
+  return description({s.rows, s.columns}, Format::ab);
+}
 
-  dnnl::memory::desc all() const { return description({rows, columns}, Format::ab); }
-};
-
-/// The largest error, with `expected(row, column)` for the elements of x.
-template <class Expected>
-Case rows_case(const Rows& s, const Tensor& x, const dnnl::primitive& work, const Arguments& more,
-               const Expected& expected) {
-  const auto call = [=] {
+std::function<Tensor()> rows_call(const Rows& s, const Tensor& x, const dnnl::primitive& work,
+                                  const Arguments& more) {
+  return [=] {
     Tensor y = Tensor::empty({s.rows, s.columns});
     static_cast<void>(y.mutable_data<float>());
     Arguments arguments = more;
-    arguments.emplace(DNNL_ARG_SRC, memory_of(x, s.all()));
-    arguments.emplace(DNNL_ARG_DST, memory_of(y, s.all()));
+    arguments.emplace(DNNL_ARG_SRC, memory_of(x, rows_of(s)));
+    arguments.emplace(DNNL_ARG_DST, memory_of(y, rows_of(s)));
     run(work, arguments);
     return y;
   };
-  const auto error = [=](const Tensor& y) {
-    const auto at = [&](index_t e) {
-      return expected(x.data<float>() + e / s.columns * s.columns, e % s.columns);
-    };
-    return sampled_error(y, 500, at, 1e-5);
-  };
-  return {call, error};
 }
 
 Case softmax_case(const Rows& s) {
   const Tensor x = uniform({s.rows, s.columns}, -3, 3);
   const dnnl::softmax_forward::primitive_desc primitive(
-      dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, s.all(), 1), processor());
-  const auto expected = [s](const float* row, index_t column) {
-    double sum = 0;
-    for (index_t j = 0; j < s.columns; ++j) sum += std::exp(static_cast<double>(row[j]));
-    return std::exp(static_cast<double>(row[column])) / sum;
-  };
-  return rows_case(s, x, dnnl::softmax_forward(primitive), {}, expected);
+      dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, rows_of(s), 1), processor());
+  return {rows_call(s, x, dnnl::softmax_forward(primitive), {}),
+          [=](const Tensor& y) { return softmax_error(s, x, y); }};
 }
 
 Case layer_norm_case(const Rows& s) {
@@ -155,7 +139,7 @@ Case layer_norm_case(const Rows& s) {
   const Tensor x = uniform({s.rows, s.columns}, -3, 3);
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   const dnnl::layer_normalization_forward::primitive_desc primitive(
-      dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_inference, s.all(), kEps,
+      dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_inference, rows_of(s), kEps,
                                               flags),
       processor());
   const auto vector = description({s.columns}, Format::a);
@@ -165,18 +149,8 @@ Case layer_norm_case(const Rows& s) {
     auto* const values = static_cast<float*>(memory.get_data_handle());
     std::fill(values, values + s.columns, argument == DNNL_ARG_SCALE ? 1.0F : 0.0F);
   }
-  const auto expected = [s](const float* row, index_t column) {
-    const auto n = static_cast<double>(s.columns);
-    double mean = 0;
-    for (index_t j = 0; j < s.columns; ++j) mean += static_cast<double>(row[j]) / n;
-    double variance = 0;
-    for (index_t j = 0; j < s.columns; ++j) {
-      variance += std::pow(static_cast<double>(row[j]) - mean, 2) / n;
-    }
-    return (static_cast<double>(row[column]) - mean) /
-           std::sqrt(variance + static_cast<double>(kEps));
-  };
-  return rows_case(s, x, dnnl::layer_normalization_forward(primitive), affine, expected);
+  return {rows_call(s, x, dnnl::layer_normalization_forward(primitive), affine),
+          [=](const Tensor& y) { return layer_norm_error(s, x, y, static_cast<double>(kEps)); }};
 }
 
 void register_rows_kind(const char* name, Case (*make)(const Rows&)) {

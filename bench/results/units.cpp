@@ -43,4 +43,11 @@ std::string bytes_text(double bytes) {
   return in_units(bytes, std::array<Unit, 4>{{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
 }
 
+std::string scaled_text(double value) {
+  return in_units(
+      value,
+      std::array<Unit, 6>{{{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}},
+      4);
+}
+
 }  // namespace tessera::results

@@ -10,21 +10,14 @@
 
 #include "examples/programs/cli.h"
 #include "models/pages/page.h"
+#include "models/text/text_file.h"
 #include "nn/training/checkpoint.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
 namespace {
 
 using namespace tessera;
-
-std::string read_text(const std::string& path) {
-  const InputFile file(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(0, text.data(), file.size());
-  return text;
-}
 
 /// Checks that the model has one layer with one head, because the page computes only this.
 void check_options(const nn::Checkpoint& run) {
@@ -73,7 +66,7 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const nn::Checkpoint run = nn::load_checkpoint(weights);
     check_options(run);
-    const auto source = [&](const char* name) { return read_text(sources + "/" + name); };
+    const auto source = [&](const char* name) { return text::read_text(sources + "/" + name); };
     pages::Page page = {.title = "A model that computes",
                         .body = source("body.html"),
                         .styles = {source("style.css")},
