@@ -77,6 +77,15 @@ inline index_t two_matrices(const AttentionTask& task) {
   return 2 * task.tokens * task.tokens;
 }
 
+/// out = the sum of the rows of V, each times its weight.
+inline void add_values(const Head& x, const float* weights, float* out) {
+  for (index_t c = 0; c < x.width; ++c) out[c] = 0;
+  for (index_t j = 0; j < x.tokens; ++j) {
+    const float* const value = x.v + j * x.row;
+    for (index_t c = 0; c < x.width; ++c) out[c] += weights[j] * value[c];
+  }
+}
+
 // Step 1. One query at a time: no query needs another's scores, so one row of them is enough. Its
 // weights add up whole rows of V, and the sums of neighbouring columns do not wait for each other.
 inline void row_by_row(const AttentionTask& task) {
@@ -86,12 +95,7 @@ inline void row_by_row(const AttentionTask& task) {
     for (index_t i = 0; i < x.tokens; ++i) {
       for (index_t j = 0; j < x.tokens; ++j) row[j] = score(x, i, j);
       softmax(row, x.tokens, row);
-      float* const out = x.out + i * x.row;
-      for (index_t c = 0; c < x.width; ++c) out[c] = 0;
-      for (index_t j = 0; j < x.tokens; ++j) {
-        const float* const value = x.v + j * x.row;
-        for (index_t c = 0; c < x.width; ++c) out[c] += row[j] * value[c];
-      }
+      add_values(x, row, x.out + i * x.row);
     }
   }
 }
@@ -124,11 +128,7 @@ inline void one_pass(const AttentionTask& task) {
       }
       const float sum = exponentiate_row(row, x.tokens, largest);
       float* const out = x.out + i * x.row;
-      for (index_t c = 0; c < x.width; ++c) out[c] = 0;
-      for (index_t j = 0; j < x.tokens; ++j) {
-        const float* const value = x.v + j * x.row;
-        for (index_t c = 0; c < x.width; ++c) out[c] += row[j] * value[c];
-      }
+      add_values(x, row, out);
       for (index_t c = 0; c < x.width; ++c) out[c] /= sum;
     }
   }

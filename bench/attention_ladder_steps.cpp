@@ -7,6 +7,7 @@
 // into a separate namespace.
 #include "bench/attention_ladder_rows.h"
 #include "bench/attention_ladder_tiles.h"
+#include "bench/register_tile.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
@@ -76,8 +77,8 @@ index_t one_head(const AttentionTask& task) {
 
 constexpr Parts kTiles = {1, pack_nothing, score_in_order, soften_one_by_one, weigh_in_order};
 
-// Step 4. Both products by the register tile of matmul's ladder, step 3: kRows rows of kVectors
-// vectors of C stay in registers during the loop over k.
+// Step 4. Both products by the register tile of matmul's ladder, step 3 (register_tile.h): kRows
+// rows of kVectors vectors of C stay in registers during the loop over k.
 //
 //     S^T (keys x queries)  = K . Q^T      A: rows of K       B: Q^T, k is the width
 //     O (queries x width)  += P . V        A: columns of P^T  B: V, k are the tile's keys
@@ -87,43 +88,6 @@ constexpr Parts kTiles = {1, pack_nothing, score_in_order, soften_one_by_one, we
 constexpr int kRows = kVectorBytes == 64 ? 8 : 4;
 constexpr int kVectors = kernels::kPanelVectors;
 static_assert(kQueries % kRows == 0 && kKeys % kRows == 0 && kQueries % kPanel<float> == 0);
-
-/// A matrix: element (i, k) is data[i * row + k * column].
-struct Strided {
-  const float* data;
-  index_t row, column;
-};
-
-/// The tile at `c` (+)= kRows rows of A times a panel of B. Consecutive rows of B and C are `b_row`
-/// and `c_row` elements apart.
-template <bool kAccumulate>
-[[gnu::always_inline]] inline void multiply_tile(Strided a, const float* b, index_t b_row, float* c,
-                                                 index_t c_row, index_t depth) {
-  Vec<float> sums[kRows][kVectors];  // all loops over it are unrolled, so that it is in registers
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = kAccumulate ? load(c + r * c_row + v * kLanes<float>) : Vec<float>{};
-    }
-  }
-  for (index_t k = 0; k < depth; ++k) {
-    Vec<float> row_of_b[kVectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) row_of_b[v] = load(b + k * b_row + v * kLanes<float>);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const float element = a.data[r * a.row + k * a.column];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] += element * row_of_b[v];
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) store(c + r * c_row + v * kLanes<float>, sums[r][v]);
-  }
-}
 
 void pack_tile(const Head& x, Keys keys, const Buffers& b) {
   const float* const k = x.k + keys.first * x.row;
@@ -146,8 +110,9 @@ void pack_tile(const Head& x, Keys keys, const Buffers& b) {
 void score_by_tiles(const Head& x, Keys keys, const Buffers& block) {
   for (index_t i = 0; i < kQueries; i += kPanel<float>) {
     for (index_t j = 0; j < keys.count; j += kRows) {
-      multiply_tile<false>({block.keys + j * x.width, x.width, 1}, block.queries + i, kQueries,
-                           block.scores + j * kQueries + i, kQueries, x.width);
+      multiply_tile<kRows, kVectors, false>({block.keys + j * x.width, x.width, 1},
+                                            block.queries + i, kQueries,
+                                            block.scores + j * kQueries + i, kQueries, x.width);
     }
   }
 }
@@ -156,8 +121,9 @@ void weigh_by_tiles(const Head& x, Keys keys, const Buffers& block) {
   const index_t width = padded_width(x.width);
   for (index_t c = 0; c < width; c += kPanel<float>) {
     for (index_t i = 0; i < kQueries; i += kRows) {
-      multiply_tile<true>({block.scores + i, 1, kQueries}, block.values + c * kKeys, kPanel<float>,
-                          block.out + i * width + c, width, keys.count);
+      multiply_tile<kRows, kVectors, true>({block.scores + i, 1, kQueries},
+                                           block.values + c * kKeys, kPanel<float>,
+                                           block.out + i * width + c, width, keys.count);
     }
   }
 }

@@ -4,6 +4,7 @@
 // step is the gain of its idea. Each C[i][j] is the same chain of fused multiply-adds in the order
 // of k in every step, so all of them give the same bits as the library.
 #include "bench/matmul_ladder.h"
+#include "bench/register_tile.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
@@ -38,31 +39,6 @@ void rows_in_order(const Product& p) {
   }
 }
 
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-constexpr int kRows = 12;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-constexpr int kRows = 6;
-#else
-constexpr int kVectorBytes = 16;
-constexpr int kRows = 6;
-#endif
-
-/// The compiler's own vector: + and * work on all lanes at once.
-typedef float Vec __attribute__((vector_size(kVectorBytes)));
-constexpr index_t kLanes = kVectorBytes / sizeof(float);
-
-Vec load(const float* p) {
-  Vec v;
-  __builtin_memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-void store(float* p, Vec v) {
-  __builtin_memcpy(p, &v, sizeof(v));
-}
-
 // Step 2. Vectors: sums of neighbouring j are independent, so a register holds several of them.
 //
 // However, each multiply-add loads a vector of B and one of C and stores C again: the limit is the
@@ -74,52 +50,32 @@ void vectors(const Product& p) {
     for (index_t k = 0; k < p.k; ++k) {
       const float a = p.a[i * p.k + k];
       const float* const b = p.b + k * p.n;
-      for (index_t j = 0; j < p.n; j += kLanes) store(c + j, load(c + j) + a * load(b + j));
+      for (index_t j = 0; j < p.n; j += kLanes<float>) {
+        store(c + j, load(c + j) + a * load(b + j));
+      }
     }
   }
 }
 
-// Step 3. A tile of C stays in registers during the loop over k: kRows rows of kVectors vectors.
+// Step 3. A tile of C stays in registers during the loop over k (register_tile.h): kRows rows of
+// kVectors vectors.
 //
-// A step of k loads kVectors vectors of B and kRows elements of A for kRows * kVectors
-// multiply-adds, and C is written only at the end. With AVX2's 16 registers: 6 x 2 sums, 2 vectors
-// of B and 1 element of A. Twelve independent sums also hide the latency of each.
+// With AVX2's 16 registers: 6 x 2 sums, 2 vectors of B and 1 element of A. Twelve independent sums
+// also hide the latency of each.
+constexpr int kRows = kVectorBytes == 64 ? 12 : 6;
 constexpr int kVectors = 2;
-constexpr index_t kPanel = kVectors * kLanes;
+constexpr index_t kPanel = kVectors * kLanes<float>;
 
-/// The tile at `c` = kRows rows of A times a panel of B. Consecutive rows of A, B and C are
-/// `a_row`, `b_row` and `c_row` elements apart.
-[[gnu::always_inline]] inline void multiply_tile(const float* a, index_t a_row, const float* b,
-                                                 index_t b_row, float* c, index_t c_row,
-                                                 index_t depth) {
-  Vec sum[kRows][kVectors];  // all loops over it are unrolled, so that it is in registers
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sum[r][v] = Vec{};
-  }
-  for (index_t k = 0; k < depth; ++k) {
-    Vec row_of_b[kVectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) row_of_b[v] = load(b + k * b_row + v * kLanes);
-#pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r) {
-      const float element = a[r * a_row + k];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sum[r][v] += element * row_of_b[v];
-    }
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) store(c + r * c_row + v * kLanes, sum[r][v]);
-  }
+/// The tile at row i, column j of C. Consecutive rows of the panel of B are `b_row` elements apart.
+void tile_at(const Product& p, index_t i, index_t j, const float* b, index_t b_row) {
+  multiply_tile<kRows, kVectors, false>({p.a + i * p.k, p.k, 1}, b, b_row, p.c + i * p.n + j, p.n,
+                                        p.k);
 }
 
 void register_tile(const Product& p) {
   for (index_t j = 0; j < p.n; j += kPanel) {
     for (index_t i = 0; i < p.m; i += kRows) {
-      multiply_tile(p.a + i * p.k, p.k, p.b + j, p.n, p.c + i * p.n + j, p.n, p.k);
+      tile_at(p, i, j, p.b + j, p.n);
     }
   }
 }
@@ -132,9 +88,9 @@ void pack_panels(const Product& p, index_t begin, index_t end) {
   for (index_t panel = begin; panel < end; ++panel) {
     float* target = p.packed + panel * kPanel * p.k;
     for (index_t k = 0; k < p.k; ++k) {
-      for (index_t j = 0; j < kPanel; j += kLanes) {
+      for (index_t j = 0; j < kPanel; j += kLanes<float>) {
         store(target, load(p.b + k * p.n + panel * kPanel + j));
-        target += kLanes;
+        target += kLanes<float>;
       }
     }
   }
@@ -144,7 +100,7 @@ void packed_panels(const Product& p) {
   pack_panels(p, 0, p.n / kPanel);
   for (index_t j = 0; j < p.n; j += kPanel) {
     for (index_t i = 0; i < p.m; i += kRows) {
-      multiply_tile(p.a + i * p.k, p.k, p.packed + j * p.k, kPanel, p.c + i * p.n + j, p.n, p.k);
+      tile_at(p, i, j, p.packed + j * p.k, kPanel);
     }
   }
 }
@@ -161,7 +117,7 @@ void multiply_blocks(const Product& p, index_t begin, index_t end) {
     const index_t bottom = end - top < kBlockRows ? end : top + kBlockRows;
     for (index_t j = 0; j < p.n; j += kPanel) {
       for (index_t i = top; i < bottom; i += kRows) {
-        multiply_tile(p.a + i * p.k, p.k, p.packed + j * p.k, kPanel, p.c + i * p.n + j, p.n, p.k);
+        tile_at(p, i, j, p.packed + j * p.k, kPanel);
       }
     }
   }
