@@ -11,7 +11,7 @@
 #include "bench/probe.h"
 #include "bench/records.h"
 #include "bench/registry.h"
-#include "bench/report/tables.h"
+#include "bench/report/report.h"
 #include "examples/programs/cli.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -74,8 +74,8 @@ struct Options {
 void show_machine(const bench::Settings& settings) {
   const bench::Run run = {.bandwidths = bench::level_bandwidths(settings.seconds)};
   const results::Results results = results::parse_results(bench::to_json(run), "--machine");
-  std::cout << results::to_markdown(results::machine_table(results)) << '\n'
-            << results::to_markdown(results::bandwidth_table(results))
+  std::cout << results::markdown_table("machine", results) << '\n'
+            << results::markdown_table("bandwidth", results)
             << "\nclock: " << str_cat(bench::clock_ghz()) << " GHz\n";
 }
 

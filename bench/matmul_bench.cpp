@@ -1,6 +1,4 @@
 // matmul with plain or transposed operands, one product or a batch.
-#include <array>
-
 #include "bench/case.h"
 #include "bench/product_oracle.h"
 #include "bench/registry.h"
@@ -47,28 +45,17 @@ Kind matmul_kind(const std::string& name, const std::string& what, bool transpos
 }  // namespace
 
 void register_matmul() {
-  constexpr std::array<std::array<index_t, 3>, 16> kSizes = {{
-      {64, 64, 64},
-      {128, 128, 128},
-      {256, 256, 256},
-      {512, 512, 512},
-      {1000, 1000, 1000},
-      {1024, 1024, 1024},
-      {2048, 2048, 2048},
-      {1, 768, 768},
-      {8, 768, 768},
-      {17, 768, 768},
-      {128, 768, 768},
-      {128, 3072, 768},
-      {128, 768, 3072},
-      {512, 768, 768},
-      {2048, 64, 2048},
-      {2048, 2048, 64},
-  }};
   Kind plain = matmul_kind("matmul", "C = A B, B packed inside the call", false, false);
-  for (const auto& [m, n, k] : kSizes) {
+  const auto add = [&](index_t m, index_t n, index_t k) {
     plain.names.push_back(str_cat("matmul/M:", m, "/N:", n, "/K:", k));
-  }
+  };
+  for (const index_t size : {64, 128, 256, 512, 1000, 1024, 2048}) add(size, size, size);
+  for (const index_t m : {1, 8, 17, 128}) add(m, 768, 768);
+  add(128, 3072, 768);
+  add(128, 768, 3072);
+  add(512, 768, 768);
+  add(2048, 64, 2048);
+  add(2048, 2048, 64);
   plain.names.push_back("matmul/M:384/N:384/K:384/dtype:float64");
   plain.names.push_back("matmul/M:96/N:96/K:96/B:8");
   register_kind(std::move(plain));

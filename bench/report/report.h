@@ -14,13 +14,16 @@ namespace tessera::results {
 /// **Source**: Williams, Waterman and Patterson, "Roofline", 2009.
 std::string roofline_svg(const Results& results);
 
+/// A table in Markdown; report.md.in has the names of all. **Errors**: an unknown name.
+std::string markdown_table(const std::string& name, const Results& results);
+
 /// `markdown` with every table between markers replaced:
 ///
 ///     <!-- table: peers -->
 ///     | ... |
 ///     <!-- end of table -->
 ///
-/// report.md.in contains every table. A table whose cases were not measured is left unchanged.
+/// A table whose cases were not measured is left unchanged.
 /// **Errors**: std::runtime_error that names file and line: an unknown table, a marker without its
 /// counterpart.
 std::string with_tables(std::string_view markdown, const Results& results, const std::string& file);

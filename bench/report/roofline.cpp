@@ -4,7 +4,6 @@
 #include <map>
 
 #include "bench/report/report.h"
-#include "bench/report/tables.h"
 #include "models/pages/chart.h"
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
@@ -32,16 +31,14 @@ std::string giga(double per_second, const char* unit) {
   return str_cat(std::llround(per_second / 1e9), " G", unit);
 }
 
-/// The line of a bandwidth up to the peak, from `low` or where it reaches `least` FLOP/s.
-Series slope(const Bandwidth& of, double peak, double low, double least) {
-  const double ridge = peak / of.bytes_s;
-  const double begin = std::max(low, least / of.bytes_s);
-  const double named = begin * std::pow(ridge / begin, 0.4);
-  const std::string name = of.level + " " + giga(of.bytes_s, "B/s");
+/// A line from one intensity to another, with its name after the fraction `place` of the way.
+template <class Speed>
+Series roof(const std::string& name, double begin, double end, double place, const Speed& flops_s) {
+  const double named = begin * std::pow(end / begin, place);
   return {.name = name,
-          .points = {{begin, begin * of.bytes_s / 1e9},
-                     {named, named * of.bytes_s / 1e9, name},
-                     {ridge, peak / 1e9}},
+          .points = {{begin, flops_s(begin) / 1e9},
+                     {named, flops_s(named) / 1e9, name},
+                     {end, flops_s(end) / 1e9}},
           .mark = Mark::kGuide};
 }
 
@@ -49,14 +46,11 @@ Series slope(const Bandwidth& of, double peak, double low, double least) {
 void add_roofs(Chart& chart, const Results& results) {
   const double peak = middle_of_peaks(results, most_threads(results));
   if (peak == 0) return;
-  std::vector<Bandwidth> shown;
+  std::vector<Bandwidth> shown = results.bandwidth;
+  std::erase_if(shown, [](const Bandwidth& b) { return b.level != "memory" && b.level != "L2"; });
   std::vector<double> intensities;
-  for (const Bandwidth& b : results.bandwidth) {
-    if (b.level != "memory" && b.level != "L2") continue;
-    shown.push_back(b);
-    intensities.push_back(peak / b.bytes_s);
-  }
-  const double ridge = intensities.empty() ? HUGE_VAL : std::ranges::min(intensities);
+  for (const Bandwidth& b : shown) intensities.push_back(peak / b.bytes_s);
+  double ridge = shown.empty() ? HUGE_VAL : std::ranges::min(intensities);
   double least = peak;
   for (const Series& series : chart.series) {
     for (const pages::ChartPoint& point : series.points) {
@@ -65,14 +59,14 @@ void add_roofs(Chart& chart, const Results& results) {
     }
   }
   const auto [low, high] = std::ranges::minmax(intensities);
-  for (const Bandwidth& b : shown) chart.series.push_back(slope(b, peak, low / 3, least));
-  const double begin = shown.empty() ? low : ridge;
-  const std::string name = "peak " + giga(peak, "FLOP/s");
-  chart.series.push_back({.name = name,
-                          .points = {{begin, peak / 1e9},
-                                     {begin * std::pow(high / begin, 0.8), peak / 1e9, name},
-                                     {high, peak / 1e9}},
-                          .mark = Mark::kGuide});
+  for (const Bandwidth& b : shown) {
+    const double begin = std::max(low / 3, least / b.bytes_s);
+    chart.series.push_back(roof(b.level + " " + giga(b.bytes_s, "B/s"), begin, peak / b.bytes_s,
+                                0.4, [&](double intensity) { return intensity * b.bytes_s; }));
+  }
+  if (shown.empty()) ridge = low;
+  chart.series.push_back(
+      roof("peak " + giga(peak, "FLOP/s"), ridge, high, 0.8, [&](double) { return peak; }));
 }
 
 Chart roofline(const Results& results) {

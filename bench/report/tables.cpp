@@ -1,7 +1,8 @@
-#include "bench/report/tables.h"
+#include "bench/report/report.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "bench/results/units.h"
@@ -14,6 +15,11 @@ namespace tessera::results {
 namespace {
 
 constexpr const char* kOurs = "tessera";
+
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows = {};
+};
 
 std::string percent(double fraction) {
   return decimals(fraction * 100, 0) + " %";
@@ -61,16 +67,7 @@ std::vector<const Result*> ours_with_peers(const Results& results) {
   return found;
 }
 
-}  // namespace
-
-index_t most_threads(const Results& results) {
-  index_t most = 1;
-  for (const Result& r : results.cases) {
-    if (r.by == kOurs) most = std::max(most, r.threads);
-  }
-  return most;
-}
-
+/// The case by `by` with this number of threads, null if it was not measured.
 const Result* find_case(const Results& results, const std::string& name, const std::string& by,
                         index_t threads) {
   for (const Result& r : results.cases) {
@@ -79,8 +76,9 @@ const Result* find_case(const Results& results, const std::string& name, const s
   return nullptr;
 }
 
+/// Processor, caches, instruction set, compiler, commit and the rest of "machine".
 Table machine_table(const Results& results) {
-  Table table{.columns = {"", ""}, .rows = {}};
+  Table table{.columns = {"", ""}};
   for (const Json& item : results.machine.items()) {
     const std::string text = item.is_list() ? caches_text(item) : value_text(item);
     if (!text.empty()) table.rows.push_back({std::string(item.key()), text});
@@ -88,17 +86,19 @@ Table machine_table(const Results& results) {
   return table;
 }
 
+/// Bytes per second of each cache level and of memory.
 Table bandwidth_table(const Results& results) {
-  Table table{.columns = {"level", "bytes touched", "GB/s"}, .rows = {}};
+  Table table{.columns = {"level", "bytes touched", "GB/s"}};
   for (const Bandwidth& b : results.bandwidth) {
     table.rows.push_back({b.level, bytes_text(b.bytes), digits_text(b.bytes_s / 1e9, 3)});
   }
   return table;
 }
 
+/// The steps of `ladder` ("matmul_ladder"), on one thread and on the largest number.
 Table ladder_table(const Results& results, const std::string& ladder) {
   const index_t most = most_threads(results);
-  Table table{.columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}, .rows = {}};
+  Table table{.columns = {"step", "idea", "GFLOP/s, 1 thread", "of peak"}};
   if (most > 1) {
     table.columns.push_back(str_cat("GFLOP/s, ", most, " threads"));
     table.columns.push_back("of peak");
@@ -121,8 +121,9 @@ Table ladder_table(const Results& results, const std::string& ladder) {
   }
 }
 
+/// Every case that another library also ran: the best times.
 Table peer_cases_table(const Results& results) {
-  Table table{.columns = {"case", "threads", "tessera"}, .rows = {}};
+  Table table{.columns = {"case", "threads", "tessera"}};
   std::set<std::string> names;
   for (const Result& r : results.cases) {
     if (r.by != kOurs) names.insert(r.by);
@@ -141,9 +142,9 @@ Table peer_cases_table(const Results& results) {
   return table;
 }
 
+/// For each group: the geometric mean and the worst of (time of the best other library / ours).
 Table peer_groups_table(const Results& results) {
-  Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"},
-              .rows = {}};
+  Table table{.columns = {"group", "compared with", "threads", "cases", "geometric mean", "worst"}};
   const std::vector<const Result*> ours = ours_with_peers(results);
   std::set<std::pair<std::string, index_t>> done;
   for (const Result* first : ours) {
@@ -173,10 +174,10 @@ Table peer_groups_table(const Results& results) {
   return table;
 }
 
+/// Every case: times, rates, shares of the peaks, and the error.
 Table cases_table(const Results& results) {
   Table table{.columns = {"case", "by", "threads", "best", "median", "spread", "GFLOP/s", "of peak",
-                          "GB/s", "memory", "error"},
-              .rows = {}};
+                          "GB/s", "memory", "error"}};
   for (const Result& r : results.cases) {
     table.rows.push_back(
         {r.name, r.by, str_cat(r.threads), seconds_text(r.best_s), seconds_text(r.median_s),
@@ -187,16 +188,17 @@ Table cases_table(const Results& results) {
   return table;
 }
 
+/// Cases with a wrong result, and the error.
 Table failures_table(const Results& results) {
-  Table table{.columns = {"wrong result, not timed"}, .rows = {}};
+  Table table{.columns = {"wrong result, not timed"}};
   for (const std::string& failure : results.failures) table.rows.push_back({failure});
   return table;
 }
 
+/// A few cases that represent the library.
 Table highlights_table(const Results& results) {
   const index_t threads = most_threads(results);
-  Table table{.columns = {"work", "time", "GFLOP/s", "of peak", "best other library / ours"},
-              .rows = {}};
+  Table table{.columns = {"work", "time", "GFLOP/s", "of peak", "best other library / ours"}};
   for (const char* name :
        {"matmul/M:1024/N:1024/K:1024", "linear/M:128/K:768/N:3072/gelu:1",
         "attention/B:1/H:12/T:512/d:64", "softmax/rows:49152/cols:128",
@@ -228,6 +230,62 @@ std::string to_markdown(const Table& table) {
   text += "\n";
   for (const std::vector<std::string>& row : table.rows) text += line(row);
   return text;
+}
+
+constexpr std::string_view kBegin = "<!-- table: ";
+constexpr std::string_view kClose = " -->";
+constexpr std::string_view kEnd = "<!-- end of table -->";
+
+/// The table of this name; without rows if its cases were not measured.
+Table table_named(const std::string& name, const Results& results, const std::string& place) {
+  const std::map<std::string, Table (*)(const Results&)> tables = {
+      {"machine", machine_table},       {"bandwidth", bandwidth_table},
+      {"highlights", highlights_table}, {"peers", peer_groups_table},
+      {"peer_cases", peer_cases_table}, {"cases", cases_table},
+      {"failures", failures_table}};
+  if (name.ends_with("_ladder")) return ladder_table(results, name);
+  const auto found = tables.find(name);
+  if (found != tables.end()) return found->second(results);
+  std::string names = "matmul_ladder, attention_ladder";
+  for (const auto& [known, make] : tables) names += ", " + known;
+  fail_file(place, "table must be one of ", names, ", got '", name, "'");
+}
+
+}  // namespace
+
+std::string markdown_table(const std::string& name, const Results& results) {
+  return to_markdown(table_named(name, results, "markdown_table"));
+}
+
+std::string with_tables(std::string_view markdown, const Results& results,
+                        const std::string& file) {
+  const auto place = [&](std::size_t at) {
+    return str_cat(file, ":", std::ranges::count(markdown.substr(0, at), '\n') + 1);
+  };
+  std::string out;
+  std::size_t done = 0;  // what is before it is in `out`
+  while (true) {
+    const std::size_t begin = markdown.find(kBegin, done);
+    const std::size_t first_end = markdown.find(kEnd, done);
+    if (first_end < begin) {
+      fail_file(place(first_end), "the end of a table must have a beginning, got none");
+    }
+    if (begin == std::string_view::npos) return out.append(markdown.substr(done));
+    const std::string_view line = markdown.substr(begin, markdown.find('\n', begin) - begin);
+    if (!line.ends_with(kClose)) fail_file(place(begin), "line must end in '", kClose, "'");
+    const std::string name(line.substr(kBegin.size(), line.size() - kBegin.size() - kClose.size()));
+    const std::size_t body = begin + line.size();
+    const std::size_t end = markdown.find(kEnd, body);
+    if (end == std::string_view::npos || markdown.find(kBegin, body) < end) {
+      fail_file(place(begin), "the table '", name, "' must have an end; add '", kEnd, "'");
+    }
+    const Table table = table_named(name, results, place(end));
+    out += markdown.substr(done, body - done);
+    out += table.rows.empty() ? std::string(markdown.substr(body, end - body))
+                              : "\n\n" + to_markdown(table) + "\n";
+    out += kEnd;
+    done = end + kEnd.size();
+  }
 }
 
 }  // namespace tessera::results

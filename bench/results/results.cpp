@@ -1,5 +1,6 @@
 #include "bench/results/results.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -110,6 +111,14 @@ std::string merged(const std::vector<Results>& files) {
                   levels != nullptr ? JsonText(levels->document.at("bandwidth")) : JsonList())
              .text() +
          "\n";
+}
+
+index_t most_threads(const Results& results) {
+  index_t most = 1;
+  for (const Result& r : results.cases) {
+    if (r.by == "tessera") most = std::max(most, r.threads);
+  }
+  return most;
 }
 
 std::string group_of(const std::string& name) {

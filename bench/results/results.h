@@ -65,6 +65,9 @@ Results parse_results(std::string_view text, const std::string& file);
 /// time.
 std::string merged(const std::vector<Results>& files);
 
+/// The largest number of threads of the library's cases.
+index_t most_threads(const Results& results);
+
 /// The part of the name before the first '/'.
 std::string group_of(const std::string& name);
 
