@@ -75,7 +75,7 @@ Results read_results(const std::filesystem::path& path) {
 }
 
 Results parse_results(std::string_view text, const std::string& file) {
-  return results_of(parse_json(std::string(text), file), file);
+  return results_of(parse_json(text, file), file);
 }
 
 std::string merged(const std::vector<Results>& files) {

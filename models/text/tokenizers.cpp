@@ -101,11 +101,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
     return std::make_unique<PipelineTokenizer>(load_pipeline_tokenizer(path));
   }
-  std::string text = read_text(path);
-  const std::string file = path.string();
-  if (!text.starts_with('{')) return tokenizer_from_text(text, file);
-  const Json json = parse_json(std::move(text), file);
-  return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_json(json));
+  return tokenizer_from_text(read_text(path), path.string());
 }
 
 }  // namespace tessera::text

@@ -81,15 +81,15 @@ JsonObject vocabulary(const std::vector<std::string>& tokens) {
 }
 
 std::unique_ptr<Tokenizer> made(const PipelineParts& parts, const JsonObject& model) {
-  std::string json = JsonObject({{"added_tokens", added_tokens()},
-                                 {"normalizer", parts.normalizer},
-                                 {"pre_tokenizer", parts.pre_tokenizer},
-                                 {"post_processor", parts.post_processor},
-                                 {"decoder", parts.decoder},
-                                 {"model", model}})
-                         .text();
+  const std::string json = JsonObject({{"added_tokens", added_tokens()},
+                                       {"normalizer", parts.normalizer},
+                                       {"pre_tokenizer", parts.pre_tokenizer},
+                                       {"post_processor", parts.post_processor},
+                                       {"decoder", parts.decoder},
+                                       {"model", model}})
+                               .text();
   return std::make_unique<PipelineTokenizer>(
-      PipelineTokenizer::from_json(parse_json(std::move(json), "tokenizer.json")));
+      PipelineTokenizer::from_json(parse_json(json, "tokenizer.json")));
 }
 
 }  // namespace

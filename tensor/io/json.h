@@ -39,18 +39,15 @@
 
 namespace tessera {
 
-/// Limits of a JSON document; text beyond these limits is refused. A document takes the memory of
-/// its text and 8 bytes per value or key.
+/// Limits of a JSON document; text beyond these limits is refused before memory is allocated for
+/// its values. A document takes at most 40 bytes of memory per byte of its text.
 struct JsonLimits {
-  index_t bytes = index_t{1} << 30;  // of the text; from 2 GiB on, the limit is 2 GiB - 1
+  index_t bytes = index_t{1} << 30;  // of the text
   index_t depth = 64;                // of lists and objects inside each other; at most 1000
   index_t values = 4'000'000;        // keys count too
 };
 /// For files without long lists or texts, such as config.json.
 inline constexpr JsonLimits kSmallJson = {.bytes = index_t{4} << 20, .values = 500'000};
-
-/// The largest number of bytes of a text in a document, as it is written between its quotes.
-inline constexpr index_t kMaxJsonText = index_t{4} << 20;
 
 /// The range of valid integers, both ends included.
 struct JsonRange {
@@ -99,15 +96,13 @@ class Json {
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object. Takes time proportional to this number.
-  /// **Errors**: the value is neither.
+  /// The number of values in a list or an object. **Errors**: the value is neither.
   index_t size() const;
 
   class Items;  // for items()
   /// The values of a list or an object, in the file's order. **Errors**: the value is neither.
   Items items() const;
-  /// Value i of a list, in time proportional to i: to read many values, use items().
-  /// **Errors**: the value is not a list; an index out of range.
+  /// Value i of a list. **Errors**: the value is not a list; an index out of range.
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
   std::string_view key() const;
@@ -125,19 +120,17 @@ class Json {
 
  private:
   struct Document;
-  struct Node;
-  struct [[gnu::visibility("hidden")]] Builder;
-  friend Json parse_json(std::string, const std::string&, const JsonLimits&);
+  friend class JsonText;
+  friend Json parse_json(std::string_view, const std::string&, const JsonLimits&);
 
-  Json(std::shared_ptr<const Document> document, std::uint32_t node)
-      : document_(std::move(document)), node_(node) {}
-  const Node& node() const;
+  Json(std::shared_ptr<const Document> document, const void* value, std::string_view key = "")
+      : document_(std::move(document)), value_(value), key_(key) {}
   void want(Kind kind, const char* what) const;
-  std::string_view written() const;
-  std::string path() const;
+  Json child(std::size_t i) const;
 
   std::shared_ptr<const Document> document_;
-  std::uint32_t node_ = 0;
+  const void* value_;  // a value of the JSON library, which is compiled in
+  std::string_view key_;
 };
 
 /// The values of a list or an object, for a `for` loop.
@@ -146,36 +139,34 @@ class Json::Items {
   /// An input iterator.
   class Iterator {
    public:
-    const Json& operator*() const { return at_; }
-    const Json* operator->() const { return &at_; }
-    Iterator& operator++();
-    bool operator==(const Iterator& other) const { return at_.node_ == other.at_.node_; }
+    Json operator*() const { return around_->child(i_); }
+    Iterator& operator++() { return ++i_, *this; }
+    bool operator==(const Iterator& other) const { return i_ == other.i_; }
 
    private:
     friend class Items;
-    explicit Iterator(Json at) : at_(std::move(at)) {}
+    Iterator(const Json& around, std::size_t i) : around_(&around), i_(i) {}
 
-    Json at_;
+    const Json* around_;
+    std::size_t i_;
   };
 
-  Iterator begin() const { return Iterator(first_); }
-  Iterator end() const { return Iterator(end_); }
+  Iterator begin() const { return {around_, 0}; }
+  Iterator end() const { return {around_, static_cast<std::size_t>(around_.size())}; }
 
  private:
   friend class Json;
-  Items(Json first, Json end) : first_(std::move(first)), end_(std::move(end)) {}
+  explicit Items(Json around) : around_(std::move(around)) {}
 
-  Json first_, end_;
+  Json around_;
 };
 
 /// Reads one JSON value, with nothing after it but white space.
 ///
-/// Parsing does not recurse, at any depth. The document keeps `text`, so move `text` in to avoid a
-/// copy.
 /// **Errors**: a std::runtime_error whose message begins with `file`: text that is not JSON in
 /// UTF-8, with the position of the byte; an object with two equal keys, after escapes are decoded;
-/// a text of more than kMaxJsonText bytes inside the document; a document beyond `limits`.
-Json parse_json(std::string text, const std::string& file, const JsonLimits& limits = {});
+/// a document beyond `limits`.
+Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits = {});
 
 /// The JSON in a file. **Errors**: as parse_json; no such file, or one that cannot be read; a Git
 /// LFS pointer or an HTML page instead of the file.

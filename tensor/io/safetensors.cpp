@@ -132,10 +132,10 @@ StoredTensor entry_of(const Json& json) {
 }
 
 /// The JSON has exactly the format's keys, each once. check_layout checks offsets and shapes.
-Header parse_header(std::string text, const std::string& file) {
+Header parse_header(const std::string& text, const std::string& file) {
   if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
   const Json json =
-      parse_json(std::move(text), file + ": header", {.depth = 3, .values = kMaxValues});
+      parse_json(text, file + ": header", {.depth = 3, .values = kMaxValues});
   Header header;
   for (const Json& value : json.items()) {
     if (value.key().size() > kMaxName) {
@@ -193,9 +193,9 @@ struct SafetensorsFile::Opened {
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
     refuse_incomplete_download(file);
-    std::string text = read_header(file);
+    const std::string text = read_header(file);
     data = 8 + std::ssize(text);
-    header = parse_header(std::move(text), file.name());
+    header = parse_header(text, file.name());
     check_layout(file, header.entries, file.size() - data);
     for (const StoredTensor& entry : header.entries) {
       shapes.emplace(entry.name, entry.shape);
@@ -282,11 +282,7 @@ void check_name(const std::string& name) {
 
 JsonText checked_text(const std::string& key, const std::string& value) {
   check_name(key);
-  JsonText text(value, kSaveOp);
-  const index_t bytes = std::ssize(text.text()) - 2;  // without quotes
-  require(bytes <= kMaxJsonText, kSaveOp, "text ", printable(key), " must have at most ",
-          kMaxJsonText, " bytes with escapes, got ", bytes);
-  return text;
+  return JsonText(value, kSaveOp);
 }
 
 /// The JSON: metadata first, then the entries in their order.

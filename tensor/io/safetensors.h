@@ -54,7 +54,7 @@ struct Safetensors {
 ///   (enough for 40,000 tensors; an untrusted file must not take much more memory than its size);
 /// * a header that is not JSON exactly in the format's form: an unknown key, a key twice, a number
 ///   that is not a plain unsigned integer, metadata that is not text, a tensor's name longer than
-///   4096 bytes, a text longer than kMaxJsonText (json.h);
+///   4096 bytes;
 /// * an unsupported dtype, such as U64 or the F8 types;
 /// * more than 8 axes, a size above 2^48, sizes that overflow;
 /// * offsets that do not fit the shape, or that leave gaps, overlap or do not end with the file.
@@ -104,7 +104,7 @@ void check_safetensors_text(const std::string& key, const std::string& text);
 /// as a whole, as by write_file. If `metadata` has no key "format", this key is written with the
 /// text "pt", because some readers expect this key.
 /// **Errors**: an undefined tensor; a tensor named "__metadata__"; a name or a key that is empty or
-/// longer than 4096 bytes; text that is not UTF-8; longer texts, or more tensors and texts, than
+/// longer than 4096 bytes; text that is not UTF-8; a longer header, or more tensors and texts, than
 /// load_safetensors accepts; a big-endian processor; std::runtime_error if the file cannot be
 /// written.
 void save_safetensors(const std::filesystem::path& path,

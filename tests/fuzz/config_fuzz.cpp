@@ -22,7 +22,7 @@ void refused_or_not(const Body& body) {
 }  // namespace
 
 void fuzz_config(std::string_view bytes) {
-  const Json config = parse_json(std::string(bytes), "config.json", kSmallJson);
+  const Json config = parse_json(bytes, "config.json", kSmallJson);
   refused_or_not([&] { models::read_labels(config); });
   refused_or_not([&] { models::text_scoring(config, 2); });
   refused_or_not([&] { models::pair_scoring(config, 1); });

@@ -1,5 +1,6 @@
 #include "tensor/io/json.h"
 
+#include "tests/support/bounded.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -110,7 +111,8 @@ TEST(Json, ErrorsNameThePlace) {
 
 TEST(Json, ErrorsEscapeKeysThatCannotBePrinted) {
   const Json json = parse(R"({"\u0000\u001bé": 1})");
-  EXPECT_EQ(error_of([&] { json.items().begin()->text(); }), "\\x00\\x1bé: must be a text, got 1");
+  EXPECT_EQ(error_of([&] { (*json.items().begin()).text(); }),
+            "\\x00\\x1bé: must be a text, got 1");
   EXPECT_EQ(error_of([&] { json.at("\x1bé"); }), "must have a value for '\\x1bé'");
 }
 
@@ -150,10 +152,27 @@ TEST(Json, KeepsToItsLimits) {
   EXPECT_EQ(parse_error("[1,2,3]", {.values = 3}), "must have at most 3 values");
   EXPECT_EQ(parse_error(R"({"a":1,"b":2})", {.values = 4}), "must have at most 4 values");
   EXPECT_EQ(parse_error("[1]", {.bytes = 2}), "must have at most 2 bytes, got 3");
-  const std::string endless = "[\"" + std::string((4 << 20) + 1, 'a');
-  for (const char* end : {"\"]", "", "\\"}) {
-    EXPECT_EQ(parse_error(endless + end), "byte 2: a text must have at most 4194304 bytes") << end;
+  EXPECT_EQ(parse(R"([",[{:", "\\", "\"[[", -1e5 , true])").size(),
+            5);  // signs in texts do not count
+  for (const char* endless : {"[\"a", "[\"a\\", "[\"\\\"]"}) {
+    EXPECT_TRUE(contains(parse_error(endless), "must be JSON")) << endless;
   }
+}
+
+TEST(Json, TakesMemoryInProportionToItsText) {
+  for (const std::string item : {"0", "\"\"", "[]", "{}", "[0]", "[\"\"]", R"({"":0})", "-0.5"}) {
+    SCOPED_TRACE(item);
+    std::string text = "[" + item;
+    for (int i = 0; i < (1 << 20); ++i) text += "," + item;  // a list grows at 2^20 values
+    text += "]";
+    const std::size_t bytes = kMostBytesPerJsonByte * text.size() - std::size_t{kMostBytes};
+    EXPECT_EQ(within_bounds(bytes, [&] { parse(text); }), "");
+  }
+  std::string members = "{";
+  for (int i = 0; i < 300'000; ++i) members += str_cat(i > 0 ? "," : "", '"', i, "\":0");
+  members += "}";
+  const std::size_t bytes = kMostBytesPerJsonByte * members.size() - std::size_t{kMostBytes};
+  EXPECT_EQ(within_bounds(bytes, [&] { parse(members); }), "");
 }
 
 TEST(Json, ReadsFiles) {

@@ -204,16 +204,13 @@ TEST(SaveSafetensors, RefusesWhatItCouldNotRead) {
   refuses("__metadata__", {{"__metadata__", zeros({1})}});
   refuses("1 to 4096 bytes", {{"", zeros({1})}});
   refuses("1 to 4096 bytes", {{std::string(4097, 'x'), zeros({1})}});
-  const auto save_text = [&](std::size_t quotes) {  // each is written as two bytes
-    save_safetensors(folder.path() / "f", {}, {{"note", std::string(quotes, '"')}});
-  };
-  const auto most = static_cast<std::size_t>(kMaxJsonText / 2);
-  EXPECT_TRUE(test::throws(
-      "save_safetensors", {"text 'note' must have at most 4194304 bytes with escapes, got 4194306"},
-      [&] { save_text(most + 1); }));
+  EXPECT_TRUE(test::throws("save_safetensors", {"header must have at most 100000000 bytes"}, [&] {
+    save_safetensors(folder.path() / "f", {}, {{"note", std::string(50'000'000, '"')}});
+  }));
   EXPECT_EQ(folder.file_count(), 0);
-  save_text(most);
-  EXPECT_EQ(load_safetensors(folder.path() / "f").metadata.at("note").size(), most);
+  const std::string quotes(5'000'000, '"');
+  save_safetensors(folder.path() / "f", {}, {{"note", quotes}});
+  EXPECT_EQ(load_safetensors(folder.path() / "f").metadata.at("note"), quotes);
 }
 
 TEST(LoadSafetensors, ChecksTheHeadersLength) {
@@ -337,7 +334,7 @@ TEST(LoadSafetensors, ChecksProductsAndSizes) {
   }
   EXPECT_EQ(entry_error(entry("F32", "[2,18446744073709551614]", "[0,8]")),
             "header: w.shape[1]: must be an integer from 0 to 281474976710656, got "
-            "18446744073709551616.0");
+            "18446744073709551614");
   EXPECT_EQ(entry_error(entry("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]")),
             "header: w.shape: must have at most 8 axes, got 9");
   EXPECT_EQ(entry_error(entry("F32", "[4294967298]", "[0,8]")),
@@ -358,7 +355,7 @@ TEST(LoadSafetensors, ChecksOffsets) {
   EXPECT_TRUE(contains(entry_error(entry("F32", "[2]", "[4,12]")), "got 4 to 12"));
   EXPECT_EQ(entry_error(entry("F32", "[2]", "[0,9223372036854775808]")),
             "header: w.data_offsets[1]: must be an integer from 0 to 4611686018427387904, got "
-            "9223372036854775808.0");
+            "9223372036854775808");
   EXPECT_EQ(header_error(two("[0,4]", "[0,4]"), 8),
             "tensor 'b': must begin at byte 4 of the data, where the tensor before it ends, got 0");
   EXPECT_EQ(header_error(two("[0,4]", "[5,9]"), 9),

@@ -9,6 +9,8 @@ extern "C" [[gnu::weak]] void __asan_init();
 
 namespace tessera::test {
 
+/// Memory for each byte of a JSON file.
+inline constexpr std::size_t kMostBytesPerJsonByte = 40;
 /// Processor time in seconds, and memory in bytes beyond the file's own size.
 inline constexpr double kMostSeconds = 1;
 inline constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{32} << 20;

@@ -256,7 +256,7 @@ PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const Tokenizer
 }
 
 PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
-  return from_json(parse_json(std::string(text), file));
+  return from_json(parse_json(text, file));
 }
 
 std::vector<Piece> PipelineTokenizer::split(std::string_view text) const {

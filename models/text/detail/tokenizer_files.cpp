@@ -281,8 +281,8 @@ PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
   for (const char* name : {"vocab.txt", "merges.txt"}) {
     if (fs::exists(folder / name)) refuse_incomplete_download(InputFile(folder / name));
   }
-  if (std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
-    return PipelineTokenizer::from_json(parse_json(std::move(*text), folder.string()), all);
+  if (const std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
+    return PipelineTokenizer::from_json(parse_json(*text, folder.string()), all);
   }
   fail_file(
       folder.string(),
