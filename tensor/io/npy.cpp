@@ -211,20 +211,10 @@ Preamble read_preamble(const FileRegion& region) {
   if (region.size < begin)
     fail_file(region.name, "byte 8: must be the header's length, got the end of the file");
   region.read(0, head.data(), begin);
-  index_t length = 0;
-  for (index_t i = begin - 1; i >= 8; --i)
-    length = length * 256 + head[static_cast<std::size_t>(i)];
-  if (length > kMaxNpyHeader) {
-    fail_file(region.name, "byte 8: header must have at most ", kMaxNpyHeader, " bytes, got ",
-              length);
-  }
-  if (length > region.size - begin) {
-    fail_file(region.name, "byte 8: header must fit the remaining ", region.size - begin,
-              " bytes, got ", length);
-  }
-  std::string header(static_cast<std::size_t>(length), '\0');
-  region.read(begin, header.data(), length);
-  return {std::move(header), begin + length};
+  const auto bytes = static_cast<std::size_t>(begin);
+  const std::uint64_t length = little_endian(std::span(head).first(bytes).subspan(8));
+  std::string header = read_header(region, 8, length, begin, kMaxNpyHeader);
+  return {std::move(header), begin + static_cast<index_t>(length)};
 }
 
 Shape reversed(const Shape& shape) {
@@ -270,12 +260,9 @@ Tensor read_npy(const FileRegion& region) {
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   require(tensor.defined(), "save_npy", "tensor must be defined, got an undefined one");
   const DType dtype = tensor.dtype();
-  const auto* format =
-      std::find_if(kNpyFormats.begin(), kNpyFormats.end(), [&](const ElementFormat& candidate) {
-        return candidate.dtype == dtype && candidate.size == item_size(dtype);
-      });
-  const char order = format->size == 1 ? '|' : kLittleEndian ? '<' : '>';
-  std::string text = str_cat("{'descr': '", order, format->code,
+  const ElementFormat& format = format_of(kNpyFormats, dtype);
+  const char order = format.size == 1 ? '|' : kLittleEndian ? '<' : '>';
+  std::string text = str_cat("{'descr': '", order, format.code,
                              "', 'fortran_order': False, 'shape': ", tensor.shape(), ", }");
   // The elements begin at a multiple of 64 bytes.
   constexpr std::size_t kBefore = 10;

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "tensor/error.h"
+#include "tensor/io/detail/elements.h"
 #include "tensor/io/file.h"
 #include "tensor/io/npy.h"
 
@@ -32,11 +34,9 @@ class Record {
 
   std::size_t size() const { return bytes_.size(); }
   std::uint64_t offset() const { return offset_; }
-  /// The little-endian number of `width` bytes at `at`.
+  /// The number of `width` bytes at `at`.
   std::uint64_t number(std::size_t at, std::size_t width) const {
-    std::uint64_t value = 0;
-    for (std::size_t i = width; i-- > 0;) value = value << 8 | bytes_[at + i];
-    return value;
+    return little_endian(std::span(bytes_).subspan(at, width));
   }
   std::string text(std::size_t at, std::size_t length) const {
     return {bytes_.begin() + static_cast<std::ptrdiff_t>(at),

@@ -72,34 +72,14 @@ const ElementFormat& format_of(const InputFile& file, const StoredTensor& entry)
   return *found;
 }
 
-/// The row-major, little-endian format of a dtype.
-const ElementFormat& format_of(DType dtype) {
-  return *std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
-                       [&](const auto& candidate) {
-                         return candidate.dtype == dtype && candidate.size == item_size(dtype);
-                       });
-}
-
 /// The header's text; the data begin after it, at byte 8 + its size.
-std::string read_header(const InputFile& file) {
+std::string header_of(const InputFile& file) {
   if (file.size() < 8) {
     fail_file(file.name(), "must be a .safetensors file, got only ", file.size(), " bytes");
   }
   std::array<unsigned char, 8> bytes{};
   file.read(0, bytes.data(), 8);
-  std::uint64_t length = 0;
-  for (std::size_t i = 8; i-- > 0;) length = length << 8 | bytes[i];
-  if (length > static_cast<std::uint64_t>(kMaxSafetensorsHeader)) {
-    fail_file(file.name(), "byte 0: header must have at most ", kMaxSafetensorsHeader,
-              " bytes, got ", length);
-  }
-  if (static_cast<index_t>(length) > file.size() - 8) {
-    fail_file(file.name(), "byte 0: header must fit the remaining ", file.size() - 8,
-              " bytes, got ", length);
-  }
-  std::string text(length, '\0');
-  file.read(8, text.data(), static_cast<index_t>(length));
-  return text;
+  return read_header(file, 0, little_endian(bytes), 8, kMaxSafetensorsHeader);
 }
 
 /// The numbers in the list under `key` of `entry`.
@@ -134,8 +114,7 @@ StoredTensor entry_of(const Json& json) {
 /// The JSON has exactly the format's keys, each once. check_layout checks offsets and shapes.
 Header parse_header(const std::string& text, const std::string& file) {
   if (!text.starts_with('{')) fail_file(file, "byte 8: header must begin with '{'");
-  const Json json =
-      parse_json(text, file + ": header", {.depth = 3, .values = kMaxValues});
+  const Json json = parse_json(text, file + ": header", {.depth = 3, .values = kMaxValues});
   Header header;
   for (const Json& value : json.items()) {
     if (value.key().size() > kMaxName) {
@@ -193,7 +172,7 @@ struct SafetensorsFile::Opened {
 
   explicit Opened(const std::filesystem::path& path) : file(path) {
     refuse_incomplete_download(file);
-    const std::string text = read_header(file);
+    const std::string text = header_of(file);
     data = 8 + std::ssize(text);
     header = parse_header(text, file.name());
     check_layout(file, header.entries, file.size() - data);
@@ -329,7 +308,7 @@ void save_safetensors(const std::filesystem::path& path,
     for (const auto& [name, tensor] : tensors) {
       require(tensor.defined(), kSaveOp, "tensor ", printable(name),
               " must be defined, got an undefined one");
-      if (&format_of(tensor.dtype()) != &format) continue;
+      if (&format_of(kSafetensorsFormats, tensor.dtype()) != &format) continue;
       sources.push_back(tensor.detach().contiguous());
       const index_t bytes = tensor.count() * format.size;
       parts.emplace_back(static_cast<const std::byte*>(sources.back().untyped_data()),

@@ -1,10 +1,13 @@
-// Elements as files store them: more types than tensors have, each converted to a tensor's type.
+// What the formats of tensors in files share: sizes, headers, and elements of more types than
+// tensors have, each converted to a tensor's type.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -16,6 +19,31 @@
 namespace tessera {
 
 inline constexpr bool kLittleEndian = std::endian::native == std::endian::little;
+
+/// The number in these bytes, of which there are at most 8; the first is the lowest.
+inline std::uint64_t little_endian(std::span<const unsigned char> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
+  return value;
+}
+
+/// The header of `length` bytes from `begin` on, where `length` is the number at byte `place`.
+/// **Errors**: std::runtime_error: a header longer than `most` or than the region.
+inline std::string read_header(const FileRegion& region, index_t place, std::uint64_t length,
+                               index_t begin, index_t most) {
+  if (length > static_cast<std::uint64_t>(most)) {
+    fail_file(region.name, "byte ", place, ": header must have at most ", most, " bytes, got ",
+              length);
+  }
+  const auto bytes = static_cast<index_t>(length);
+  if (bytes > region.size - begin) {
+    fail_file(region.name, "byte ", place, ": header must fit the remaining ", region.size - begin,
+              " bytes, got ", length);
+  }
+  std::string text(length, '\0');
+  region.read(begin, text.data(), bytes);
+  return text;
+}
 
 /// IEEE's 16-bit float: sign, 5 bits of exponent, 10 of fraction.
 struct Half {
@@ -81,6 +109,14 @@ template <class Stored, class T>
 constexpr ElementFormat element_format(std::string_view code, std::string_view name) {
   return {
       code, name, sizeof(Stored), dtype_of<T>, std::is_same_v<Stored, T>, read_elements<Stored, T>};
+}
+
+/// The format in which a file has the elements of a dtype as they are in memory.
+template <class Formats>
+const ElementFormat& format_of(const Formats& formats, DType dtype) {
+  return *std::find_if(formats.begin(), formats.end(), [&](const ElementFormat& candidate) {
+    return candidate.dtype == dtype && candidate.size == item_size(dtype);
+  });
 }
 
 /// The number of bytes of a shape's elements of `item` bytes each. Any size of 0 makes it 0, but
