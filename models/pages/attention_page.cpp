@@ -9,6 +9,7 @@
 #include "models/pages/detail/attention_labels.h"
 #include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
+#include "tensor/io/json.h"
 
 namespace tessera::pages {
 
@@ -120,64 +121,49 @@ std::vector<float> checked_values(const Tensor& head) {
   return values;
 }
 
-// ---- JSON ----
-
-std::string numbers_json(const std::vector<index_t>& numbers) {
-  std::string json = "[";
-  for (const index_t number : numbers) json += (json.size() > 1 ? "," : "") + str_cat(number);
-  return json + ']';
-}
-
 /// The heads of one layer, each a text of base64.
-std::string layer_json(const Tensor& weights, const Encoding& encoding) {
-  std::string json = "[";
+JsonList heads_json(const Tensor& weights, const Encoding& encoding) {
+  JsonList heads;
   for (index_t h = 0; h < weights.size(0); ++h) {
-    if (h > 0) json += ',';
-    json += '"' + base64(bytes_of(checked_values(weights.select(0, h)), encoding)) + '"';
+    heads.add(base64(bytes_of(checked_values(weights.select(0, h)), encoding)));
   }
-  return json + ']';
+  return heads;
 }
 
 /// Lists in lists of numbers with four digits, as deep as the tensor has axes.
-std::string nested_json(const Tensor& x) {
+JsonText numbers_json(const Tensor& x) {
   if (x.rank() == 0) {
     const double value = x.item();
-    return std::isfinite(value) ? significant(value, 4) : "null";
+    return JsonText::written(std::isfinite(value) ? significant(value, 4) : "null");
   }
-  std::string json = "[";
-  for (index_t i = 0; i < x.size(0); ++i) json += (i > 0 ? "," : "") + nested_json(x.select(0, i));
-  return json + ']';
+  JsonList list;
+  for (index_t i = 0; i < x.size(0); ++i) list.add(numbers_json(x.select(0, i)));
+  return list;
 }
 
-std::string text_json(const AttentionText& text, const std::string& title,
-                      const Encoding& encoding) {
-  std::string json = "{\"title\":" + json_text(title) + ",\"tokens\":[";
-  for (std::size_t t = 0; t < text.tokens.size(); ++t) {
-    json += (t > 0 ? "," : "") + json_text(shown_token(text.tokens[t]));
-  }
-  json += "],\"norms\":[";
-  for (std::size_t l = 0; l < text.norms.size(); ++l) {
-    json += (l > 0 ? "," : "") + nested_json(text.norms[l]);
-  }
-  json += "],\"ablation\":" + (text.ablation.defined() ? nested_json(text.ablation) : "[]");
-  json += ",\"weights\":[\n";
-  for (std::size_t l = 0; l < text.weights.size(); ++l) {
-    json += (l > 0 ? ",\n" : "") + layer_json(text.weights[l], encoding);
-  }
-  return json + "]}";
+JsonObject text_json(const AttentionText& text, const std::string& title,
+                     const Encoding& encoding) {
+  const auto heads = [&](const Tensor& layer) { return heads_json(layer, encoding); };
+  return {{"title", valid_utf8(title)},
+          {"tokens", json_list(text.tokens, shown_token)},
+          {"norms", json_list(text.norms, numbers_json)},
+          {"ablation", text.ablation.defined() ? numbers_json(text.ablation) : JsonList()},
+          {"weights", json_list(text.weights, heads)}};
 }
 
 /// The data of assets/attention_data.js.
-std::string view_json(const AttentionView& view, const Encoding& encoding) {
-  std::string json =
-      str_cat("{\"encoding\":\"", encoding.name, "\",\"layers\":", numbers_json(view.layers),
-              ",\"heads\":", numbers_json(view.heads), ",\"leftOut\":", view.left_out,
-              ",\"ablation\":", json_text(view.ablation), ",\"texts\":[\n");
+JsonObject view_json(const AttentionView& view, const Encoding& encoding) {
   const std::vector<std::string> titles = titles_of(view.texts);
+  JsonList texts(kJsonLines);
   for (std::size_t i = 0; i < view.texts.size(); ++i) {
-    json += (i > 0 ? ",\n" : "") + text_json(view.texts[i], titles[i], encoding);
+    texts.add(text_json(view.texts[i], titles[i], encoding));
   }
-  return json + "]}";
+  return {{"encoding", encoding.name},
+          {"layers", json_list(view.layers)},
+          {"heads", json_list(view.heads)},
+          {"leftOut", view.left_out},
+          {"ablation", valid_utf8(view.ablation)},
+          {"texts", texts}};
 }
 
 std::string body_of(const AttentionView& view) {
@@ -205,7 +191,7 @@ Page attention_page(const AttentionView& view) {
   page.title = view.title;
   page.body = body_of(view);
   page.styles = {std::string(asset("attention.css"))};
-  page.data.emplace_back("attention-data", view_json(view, fits ? kExact : kRounded));
+  page.data.emplace_back("attention-data", view_json(view, fits ? kExact : kRounded).text());
   for (const char* name : {"attention_data.js", "attention_measures.js", "attention_draw.js",
                            "attention_panel.js", "attention_heads.js", "attention.js"}) {
     page.scripts.emplace_back(asset(name));

@@ -13,6 +13,7 @@
 #include "models/pages/ranks.h"
 #include "tensor/error.h"
 #include "tensor/format.h"
+#include "tensor/io/json.h"
 
 namespace tessera::pages {
 
@@ -123,15 +124,15 @@ double two_sided(const std::vector<double>& differences) {
 
 /// The runs for assets/run_charts.js.
 std::string data_of(std::span<const NamedRun> runs) {
-  std::string json;
-  for (const NamedRun& run : runs) {
+  const auto data = [](const NamedRun& run) {
     std::string log = std::string(kRunLogHeader) + '\n';
     for (const LoggedStep& step : run.steps) log += run_log_line(step);
-    json += str_cat(json.empty() ? "" : ",\n", "{\"name\":", json_text(run.name),
-                    ",\"setting\":", json_text(run.setting), ",\"seed\":", json_text(run.seed),
-                    ",\"log\":", json_text(log), "}");
-  }
-  return "{\"runs\":[" + json + "]}";
+    return JsonObject({{"name", valid_utf8(run.name)},
+                       {"setting", valid_utf8(run.setting)},
+                       {"seed", valid_utf8(run.seed)},
+                       {"log", log}});
+  };
+  return JsonObject({{"runs", json_list(runs, data, kJsonLines)}}).text();
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
-#include "tensor/io/json.h"
 
 namespace tessera::pages {
 
@@ -50,6 +49,20 @@ std::string element(std::string_view name, const std::string& attributes, const 
   return "<" + tag + attributes + ">\n" + text + "\n</" + tag + ">\n";
 }
 
+/// JSON in which < is its escape; only texts contain it.
+std::string without_less_than(const std::string& json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
 }  // namespace
 
 std::string escape(std::string_view text) {
@@ -72,12 +85,8 @@ std::string escape(std::string_view text) {
   });
 }
 
-std::string json_text(std::string_view text) {
-  const std::string valid =
-      by_character(text, [](std::string_view character) { return character; });
-  return by_character(JsonText(valid).text(), [](std::string_view character) {
-    return character == "<" ? std::string_view("\\u003c") : character;
-  });
+std::string valid_utf8(std::string_view text) {
+  return by_character(text, [](std::string_view character) { return character; });
 }
 
 std::string base64(std::string_view bytes) {
@@ -111,7 +120,8 @@ std::string page_html(const Page& page) {
   for (const std::string& style : page.styles) html += element("style", "", style);
   html += "</head>\n<body>\n" + page.body + '\n';
   for (const auto& [id, json] : page.data) {
-    html += element("script", " type=\"application/json\" id=\"" + escape(id) + "\"", json);
+    html += element("script", " type=\"application/json\" id=\"" + escape(id) + "\"",
+                    without_less_than(json));
   }
   for (const std::string& script : page.scripts) html += element("script", "", script);
   return html + "</body>\n</html>\n";

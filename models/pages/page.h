@@ -19,15 +19,16 @@ struct Page {
   std::string body = {};                 // HTML
   std::vector<std::string> styles = {};  // CSS after assets/page.css, which every page has
   // JSON for the scripts, by id: a script calls
-  // JSON.parse(document.getElementById(id).textContent).
+  // JSON.parse(document.getElementById(id).textContent). The file has an escape for each <, so no
+  // text in the JSON ends its script element.
   std::vector<std::pair<std::string, std::string>> data = {};
   std::vector<std::string> scripts = {};  // JavaScript, run in order after the body is parsed
   std::string head = {};                  // HTML to add to <head>
 };
 
 /// The page as the text of an HTML file.
-/// **Errors**: a style, data or a script that would end its element, because it contains `</style`
-/// or `</script`.
+/// **Errors**: a style or a script that would end its element, because it contains `</style` or
+/// `</script`.
 std::string page_html(const Page& page);
 
 /// Whether the name of a file is that of a page: the name ends in .html.
@@ -43,10 +44,8 @@ void write_page(const std::filesystem::path& path, const Page& page);
 /// UTF-8, and characters that are invalid in XML, become U+FFFD.
 std::string escape(std::string_view text);
 
-/// Plain text as a string of JSON for Page::data, in quotes. `<` becomes its Unicode escape, so
-/// that no text ends its script element. Bytes that are not UTF-8 become U+FFFD.
-/// **Source**: RFC 8259, section 7.
-std::string json_text(std::string_view text);
+/// Plain text for Page::data, which is UTF-8: other bytes become U+FFFD.
+std::string valid_utf8(std::string_view text);
 
 /// Bytes as text for Page::data. JavaScript decodes the text with atob().
 /// **Source**: RFC 4648, section 4.

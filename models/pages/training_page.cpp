@@ -6,6 +6,7 @@
 #include "models/pages/detail/facts.h"
 #include "models/pages/detail/numbers.h"
 #include "tensor/error.h"
+#include "tensor/io/json.h"
 
 namespace tessera::pages {
 
@@ -169,9 +170,10 @@ Page training_page(const TrainingReport& report) {
   if (!steps.empty()) body += "<h2>Epochs</h2>\n" + epochs_html(steps);
   body += "<h2>Configuration</h2>\n<div class=\"columns\">\n" + options_html(report) +
           facts_html("Machine", report.machine) + "</div>\n</main>";
-  Page page = page_of_charts(report.title + ": " + report.state, std::move(body),
-                             str_cat("{\"running\":", report.is_running ? "true" : "false",
-                                     ",\"log\":", json_text(whole_lines(report.log)), "}"));
+  Page page = page_of_charts(
+      report.title + ": " + report.state, std::move(body),
+      JsonObject({{"running", report.is_running}, {"log", valid_utf8(whole_lines(report.log))}})
+          .text());
   page.scripts.emplace_back(asset("training.js"));
   return page;
 }

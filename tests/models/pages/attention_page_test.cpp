@@ -47,7 +47,7 @@ const std::string& data_of(const Page& page) {
 
 /// The text of base64 of the first head.
 std::string first_head(const std::string& data) {
-  const std::string mark = "\"weights\":[\n[\"";
+  const std::string mark = "\"weights\":[[\"";
   const std::size_t begin = data.find(mark) + mark.size();
   return data.substr(begin, data.find('"', begin) - begin);
 }
@@ -67,7 +67,7 @@ TEST(AttentionPageTest, HoldsTheWeightsBitForBit) {
        .left_out = 4});
   const std::string& data = data_of(page);
   for (const char* part : {"\"encoding\":\"float32\"", "\"layers\":[3,7]", "\"heads\":[]",
-                           "\"leftOut\":4", "[\"a\",\"\\u003c/script>\",\"∅\",\"↵\",\"e\"]"}) {
+                           "\"leftOut\":4", "[\"a\",\"</script>\",\"∅\",\"↵\",\"e\"]"}) {
     EXPECT_TRUE(contains(data, part));
   }
   const std::vector<float> wanted = weights.select(0, 0).contiguous().to_vector<float>();
@@ -78,7 +78,7 @@ TEST(AttentionPageTest, HoldsTheWeightsBitForBit) {
   }
   EXPECT_TRUE(contains(page.body, "<h1>Two &lt;heads&gt;</h1>"));
   EXPECT_TRUE(contains(page.body, "of {{title}}"));
-  EXPECT_NO_THROW(page_html(page));
+  EXPECT_TRUE(contains(page_html(page), "\"\\u003c/script>\""));
 }
 
 TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
@@ -142,7 +142,7 @@ TEST(AttentionPageTest, HoldsTheAblationOfEachText) {
   view.ablation = "<fall>";
   view.texts[0].ablation = tensor({{0.123456, -2.0}});
   const std::string data = data_of(attention_page(view));
-  EXPECT_TRUE(contains(data, "\"ablation\":\"\\u003cfall>\""));
+  EXPECT_TRUE(contains(data, "\"ablation\":\"<fall>\""));
   EXPECT_TRUE(contains(data, "\"ablation\":[[0.1235,-2]],\"weights\""));
   view.texts[0].ablation = ones({1, 3});
   EXPECT_TRUE(throws("attention_page", {"ablation must have shape (1, 2), got (1, 3)"},
