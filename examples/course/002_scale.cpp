@@ -111,7 +111,8 @@ void draw(const std::string& folder) {
   }
   const pages::Axis scale = {.label = "scale of the scores = sqrt(d)",
                              .scale = pages::Scale::kLog10,
-                             .ticks = {1, 2, 4, 8, 16, 32}};
+                             .low = 0.5,
+                             .high = 32};
   write_picture(folder, "002_scale.svg",
                 pages::chart_svg({.title = "What a scale does to eight weights",
                                   .x = scale,

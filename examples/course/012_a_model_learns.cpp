@@ -211,7 +211,7 @@ void draw(const std::string& folder, const Curves& curves, double base) {
       folder, "012_learning.svg",
       pages::chart_svg(
           {.title = "Loss and attention while a model learns",
-           .x = {.label = "epoch", .whole = true},
+           .x = {.label = "epoch"},
            .y = {.label = "loss, and weight on the first position", .low = 0, .high = 0.8},
            .series = {loss, twin, other, guide}}));
 }

@@ -18,11 +18,15 @@ namespace {
 
 constexpr double kLeft = 74, kRight = 28, kTop = 12, kBottom = 46;
 constexpr int kTicksX = 7, kTicksY = 6;
-constexpr double kCharacter = 7.5;  // the width of a digit, at most
 
 /// A place in the picture, to a tenth of a unit.
 std::string tenths(double value) {
   return decimals(value, 1);
+}
+
+/// The number at a tick. Ten digits hide what is lost in i * step.
+std::string tick_text(double value) {
+  return significant(value, 10);
 }
 
 /// An axis with its ends, and the part of the picture that it covers.
@@ -47,12 +51,9 @@ Ruler ruler_of(const Chart& chart, const Axis& axis, double ChartPoint::*member,
   if (axis.low && is_drawable(*axis.low, axis.scale)) ends.low = *axis.low;
   if (axis.high && is_drawable(*axis.high, axis.scale)) ends.high = *axis.high;
   if (!(ends.low < ends.high)) ends = interval_of(std::array{ends.low}, axis.scale);
-  const bool is_y = member == &ChartPoint::y;
-  if (is_y || (axis.scale == Scale::kLog10 && axis.ticks.empty())) {
-    const Interval wide = rounded(ends, axis.scale, is_y ? kTicksY : kTicksX);
-    if (!axis.low) ends.low = wide.low;
-    if (!axis.high) ends.high = wide.high;
-  }
+  const Interval wide = rounded(ends, axis.scale, member == &ChartPoint::x ? kTicksX : kTicksY);
+  if (!axis.low) ends.low = wide.low;
+  if (!axis.high) ends.high = wide.high;
   return {axis.scale, ends, from, to};
 }
 
@@ -65,21 +66,6 @@ struct Plot {
 
   bool holds(const ChartPoint& point) const { return x.holds(point.x) && y.holds(point.y); }
 };
-
-/// The numbers of an axis; `room` is in units of the picture.
-std::vector<Tick> marks(const Axis& axis, const Ruler& ruler, int most, const TextRoom& room) {
-  if (axis.ticks.empty()) {
-    const double length = std::abs(ruler.to - ruler.from);
-    return ticks_with_ends(ruler.ends, axis, most, {room.each / length, room.character / length});
-  }
-  std::vector<Tick> inside;
-  for (const double value : axis.ticks) {
-    if (value >= ruler.ends.low && value <= ruler.ends.high) {
-      inside.push_back({value, number_text(value)});
-    }
-  }
-  return inside;
-}
 
 std::string line_svg(double x1, double y1, double x2, double y2, const char* kind) {
   return str_cat("<path class=\"", kind, "\" d=\"M", tenths(x1), " ", tenths(y1), "L", tenths(x2),
@@ -96,15 +82,15 @@ std::string text_svg(double x, double y, const char* anchor, const std::string& 
 std::string axes_svg(const Plot& plot) {
   const Chart& chart = plot.chart;
   std::string svg;
-  for (const Tick& tick : marks(chart.y, plot.y, kTicksY, {.each = 14, .character = 0})) {
-    const double y = plot.y(tick.value);
-    svg += line_svg(kLeft, y, plot.right, y, "grid") + text_svg(kLeft - 6, y + 4, "end", tick.text);
+  for (const double value : ticks(plot.y.ends, chart.y.scale, kTicksY)) {
+    const double y = plot.y(value);
+    svg += line_svg(kLeft, y, plot.right, y, "grid") +
+           text_svg(kLeft - 6, y + 4, "end", tick_text(value));
   }
-  for (const Tick& tick : marks(chart.x, plot.x, kTicksX, {.each = 8, .character = kCharacter})) {
-    const double x = plot.x(tick.value);
-    const double half = static_cast<double>(tick.text.size()) * kCharacter / 2;
+  for (const double value : ticks(plot.x.ends, chart.x.scale, kTicksX)) {
+    const double x = plot.x(value);
     svg += line_svg(x, plot.bottom, x, plot.bottom + 4, "frame") +
-           text_svg(std::min(x, chart.width - half), plot.bottom + 18, "middle", tick.text);
+           text_svg(x, plot.bottom + 18, "middle", tick_text(value));
   }
   svg += str_cat("<path class=\"frame\" d=\"M", tenths(kLeft), " ", tenths(kTop), "V",
                  tenths(plot.bottom), "H", tenths(plot.right), "\"/>\n");

@@ -2,7 +2,7 @@
 //
 //   const std::string svg = pages::chart_svg(
 //       {.title = "Loss",
-//        .x = {.label = "step", .whole = true},
+//        .x = {.label = "step"},
 //        .y = {.label = "loss", .scale = pages::Scale::kLog10},
 //        .series = {{.name = "training", .points = {{1, 2.3}, {2, 1.9}}}}});
 #pragma once
@@ -20,10 +20,8 @@ enum class Scale { kLinear, kLog10 };
 struct Axis {
   std::string label = {};
   Scale scale = Scale::kLinear;
-  std::optional<double> low = {};   // if absent, the smallest value
-  std::optional<double> high = {};  // if absent, the largest value
-  std::vector<double> ticks = {};   // positions of numbers; if empty, both ends and round numbers
-  bool whole = false;               // only whole numbers at the axis, as for steps and epochs
+  std::optional<double> low = {};   // if absent, a round number below all values
+  std::optional<double> high = {};  // if absent, a round number above all values
 };
 
 /// A point of a series.

@@ -15,12 +15,6 @@ struct Interval {
   double high;
 };
 
-/// A place on an axis that has a number.
-struct Tick {
-  double value;
-  std::string text;
-};
-
 /// Whether a value has a place on an axis with this scale: its absolute value must be below 1e300
 /// and, on a logarithmic axis, the value must be above 1e-300.
 bool is_drawable(double value, Scale scale);
@@ -38,17 +32,6 @@ Interval rounded(const Interval& interval, Scale scale, int most);
 /// At most `most` (at least 2) round numbers of the interval, in rising order: multiples of 1, 2 or
 /// 5 times a power of 10. A logarithmic axis has powers of 10, and 2 and 5 times these if there is
 /// room; if the axis is too short for them, it has the numbers of a linear axis.
-std::vector<Tick> ticks(const Interval& interval, Scale scale, int most);
-
-/// The space that the text of a tick needs, in shares of the axis: of each, and of each character.
-struct TextRoom {
-  double each;
-  double character;
-};
-
-/// Both ends of the interval, except an end with a fraction on an axis of whole numbers, and the
-/// ticks() between them whose texts have room.
-std::vector<Tick> ticks_with_ends(const Interval& interval, const Axis& axis, int most,
-                                  const TextRoom& room);
+std::vector<double> ticks(const Interval& interval, Scale scale, int most);
 
 }  // namespace tessera::pages
