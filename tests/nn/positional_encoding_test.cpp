@@ -67,14 +67,10 @@ TEST(PositionalEncoding, DropsOutWhileTraining) {
 
 TEST(PositionalEncoding, Errors) {
   const PositionalEncoding add_positions({.d_model = 8, .max_tokens = 20});
-  EXPECT_TRUE(throws("PositionalEncoding", {"21", "20"}, [&] { add_positions(zeros({21, 8})); }));
-  EXPECT_TRUE(throws("PositionalEncoding", {"(..., T, 8)", "(3, 7)"}, [&] {
-    add_positions(zeros({3, 7}));
-  }));
-  EXPECT_TRUE(throws("PositionalEncoding", {"(8,)"}, [&] { add_positions(zeros({8})); }));
-  EXPECT_TRUE(throws("PositionalEncoding", {"int64"}, [&] {
-    add_positions(zeros({3, 8}, kInt64));
-  }));
+  fails("PositionalEncoding", {"21", "20"}, [&] { add_positions(zeros({21, 8})); });
+  fails("PositionalEncoding", {"(..., T, 8)", "(3, 7)"}, [&] { add_positions(zeros({3, 7})); });
+  fails("PositionalEncoding", "(8,)", [&] { add_positions(zeros({8})); });
+  fails("PositionalEncoding", "int64", [&] { add_positions(zeros({3, 8}, kInt64)); });
   EXPECT_ANY_THROW(add_positions(Tensor()));
 }
 
@@ -87,9 +83,7 @@ TEST(LearnedPositionalEncoding, AddsTheFirstRows) {
     EXPECT_EQ(add_positions(x).dtype(), dtype);
     EXPECT_TRUE(near(add_positions(x), array(want), 0, dtype == kFloat32 ? 3e-7 : 1e-15));
   }
-  EXPECT_TRUE(throws("LearnedPositionalEncoding", {"21", "20"}, [&] {
-    add_positions(zeros({21, 7}));
-  }));
+  fails("LearnedPositionalEncoding", {"21", "20"}, [&] { add_positions(zeros({21, 7})); });
 }
 
 TEST(PositionalEncodings, AddTheRowsOfGivenPositions) {
@@ -103,8 +97,8 @@ TEST(PositionalEncodings, AddTheRowsOfGivenPositions) {
     EXPECT_TRUE(
         same_bits(module(x, tensor({{0, 1, 2}, {5, 12, 19}})).select(0, 1), x.select(0, 1) + rows));
     EXPECT_TRUE(same_bits(module(x, tensor({0, 1, 2})), module(x)));
-    EXPECT_TRUE(throws("embedding", {"20"}, [&] { module(x, tensor({0, 1, 20})); }));
-    EXPECT_TRUE(throws(name, {"(1,)", "(2, 3, 7)"}, [&] { module(x, tensor({4})); }));
+    fails("embedding", "20", [&] { module(x, tensor({0, 1, 20})); });
+    fails(name, {"(1,)", "(2, 3, 7)"}, [&] { module(x, tensor({4})); });
   };
   check("PositionalEncoding", computed, computed.table.value());
   check("LearnedPositionalEncoding", learned, learned.weight);

@@ -57,8 +57,8 @@ TEST(LoadStateDict, TakesWhatIsUnderAPrefix) {
   EXPECT_TRUE(same_bits(to.linear1.weight, from.linear1.weight));
 
   state.emplace("encoder.extra", ones({1}));
-  EXPECT_TRUE(throws("load_state_dict", {"unexpected: encoder.extra (1,)"},
-                     [&] { load_state_dict(to, state, {.prefix = "encoder."}); }));
+  fails("load_state_dict", "unexpected: encoder.extra (1,)",
+        [&] { load_state_dict(to, state, {.prefix = "encoder."}); });
 }
 
 TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
@@ -75,11 +75,11 @@ TEST(LoadStateDict, ReportsWhatItDoesNotTouch) {
 
   // A different shape is still an error, and so is a load without matching names.
   state.at("linear2.bias") = ones({7});
-  EXPECT_TRUE(throws("load_state_dict", {"linear2.bias must have shape (2,), got (7,)"},
-                     [&] { load_state_dict(to, state, {.strict = false}); }));
-  EXPECT_TRUE(throws("load_state_dict", {"none of the 1 names of the state fits"}, [&] {
+  fails("load_state_dict", "linear2.bias must have shape (2,), got (7,)",
+        [&] { load_state_dict(to, state, {.strict = false}); });
+  fails("load_state_dict", "none of the 1 names of the state fits", [&] {
     load_state_dict(to, {{"x", ones({1})}}, {.strict = false});
-  }));
+  });
 }
 
 TEST(LoadStateDict, SaysWhichPrefixWouldFit) {

@@ -78,7 +78,7 @@ TEST(AnyAllTest, OverAnyAxesOfEveryLayout) {
   EXPECT_TRUE(any(tensor(true)).item<bool>());
   EXPECT_FALSE(any(zeros({0})).item<bool>());
   EXPECT_TRUE(all(zeros({0})).item<bool>());
-  EXPECT_TRUE(throws("any", {"3"}, [] { return any(zeros({2}), {3}); }));
+  fails("any", "3", [] { return any(zeros({2}), {3}); });
 }
 
 TEST(IsNaNTest, AndIsInfAndIsFinite) {
@@ -94,7 +94,7 @@ TEST(IsNaNTest, AndIsInfAndIsFinite) {
   EXPECT_EQ(bools(isnan(tensor({1, 2}))), (std::vector<bool>{false, false}));
   EXPECT_EQ(bools(isinf(tensor({1, 2}))), (std::vector<bool>{false, false}));
   EXPECT_EQ(bools(isfinite(tensor({1, 2}))), (std::vector<bool>{true, true}));
-  EXPECT_TRUE(throws("isinf", {"undefined"}, [] { return isinf(Tensor{}); }));
+  fails("isinf", "undefined", [] { return isinf(Tensor{}); });
 }
 
 TEST(AllCloseTest, Tolerances) {
@@ -124,7 +124,7 @@ TEST(AllCloseTest, SpecialValues) {
   EXPECT_FALSE(allclose(ones({}), inf));
   EXPECT_TRUE(allclose(zeros({0, 3}), ones({1, 3})));
   EXPECT_TRUE(allclose(ones({2, 3}), ones({3}, kInt64)));
-  EXPECT_TRUE(throws("isclose", {"(2,)", "(3,)"}, [] { return allclose(ones({2}), ones({3})); }));
+  fails("isclose", {"(2,)", "(3,)"}, [] { return allclose(ones({2}), ones({3})); });
 }
 
 TEST(IsCloseTest, WholeNumbersAreComparedExactly) {
@@ -197,10 +197,8 @@ TEST_P(CompareTest, WhereBroadcastsAndPromotes) {
   // Elements that are not selected have no effect.
   EXPECT_EQ(where(mask, tensor({1.0, kNaN}), tensor({kNaN, 2.0})).to_vector<float>(),
             (std::vector<float>{1, 2}));
-  EXPECT_TRUE(throws("where", {"bool", "int64"}, [&] {
-    return where(tensor({1, 0}), mask, mask);
-  }));
-  EXPECT_TRUE(throws("where", {"(3,)", "(2,)"}, [&] { return where(mask, ones({3}), ones({2})); }));
+  fails("where", {"bool", "int64"}, [&] { return where(tensor({1, 0}), mask, mask); });
+  fails("where", {"(3,)", "(2,)"}, [&] { return where(mask, ones({3}), ones({2})); });
 }
 
 TEST_P(CompareTest, MaskedFillOfEveryLayout) {
@@ -225,15 +223,12 @@ TEST(MaskedFillTest, ValuesAndErrors) {
   EXPECT_EQ(masked_fill(ones({1, 2}, kFloat64), mask, 0.1).item_at({0, 0}), 0.1);
   EXPECT_EQ(masked_fill(mask, mask, false).to_vector<bool>(), (std::vector<bool>{false, false}));
   EXPECT_EQ(masked_fill(zeros({0, 2}), mask, 1).shape(), Shape({0, 2}));
-  EXPECT_TRUE(throws("masked_fill", {"int64", "0.5"}, [&] {
-    return masked_fill(tensor({1, 2}), mask, 0.5);
-  }));
-  EXPECT_TRUE(throws("masked_fill", {"bool", "2"}, [&] { return masked_fill(mask, mask, 2); }));
-  EXPECT_TRUE(throws("masked_fill", {"must be bool", "int64"}, [&] {
+  fails("masked_fill", {"int64", "0.5"}, [&] { return masked_fill(tensor({1, 2}), mask, 0.5); });
+  fails("masked_fill", {"bool", "2"}, [&] { return masked_fill(mask, mask, 2); });
+  fails("masked_fill", {"must be bool", "int64"}, [&] {
     return masked_fill(ones({2}), tensor({1, 0}), 0);
-  }));
-  EXPECT_TRUE(
-      throws("masked_fill", {"(3,)", "(2,)"}, [&] { return masked_fill(ones({3}), mask, 0); }));
+  });
+  fails("masked_fill", {"(3,)", "(2,)"}, [&] { return masked_fill(ones({3}), mask, 0); });
 }
 
 }  // namespace

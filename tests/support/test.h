@@ -25,3 +25,4 @@
 #include <vector>
 
 #include "tests/support/errors.h"
+#include "tests/support/fails.h"

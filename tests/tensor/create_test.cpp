@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-using test::throws;
+using test::fails;
 
 TEST(TensorFromNestedTest, TakesItsShapeFromTheNesting) {
   EXPECT_EQ(tensor(3.0).shape(), Shape{});
@@ -46,9 +46,9 @@ TEST(TensorFromNestedTest, RoundsNoValueOnItsWay) {
 }
 
 TEST(TensorFromNestedTest, RefusesRaggedLists) {
-  EXPECT_TRUE(throws("tensor", {"equal shapes", "(2,)", "(1,)"}, [] { tensor({{1, 2}, {3}}); }));
-  EXPECT_TRUE(throws("tensor", {"equal shapes", "()"}, [] { tensor({{1, 2}, 3}); }));
-  EXPECT_TRUE(throws("shape", {"at most 8"}, [] { tensor({{{{{{{{{1}}}}}}}}}); }));
+  fails("tensor", {"equal shapes", "(2,)", "(1,)"}, [] { tensor({{1, 2}, {3}}); });
+  fails("tensor", {"equal shapes", "()"}, [] { tensor({{1, 2}, 3}); });
+  fails("shape", "at most 8", [] { tensor({{{{{{{{{1}}}}}}}}}); });
 }
 
 TEST(FromVectorTest, CopiesInRowMajorOrder) {
@@ -67,12 +67,12 @@ TEST(FromVectorTest, CopiesInRowMajorOrder) {
 }
 
 TEST(FromVectorTest, RefusesAnotherCount) {
-  EXPECT_TRUE(throws("from_span", {"must be 3", "(3,)", "got 2"}, [] {
+  fails("from_span", {"must be 3", "(3,)", "got 2"}, [] {
     from_vector(std::vector<float>{1, 2}, {3});
-  }));
-  EXPECT_TRUE(throws("from_vector", {"must be 4", "(2, 2)", "got 1"}, [] {
+  });
+  fails("from_vector", {"must be 4", "(2, 2)", "got 1"}, [] {
     from_vector(std::vector<bool>{true}, {2, 2});
-  }));
+  });
 }
 
 TEST(FullTest, FillsEveryDType) {
@@ -89,10 +89,9 @@ TEST(FullTest, FillsEveryDType) {
 
 TEST(FullTest, RefusesImpossibleShapes) {
   const index_t huge = index_t{1} << 62;
-  EXPECT_TRUE(throws("empty", {"4611686018427387904"}, [&] { zeros({huge, huge}); }));
-  EXPECT_TRUE(
-      throws("empty", {"bytes must fit int64", "float64"}, [&] { zeros({huge}, kFloat64); }));
-  EXPECT_TRUE(throws("empty", {"at least 0", "(-1,)"}, [] { zeros({-1}); }));
+  fails("empty", "4611686018427387904", [&] { zeros({huge, huge}); });
+  fails("empty", {"bytes must fit int64", "float64"}, [&] { zeros({huge}, kFloat64); });
+  fails("empty", {"at least 0", "(-1,)"}, [] { zeros({-1}); });
 }
 
 TEST(LikeTest, TakesShapeAndDtype) {
@@ -106,9 +105,9 @@ TEST(LikeTest, TakesShapeAndDtype) {
   EXPECT_EQ(ones_like(x, kBool).dtype(), kBool);
   EXPECT_EQ(zeros_like(x, kFloat32).dtype(), kFloat32);
   EXPECT_EQ(zeros_like(zeros({2, 0}).expand({2, 0})).shape(), Shape({2, 0}));
-  EXPECT_TRUE(throws("zeros_like", {"undefined"}, [] { zeros_like(Tensor()); }));
-  EXPECT_TRUE(throws("ones_like", {"undefined"}, [] { ones_like(Tensor()); }));
-  EXPECT_TRUE(throws("full_like", {"undefined"}, [] { full_like(Tensor(), 1); }));
+  fails("zeros_like", "undefined", [] { zeros_like(Tensor()); });
+  fails("ones_like", "undefined", [] { ones_like(Tensor()); });
+  fails("full_like", "undefined", [] { full_like(Tensor(), 1); });
 }
 
 TEST(LinspaceTest, MeetsBothEnds) {
@@ -132,10 +131,10 @@ TEST(LinspaceTest, MeetsBothEnds) {
 
 TEST(LinspaceTest, RefusesWhatHasNoEnd) {
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(throws("linspace", {"-1"}, [] { linspace(0, 1, -1); }));
-  EXPECT_TRUE(throws("linspace", {"0 and inf"}, [&] { linspace(0, infinity, 3); }));
-  EXPECT_TRUE(throws("linspace", {"nan"}, [] { linspace(std::nan(""), 1, 3); }));
-  EXPECT_TRUE(throws("linspace", {"must be finite"}, [] { linspace(-1e308, 1e308, 3); }));
+  fails("linspace", "-1", [] { linspace(0, 1, -1); });
+  fails("linspace", "0 and inf", [&] { linspace(0, infinity, 3); });
+  fails("linspace", "nan", [] { linspace(std::nan(""), 1, 3); });
+  fails("linspace", "must be finite", [] { linspace(-1e308, 1e308, 3); });
 }
 
 TEST(ArangeTest, StopsBeforeStop) {
@@ -164,14 +163,14 @@ TEST(ArangeTest, StopsBeforeStop) {
 
 TEST(ArangeTest, RefusesWhatNeverEnds) {
   const double infinity = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(throws("arange", {"step", "0"}, [] { arange(0, 1, 0); }));
-  EXPECT_TRUE(throws("arange", {"finite", "0, inf"}, [&] { arange(0, infinity, 1); }));
-  EXPECT_TRUE(throws("arange", {"finite", "0, -inf"}, [&] { arange(0, -infinity, 1); }));
-  EXPECT_TRUE(throws("arange", {"nan"}, [] { arange(0, std::nan(""), 1); }));
-  EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(0, 1e18, 1); }));
-  EXPECT_TRUE(throws("arange", {"at most 1e+15"}, [] { arange(index_t{1} << 62); }));
-  EXPECT_TRUE(throws("arange", {"at most 9223372036854775807", "got 18446744073709551615"},
-                     [] { arange(std::size_t{0}, std::size_t{3}, ~std::size_t{0}); }));
+  fails("arange", {"step", "0"}, [] { arange(0, 1, 0); });
+  fails("arange", {"finite", "0, inf"}, [&] { arange(0, infinity, 1); });
+  fails("arange", {"finite", "0, -inf"}, [&] { arange(0, -infinity, 1); });
+  fails("arange", "nan", [] { arange(0, std::nan(""), 1); });
+  fails("arange", "at most 1e+15", [] { arange(0, 1e18, 1); });
+  fails("arange", "at most 1e+15", [] { arange(index_t{1} << 62); });
+  fails("arange", {"at most 9223372036854775807", "got 18446744073709551615"},
+        [] { arange(std::size_t{0}, std::size_t{3}, ~std::size_t{0}); });
 }
 
 TEST(EyeTest, HasOnesOnTheDiagonal) {

@@ -80,8 +80,8 @@ TEST_F(ProfileTest, RecordsOnlyWhileItMeasures) {
 
 TEST_F(ProfileTest, OneMeasuresAtATime) {
   Profile first;
-  EXPECT_TRUE(throws("Profile", {"at most one profile must measure at a time", "stop()"},
-                     [] { const Profile second; }));
+  fails("Profile", {"at most one profile must measure at a time", "stop()"},
+        [] { const Profile second; });
   exp(x_);
   first.stop();
   Profile second;

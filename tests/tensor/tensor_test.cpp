@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-using test::throws;
+using test::fails;
 
 TEST(TensorTest, IsAHandle) {
   const Tensor none;
@@ -37,7 +37,7 @@ TEST(TensorTest, EmptyDescribesItself) {
   EXPECT_TRUE(x.is_contiguous());
   EXPECT_FALSE(x.is_broadcast());
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(x.data<double>()) % 64, 0U);
-  EXPECT_TRUE(throws("size", {"axis must be in [", "got 3", "3 axes"}, [&] { x.size(3); }));
+  fails("size", {"axis must be in [", "got 3", "3 axes"}, [&] { x.size(3); });
 }
 
 TEST(TensorTest, ReadsElements) {
@@ -48,57 +48,55 @@ TEST(TensorTest, ReadsElements) {
   EXPECT_EQ(tensor(2.5).item<index_t>(), 2);
   EXPECT_TRUE(tensor(0.5).item<bool>());
   EXPECT_EQ(x.t().to_vector<index_t>(), (std::vector<index_t>{1, 4, 2, 5, 3, 6}));
-  EXPECT_TRUE(throws("item", {"(2, 3)", "1 element", "got 6"}, [&] { x.item(); }));
-  EXPECT_TRUE(throws("item_at", {"(1,)", "(2, 3)"}, [&] { x.item_at({1}); }));
-  EXPECT_TRUE(throws("item_at", {"(0, 3)", "(2, 3)"}, [&] { x.item_at({0, 3}); }));
-  EXPECT_TRUE(throws("to_vector", {"float32", "int64"}, [&] { x.to_vector<float>(); }));
+  fails("item", {"(2, 3)", "1 element", "got 6"}, [&] { x.item(); });
+  fails("item_at", {"(1,)", "(2, 3)"}, [&] { x.item_at({1}); });
+  fails("item_at", {"(0, 3)", "(2, 3)"}, [&] { x.item_at({0, 3}); });
+  fails("to_vector", {"float32", "int64"}, [&] { x.to_vector<float>(); });
 }
 
 TEST(TensorTest, DataChecksTheDType) {
   Tensor x = zeros({2, 3});
-  EXPECT_TRUE(throws("data", {"float64", "float32", "(2, 3)"}, [&] { x.data<double>(); }));
-  EXPECT_TRUE(throws("mutable_data", {"int64", "float32"}, [&] { x.mutable_data<index_t>(); }));
+  fails("data", {"float64", "float32", "(2, 3)"}, [&] { x.data<double>(); });
+  fails("mutable_data", {"int64", "float32"}, [&] { x.mutable_data<index_t>(); });
   const Tensor part = x.slice(1, 1);
   EXPECT_EQ(part.data<float>(), x.data<float>() + 1);
 }
 
 TEST(TensorTest, WhatNeedsATensorSaysThatThereIsNone) {
   Tensor none;
-  const auto undefined = [](const char* op, const auto& body) {
-    return throws(op, {"tensor must be defined"}, body);
-  };
-  EXPECT_TRUE(undefined("size", [&] { none.size(0); }));
-  EXPECT_TRUE(undefined("data", [&] { none.data<float>(); }));
-  EXPECT_TRUE(undefined("data", [&] { none.untyped_data(); }));
-  EXPECT_TRUE(undefined("mutable_data", [&] { none.mutable_data<float>(); }));
-  EXPECT_TRUE(undefined("item", [&] { none.item(); }));
-  EXPECT_TRUE(undefined("item_at", [&] { none.item_at({}); }));
-  EXPECT_TRUE(undefined("item_at", [&] { none.item_at({0}); }));
-  EXPECT_TRUE(undefined("to_vector", [&] { none.to_vector<float>(); }));
-  EXPECT_TRUE(undefined("transpose", [&] { none.transpose(0, 1); }));
-  EXPECT_TRUE(undefined("transpose", [&] { none.t(); }));
-  EXPECT_TRUE(undefined("permute", [&] { none.permute({}); }));
-  EXPECT_TRUE(undefined("slice", [&] { none.slice(0, 1); }));
-  EXPECT_TRUE(undefined("select", [&] { none.select(0, 0); }));
-  EXPECT_TRUE(undefined("expand", [&] { none.expand({2}); }));
-  EXPECT_TRUE(undefined("expand", [&] { none.expand({}); }));
-  EXPECT_TRUE(undefined("squeeze", [&] { none.squeeze(0); }));
-  EXPECT_TRUE(undefined("squeeze", [&] { none.squeeze(); }));
-  EXPECT_TRUE(undefined("unsqueeze", [&] { none.unsqueeze(0); }));
-  EXPECT_TRUE(undefined("reshape", [&] { none.reshape({0}); }));
-  EXPECT_TRUE(undefined("flatten", [&] { none.flatten(); }));
-  EXPECT_TRUE(undefined("unflatten", [&] { none.unflatten(0, {1}); }));
-  EXPECT_TRUE(undefined("chunk", [&] { none.chunk(1); }));
-  EXPECT_TRUE(undefined("split", [&] { none.split({}); }));
-  EXPECT_TRUE(undefined("diagonal", [&] { none.diagonal(); }));
-  EXPECT_TRUE(undefined("toeplitz", [&] { none.toeplitz(1, 1); }));
-  EXPECT_TRUE(undefined("contiguous", [&] { none.contiguous(); }));
-  EXPECT_TRUE(undefined("clone", [&] { none.clone(); }));
-  EXPECT_TRUE(undefined("to", [&] { none.to(kInt64); }));
-  EXPECT_TRUE(undefined("set_requires_grad", [&] { none.set_requires_grad(); }));
-  EXPECT_TRUE(undefined("fill", [&] { none.fill(1); }));
-  EXPECT_TRUE(undefined("copy_from", [&] { none.copy_from(zeros({2})); }));
-  EXPECT_TRUE(throws("copy_from", {"undefined"}, [&] { zeros({2}).copy_from(none); }));
+  const std::string undefined = "tensor must be defined";
+  fails("size", undefined, [&] { none.size(0); });
+  fails("data", undefined, [&] { none.data<float>(); });
+  fails("data", undefined, [&] { none.untyped_data(); });
+  fails("mutable_data", undefined, [&] { none.mutable_data<float>(); });
+  fails("item", undefined, [&] { none.item(); });
+  fails("item_at", undefined, [&] { none.item_at({}); });
+  fails("item_at", undefined, [&] { none.item_at({0}); });
+  fails("to_vector", undefined, [&] { none.to_vector<float>(); });
+  fails("transpose", undefined, [&] { none.transpose(0, 1); });
+  fails("transpose", undefined, [&] { none.t(); });
+  fails("permute", undefined, [&] { none.permute({}); });
+  fails("slice", undefined, [&] { none.slice(0, 1); });
+  fails("select", undefined, [&] { none.select(0, 0); });
+  fails("expand", undefined, [&] { none.expand({2}); });
+  fails("expand", undefined, [&] { none.expand({}); });
+  fails("squeeze", undefined, [&] { none.squeeze(0); });
+  fails("squeeze", undefined, [&] { none.squeeze(); });
+  fails("unsqueeze", undefined, [&] { none.unsqueeze(0); });
+  fails("reshape", undefined, [&] { none.reshape({0}); });
+  fails("flatten", undefined, [&] { none.flatten(); });
+  fails("unflatten", undefined, [&] { none.unflatten(0, {1}); });
+  fails("chunk", undefined, [&] { none.chunk(1); });
+  fails("split", undefined, [&] { none.split({}); });
+  fails("diagonal", undefined, [&] { none.diagonal(); });
+  fails("toeplitz", undefined, [&] { none.toeplitz(1, 1); });
+  fails("contiguous", undefined, [&] { none.contiguous(); });
+  fails("clone", undefined, [&] { none.clone(); });
+  fails("to", undefined, [&] { none.to(kInt64); });
+  fails("set_requires_grad", undefined, [&] { none.set_requires_grad(); });
+  fails("fill", undefined, [&] { none.fill(1); });
+  fails("copy_from", undefined, [&] { none.copy_from(zeros({2})); });
+  fails("copy_from", "undefined", [&] { zeros({2}).copy_from(none); });
 }
 
 TEST(TensorTest, WhatAsksForATensorDoesNotNeedOne) {
@@ -178,8 +176,8 @@ TEST(TensorTest, CopyFromBroadcastsAndCasts) {
   EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1, 2, 3, 1, 2, 3}));
   x.t().copy_from(tensor({{1.0, 2.0}}));
   EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1, 1, 1, 2, 2, 2}));
-  EXPECT_TRUE(throws("copy_from", {"(2,)", "(2, 3)"}, [&] { x.copy_from(zeros({2})); }));
-  EXPECT_TRUE(throws("copy_from", {"(1, 2, 3)", "(2, 3)"}, [&] { x.copy_from(zeros({1, 2, 3})); }));
+  fails("copy_from", {"(2,)", "(2, 3)"}, [&] { x.copy_from(zeros({2})); });
+  fails("copy_from", {"(1, 2, 3)", "(2, 3)"}, [&] { x.copy_from(zeros({1, 2, 3})); });
 }
 
 TEST(TensorTest, CopyFromMayOverlap) {
@@ -193,9 +191,9 @@ TEST(TensorTest, CopyFromMayOverlap) {
 TEST(TensorTest, BroadcastViewsAreReadOnly) {
   Tensor x = zeros({3, 1}).expand({3, 4});
   EXPECT_TRUE(x.is_broadcast());
-  EXPECT_TRUE(throws("fill", {"broadcast", "(3, 4)", "(1, 0)"}, [&] { x.fill(1); }));
-  EXPECT_TRUE(throws("copy_from", {"broadcast", "(3, 4)"}, [&] { x.copy_from(ones({3, 4})); }));
-  EXPECT_TRUE(throws("mutable_data", {"broadcast"}, [&] { x.mutable_data<float>(); }));
+  fails("fill", {"broadcast", "(3, 4)", "(1, 0)"}, [&] { x.fill(1); });
+  fails("copy_from", {"broadcast", "(3, 4)"}, [&] { x.copy_from(ones({3, 4})); });
+  fails("mutable_data", "broadcast", [&] { x.mutable_data<float>(); });
   EXPECT_EQ(x.item_at({2, 3}), 0);
   Tensor copy = x.clone();
   copy.fill(1);

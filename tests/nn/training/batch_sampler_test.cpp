@@ -7,6 +7,7 @@
 namespace tessera::nn {
 namespace {
 
+using test::fails;
 using Ids = std::vector<index_t>;
 
 Ids random_lengths(index_t count) {
@@ -139,14 +140,13 @@ TEST(BatchSampler, CanBeCopied) {
 }
 
 TEST(BatchSampler, RefusesWhatCannotBe) {
-  EXPECT_TRUE(test::throws("BatchSampler", {"no examples"}, [] { BatchSampler sampler({}); }));
-  EXPECT_TRUE(test::throws("BatchSampler", {"batch_size"},
-                           [] { BatchSampler sampler({1}, {.batch_size = 0}); }));
-  EXPECT_TRUE(test::throws("BatchSampler", {"batches_per_chunk"},
-                           [] { BatchSampler sampler({1}, {.batches_per_chunk = 0}); }));
+  fails("BatchSampler", "no examples", [] { BatchSampler sampler({}); });
+  fails("BatchSampler", "batch_size", [] { BatchSampler sampler({1}, {.batch_size = 0}); });
+  fails("BatchSampler", "batches_per_chunk",
+        [] { BatchSampler sampler({1}, {.batches_per_chunk = 0}); });
   BatchSampler sampler({1, 2, 3}, {.batch_size = 2});
-  EXPECT_TRUE(test::throws("BatchSampler", {"position must be below 2", "got 2"},
-                           [&] { sampler.set_state({.seed = 0, .stream = 0, .position = 2}); }));
+  fails("BatchSampler", {"position must be below 2", "got 2"},
+        [&] { sampler.set_state({.seed = 0, .stream = 0, .position = 2}); });
 }
 
 }  // namespace

@@ -119,9 +119,7 @@ TEST(Checkpoint, KeepsGroupsOfTensorsApart) {
   saved.add("model", state_dict(linear));
   saved.add("model2", {{"weight", full({1}, 2)}});
   saved.add("mode", {{"weight", full({1}, 3)}});
-  EXPECT_TRUE(test::throws("Checkpoint", {"'mode.weight'"}, [&] {
-    saved.add("mode", {{"weight", ones({1})}});
-  }));
+  fails("Checkpoint", "'mode.weight'", [&] { saved.add("mode", {{"weight", ones({1})}}); });
   save_checkpoint(folder.path() / "c", saved);
   const Checkpoint loaded = load_checkpoint(folder.path() / "c");
   EXPECT_EQ(loaded.group("model").tensors.size(), 2u);
@@ -151,8 +149,7 @@ TEST(Checkpoint, KeepsWholeStatesAsGroups) {
   EXPECT_EQ(back.tensors.at("m").to_vector<float>(), part.tensors.at("m").to_vector<float>());
   EXPECT_EQ(back.group("inner").count("op", "step"), 7);
   EXPECT_EQ(run.rng("rng"), (Rng::State{1, 2, 3}));
-  EXPECT_TRUE(test::throws("Checkpoint", {"2 values", "'rng.position'"},
-                           [&] { run.add("rng", Rng::State{}); }));
+  fails("Checkpoint", {"2 values", "'rng.position'"}, [&] { run.add("rng", Rng::State{}); });
 }
 
 // For a checkpoint in memory, an error names the op; for one from a file, the file and the group.
@@ -160,8 +157,7 @@ TEST(Checkpoint, SaysWhereAStateCameFrom) {
   Checkpoint run;
   run.set("schedule.step", "3.5");
   const auto read = [&] { (void)run.group("schedule").count("load_state", "step"); };
-  EXPECT_TRUE(
-      test::throws("load_state", {"step must be a whole number of at least 0, got 3.5"}, read));
+  fails("load_state", "step must be a whole number of at least 0, got 3.5", read);
   run.file = "run/c";
   EXPECT_EQ(file_error(read),
             "run/c: schedule: step must be a whole number of at least 0, got 3.5");
@@ -195,8 +191,7 @@ TEST(LoadCheckpoint, RefusesOtherFiles) {
                        "version must be 1, got '2'"));
   Checkpoint checkpoint;
   checkpoint.set("format", "mine");
-  EXPECT_TRUE(test::throws("save_checkpoint", {"format"},
-                           [&] { save_checkpoint(folder.path() / "c", checkpoint); }));
+  fails("save_checkpoint", "format", [&] { save_checkpoint(folder.path() / "c", checkpoint); });
 }
 
 /// A checkpoint in which every part contains its number.

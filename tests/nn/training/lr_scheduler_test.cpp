@@ -86,8 +86,7 @@ TEST(LrScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
 
 TEST(LrScheduler, Errors) {
   nn::SGD optimizer(nn::Parameters{{"x", one_weight()}});
-  EXPECT_TRUE(
-      throws("LrScheduler", {"-1"}, [&] { LrScheduler(optimizer, constant_schedule(-1)); }));
+  fails("LrScheduler", "-1", [&] { LrScheduler(optimizer, constant_schedule(-1)); });
   LrScheduler scheduler(optimizer, constant_schedule(3));
   const auto refuses = [&](const char* name, double value, const std::vector<std::string>& parts) {
     nn::Checkpoint state;

@@ -41,19 +41,18 @@ TEST(TrainerErrors, AnOptimizerOfOtherParameters) {
   const nn::Examples examples = run.train.examples(run.net);
   Net other(2);
   nn::AdamW foreign(other);
-  EXPECT_TRUE(throws("Trainer", {"first.weight", "variables of the model only"},
-                     [&] { nn::Trainer(run.net, foreign, examples); }));
+  fails("Trainer", {"first.weight", "variables of the model only"},
+        [&] { nn::Trainer(run.net, foreign, examples); });
   nn::AdamW partial(run.net.first);
-  EXPECT_TRUE(throws(
-      "Trainer",
-      {"got none for second.weight; exclude it from training with set_requires_grad(part, false)"},
-      [&] { nn::Trainer(run.net, partial, examples); }));
-  EXPECT_TRUE(throws("Trainer", {"must have a loss function"}, [&] {
+  fails("Trainer",
+        "got none for second.weight; exclude it from training with set_requires_grad(part, false)",
+        [&] { nn::Trainer(run.net, partial, examples); });
+  fails("Trainer", "must have a loss function", [&] {
     nn::Trainer(run.net, run.optimizer, {{1, 2}, {}});
-  }));
-  EXPECT_TRUE(throws("BatchSampler", {"no examples"}, [&] {
+  });
+  fails("BatchSampler", "no examples", [&] {
     nn::Trainer(run.net, run.optimizer, {{}, examples.loss});
-  }));
+  });
 }
 
 // A run whose loss is wrong at step 9, and which then continues with the correct one, ends like a
@@ -97,7 +96,7 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
       return ++calls == 24 ? spoil(loss) : loss;  // in step 9
     };
     nn::Trainer trainer(run.net, optimizer, examples, options);
-    EXPECT_TRUE(throws(op, {error}, [&] { trainer.run(); }));
+    fails(op, {error}, [&] { trainer.run(); });
     EXPECT_EQ(trainer.step(), 8);
     EXPECT_EQ(active_recorder, nullptr);
     for (const auto& [name, tensor] : nn::parameters(run.net)) {
@@ -124,9 +123,9 @@ TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
   };
   nn::Trainer trainer(run.net, optimizer, run.train.examples(run.net), options, held_out);
   nn::Checkpoint trained;  // the weights before the evaluation
-  EXPECT_TRUE(throws("loss", {"no luck"}, [&] {
+  fails("loss", "no luck", [&] {
     trainer.run({.step = [&](const nn::StepReport&) { trained = copy_of(trainer.state()); }});
-  }));
+  });
   EXPECT_EQ(trainer.step(), 14);
   EXPECT_TRUE(run.net.dropout.training);
   EXPECT_TRUE(same_state(trainer.state(), trained));
@@ -162,7 +161,7 @@ TEST(TrainerErrors, AStateThatDoesNotFitChangesNothing) {
   }
   nn::Checkpoint bad = good;
   bad.values["sampler.seed"] = "6";
-  EXPECT_TRUE(throws("load_state", {"with seed 6"}, [&] { run.trainer.load_state(bad); }));
+  fails("load_state", "with seed 6", [&] { run.trainer.load_state(bad); });
   run.trainer.load_state(good);
   EXPECT_TRUE(same_state(run.trainer.state(), good));
 }
