@@ -1,4 +1,4 @@
-// Kernels of two operands, comparisons and `where`, on every instruction set.
+// Kernels of two operands on every instruction set.
 #include <array>
 
 #include "tests/support/floats.h"
@@ -19,49 +19,6 @@ constexpr std::array kBinaryOps = {BinaryOp::kAdd, BinaryOp::kSub,     BinaryOp:
 constexpr std::array kCompareOps = {CompareOp::kEq, CompareOp::kNe, CompareOp::kLt,
                                     CompareOp::kLe, CompareOp::kGt, CompareOp::kGe};
 
-/// The result for one pair of numbers, on which the bits of a power depend.
-template <class T>
-T binary_reference(BinaryOp op, T a, T b) {
-  T y = 0;
-  switch (op) {
-    case BinaryOp::kAdd:
-      return a + b;
-    case BinaryOp::kSub:
-      return a - b;
-    case BinaryOp::kMul:
-      return a * b;
-    case BinaryOp::kDiv:
-      return a / b;
-    case BinaryOp::kPow:
-      table<T>().binary(op, 1, &a, 1, &b, 1, &y);
-      return y;
-    case BinaryOp::kMaximum:
-      return a > b || std::isnan(a) ? a : b;
-    case BinaryOp::kMinimum:
-      return a < b || std::isnan(a) ? a : b;
-  }
-  return y;
-}
-
-template <class T>
-bool compare_reference(CompareOp op, T a, T b) {
-  switch (op) {
-    case CompareOp::kEq:
-      return a == b;
-    case CompareOp::kNe:
-      return a != b;
-    case CompareOp::kLt:
-      return a < b;
-    case CompareOp::kLe:
-      return a <= b;
-    case CompareOp::kGt:
-      return a > b;
-    case CompareOp::kGe:
-      return a >= b;
-  }
-  return false;
-}
-
 // Small integers, so that equal pairs occur, and some NaNs.
 template <class T>
 std::vector<T> mixed_values(index_t n, std::uint64_t seed) {
@@ -73,71 +30,33 @@ std::vector<T> mixed_values(index_t n, std::uint64_t seed) {
   return values;
 }
 
-template <class T>
-void expect_pairs() {
-  for (const index_t n : kRowLengths) {
-    const std::vector<T> lefts[] = {mixed_values<T>(n, 13), random_values<T>(n, 19, 0, 4)};
-    const std::vector<T> rights[] = {mixed_values<T>(n, 14), random_values<T>(n, 20, -9, 9)};
-    for (const index_t a_stride : kRowStrides) {
-      for (const index_t b_stride : kRowStrides) {
-        SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(a_stride) + " and " +
-                     std::to_string(b_stride));
-        for (const BinaryOp op : kBinaryOps) {
-          const int kind = op == BinaryOp::kPow;
-          StridedRow<T> a(lefts[kind], a_stride, n % 5), b(rights[kind], b_stride, n % 3);
-          Guarded<T> y(n, n % 7);
-          table<T>().binary(op, n, a.first(), a_stride, b.first(), b_stride, y.data());
-          std::vector<T> want;
-          for (index_t i = 0; i < n; ++i) {
-            want.push_back(binary_reference(op, a.first()[i * a_stride], b.first()[i * b_stride]));
-          }
-          ASSERT_TRUE(same_bits(y.values(), want)) << "op " << static_cast<int>(op);
-          ASSERT_TRUE(y.intact());
-        }
-        StridedRow<T> a(lefts[0], a_stride, n % 5), b(rights[0], b_stride, n % 3);
-        for (const CompareOp op : kCompareOps) {
-          Guarded<bool> y(n, n % 7);
-          table<T>().compare(op, n, a.first(), a_stride, b.first(), b_stride, y.data());
-          for (index_t i = 0; i < n; ++i) {
-            ASSERT_EQ(y[i], compare_reference(op, a.first()[i * a_stride], b.first()[i * b_stride]))
-                << "op " << static_cast<int>(op) << ", element " << i << "; " << circumstances();
-          }
-          ASSERT_TRUE(y.intact());
-        }
-      }
-    }
-  }
-}
-
-TEST_P(ElementwiseKernelsTest, PairsOfFloats) {
-  expect_pairs<float>();
-}
-TEST_P(ElementwiseKernelsTest, PairsOfDoubles) {
-  expect_pairs<double>();
-}
-
-TEST_P(ElementwiseKernelsTest, Where) {
+// The bits of a pair are those that it has by itself, at any position, stride and alignment. The
+// values are in arithmetic_test.cpp.
+TEST_P(ElementwiseKernelsTest, APairsBitsDependOnItAlone) {
   for_floats([]<class T>(T) {
     for (const index_t n : kRowLengths) {
-      for (const index_t mask_stride : kRowStrides) {
-        for (const index_t a_stride : kRowStrides) {
-          SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(mask_stride) +
-                       " and " + std::to_string(a_stride));
-          const std::vector<T> random = random_values<T>(n, 15);
-          std::vector<bool> bits;
-          for (const T value : random) bits.push_back(value > 0);
-          StridedRow<bool> mask(bits, mask_stride, n % 3);
-          StridedRow<T> a(random_values<T>(n, 16), a_stride, n % 5);
-          StridedRow<T> b(random_values<T>(n, 17), 1, n % 2);
-          Guarded<T> y(n, n % 7);
-          table<T>().where(n, mask.first(), mask_stride, a.first(), a_stride, b.first(), 1,
-                           y.data());
-          std::vector<T> want;
-          for (index_t i = 0; i < n; ++i) {
-            want.push_back(mask.first()[i * mask_stride] ? a.first()[i * a_stride] : b.first()[i]);
-          }
-          ASSERT_TRUE(same_bits(y.values(), want));
-          ASSERT_TRUE(y.intact());
+      const std::vector<T> lefts = mixed_values<T>(n, 13), rights = mixed_values<T>(n, 14);
+      for (const index_t a_stride : kRowStrides) {
+        for (const index_t b_stride : kRowStrides) {
+          SCOPED_TRACE("n " + std::to_string(n) + ", strides " + std::to_string(a_stride) +
+                       " and " + std::to_string(b_stride));
+          StridedRow<T> a(lefts, a_stride, n % 5), b(rights, b_stride, n % 3);
+          const auto expect_alone = [&](auto kernel, auto op, auto result) {
+            using Result = decltype(result);
+            Guarded<Result> y(n, n % 7), want(n);
+            kernel(op, n, a.first(), a_stride, b.first(), b_stride, y.data());
+            for (index_t i = 0; i < n; ++i) {
+              kernel(op, 1, a.first() + i * a_stride, 1, b.first() + i * b_stride, 1, &want[i]);
+            }
+            if constexpr (std::is_same_v<Result, bool>) {
+              ASSERT_EQ(y.values(), want.values()) << "op " << static_cast<int>(op);
+            } else {
+              ASSERT_TRUE(same_bits(y.values(), want.values())) << "op " << static_cast<int>(op);
+            }
+            ASSERT_TRUE(y.intact());
+          };
+          for (const BinaryOp op : kBinaryOps) expect_alone(table<T>().binary, op, T{});
+          for (const CompareOp op : kCompareOps) expect_alone(table<T>().compare, op, bool{});
         }
       }
     }

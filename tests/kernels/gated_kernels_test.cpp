@@ -1,6 +1,7 @@
 // The gated product and its gradient, compared with whole numbers and with the separate kernels, on
 // every instruction set.
 
+#include "tensor/error.h"
 #include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -66,10 +67,9 @@ struct GatedProduct {
   }
 
   void run() {
-    SCOPED_TRACE("m " + std::to_string(m) + ", n " + std::to_string(n) + ", k " +
-                 std::to_string(k) + ", activation " +
-                 std::to_string(static_cast<int>(activation)) + ", bias " + std::to_string(bias) +
-                 ", packed " + std::to_string(packed) + ", by rows " + std::to_string(by_rows));
+    SCOPED_TRACE(str_cat("m ", m, ", n ", n, ", k ", k, ", activation ",
+                         static_cast<int>(activation), ", bias ", bias, ", packed ", packed,
+                         ", by rows ", by_rows));
     for (index_t i = 0; i < m * (n + c_gap); ++i) c[i] = std::numeric_limits<T>::quiet_NaN();
     for (index_t i = 0; i < m * 2 * n; ++i) halves[i] = std::numeric_limits<T>::quiet_NaN();
     kernels::GemmArgs<T> all = args();
@@ -179,7 +179,8 @@ template <class T>
 void expect_bits_of_separate_kernels(Activation activation) {
   index_t number = 0;
   for (const index_t m : {1, 2, 3, 7, 64, 150}) {
-    for (const index_t n : {5, 33, 130}) {
+    for (const index_t n : {5, 33, 130, 700}) {
+      set_thread_count(static_cast<int>(number) % 8 + 1);  // no bit depends on it
       const index_t k = number % 2 == 0 ? 37 : 300;
       GatedProduct<T> product = numbered<T>(m, n, k, ++number);
       product.activation = activation;
@@ -201,70 +202,12 @@ void expect_bits_of_separate_kernels(Activation activation) {
       }
     }
   }
+  set_thread_count(0);
 }
 
 TEST_P(GatedKernelsTest, HasTheBitsOfTheSeparateKernels) {
   for (const Activation activation : kActivations) {
     for_floats([&]<class T>(T) { expect_bits_of_separate_kernels<T>(activation); });
-  }
-}
-
-template <class T>
-void expect_bits_for_any_threads(bool packed) {
-  for (const auto& [m, n] :
-       std::vector<std::pair<index_t, index_t>>{{1, 700}, {8, 333}, {250, 70}}) {
-    GatedProduct<T> product = {
-        .m = m, .n = n, .k = 300, .activation = Activation::kGelu, .packed = packed};
-    set_thread_count(1);
-    product.run();
-    const std::vector<T> want = product.c.values();
-    const std::vector<T> halves = product.halves.values();
-    for (const int threads : {2, 3, 4, 7, 8}) {
-      set_thread_count(threads);
-      product.run();
-      EXPECT_TRUE(same_bits(product.c.values(), want)) << threads << " threads, m " << m;
-      EXPECT_TRUE(same_bits(product.halves.values(), halves)) << threads << " threads, m " << m;
-    }
-    set_thread_count(0);
-  }
-}
-
-TEST_P(GatedKernelsTest, HasTheSameBitsOnEveryThreadCount) {
-  for (const bool packed : {false, true}) {
-    for_floats([&]<class T>(T) { expect_bits_for_any_threads<T>(packed); });
-  }
-}
-
-template <class T>
-void expect_gradient(Activation activation, index_t n) {
-  const Guarded<T> z(random_values<T>(2 * n, 4, -6, 6), n % 5);
-  const Guarded<T> dy(random_values<T>(n, 5), n % 3);
-  Guarded<T> dz(2 * n, n % 7);
-  table<T>().gated_gradient(activation, n, z.data(), dy.data(), dz.data());
-  ASSERT_TRUE(dz.intact());
-  const T* const u = z.data();
-  const T* const g = z.data() + n;
-  const auto size = static_cast<std::size_t>(n);
-  std::vector<T> active(u, u + n), gradient(size), want(2 * size);
-  if (activation != Activation::kNone) {
-    table<T>().unary(function_of(activation), n, u, 1, active.data());
-  }
-  const auto times = kernels::BinaryOp::kMul;
-  table<T>().binary(times, n, dy.data(), 1, active.data(), 1, want.data() + n);
-  table<T>().binary(times, n, dy.data(), 1, g, 1, want.data());
-  if (activation != Activation::kNone) {
-    const T* const x_or_y = activation == Activation::kRelu ? active.data() : u;
-    table<T>().unary_gradient(function_of(activation), n, x_or_y, 1, want.data(), 1, want.data());
-  }
-  ASSERT_TRUE(same_bits(dz.values(), want))
-      << "n " << n << ", activation " << static_cast<int>(activation);
-}
-
-TEST_P(GatedKernelsTest, GradientHasTheBitsOfTheSeparateKernels) {
-  for (const Activation activation : kActivations) {
-    for (const index_t n : {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 511, 513, 1100}) {
-      for_floats([&]<class T>(T) { expect_gradient<T>(activation, n); });
-    }
   }
 }
 

@@ -262,7 +262,7 @@ TEST_P(GemmTest, IsExactWithACLargerThanCaches) {
 TEST_P(GemmTest, EachElementIsOneChainOfMultiplyAdds) {
   for_floats([]<class T>(T) {
     for (index_t k : {1, 37, 256, 600, 1025, 2049}) {
-      for (index_t m : {29, 40}) {
+      for (index_t m : {1, 2, 8, 25, 40}) {
         Product<T> product{.m = m, .n = 43, .k = k, .bias = true};
         ASSERT_TRUE(product.run_and_compare([&](index_t i, index_t j) {
           T sum = 0;
@@ -271,32 +271,6 @@ TEST_P(GemmTest, EachElementIsOneChainOfMultiplyAdds) {
           }
           return sum + product.addend.at(0, j);
         }));
-      }
-    }
-  });
-}
-
-/// |error| <= gamma_K |A| |B|, gamma_K = K u / (1 - K u): Higham, "Accuracy and Stability of
-/// Numerical Algorithms", 2002, eq. 3.13.
-TEST_P(GemmTest, StaysWithinTheErrorBound) {
-  for_floats([]<class T>(T) {
-    for (index_t k : {1, 100, 1000}) {
-      Product<T> product{.m = 31, .n = 45, .k = k};
-      ASSERT_TRUE(product.run());
-      const Wide<T> u = std::numeric_limits<T>::epsilon() / 2;
-      const Wide<T> gamma = static_cast<Wide<T>>(k) * u / (1 - static_cast<Wide<T>>(k) * u);
-      for (index_t i = 0; i < product.m; ++i) {
-        for (index_t j = 0; j < product.n; ++j) {
-          Wide<T> sum = 0;
-          Wide<T> magnitude = 0;
-          for (index_t p = 0; p < k; ++p) {
-            const Wide<T> term = Wide<T>{product.a.at(i, p)} * product.b.at(p, j);
-            sum += term;
-            magnitude += std::fabs(term);
-          }
-          const Wide<T> error = std::fabs(product.c[i * product.n + j] - sum);
-          ASSERT_LE(error, gamma * magnitude) << product.wrong(i, j).message();
-        }
       }
     }
   });
@@ -337,33 +311,6 @@ TEST_P(GemmTest, HasRoomForUnevenParts) {
       }
     }
     set_thread_count(0);
-  });
-}
-
-TEST_P(GemmTest, ARowAloneHasTheBitsItHasAmongOthers) {
-  for_floats([]<class T>(T) {
-    Product<T> product{.m = 67, .n = 131, .k = 300, .bias = true};
-    const auto want = product.values();
-    for (index_t rows : {1, 2, 8, 25}) {
-      for (index_t i = 0; i + rows <= product.m; i += rows) {
-        Guarded<T> c(rows * product.n);
-        kernels::GemmArgs<T> args = {.m = rows,
-                                     .n = product.n,
-                                     .k = product.k,
-                                     .c = c.data(),
-                                     .c_row = product.n,
-                                     .a = {product.a.data() + i * product.k, product.k, 1},
-                                     .b = {product.b.data(), product.n, 1},
-                                     .epilogue = {.bias = product.addend.data()}};
-        const auto& table = kernels::table().of<T>();
-        Guarded<T> workspace(table.gemm_workspace(args));
-        args.workspace = workspace.data();
-        table.gemm(args);
-        const auto part = want.begin() + i * product.n;
-        ASSERT_TRUE(same_bits(c.values(), std::vector<T>(part, part + rows * product.n)))
-            << rows << " rows from " << i;
-      }
-    }
   });
 }
 

@@ -61,7 +61,17 @@ TEST(Allocation, TheCounterCounts) {
   EXPECT_EQ(allocations, before + 1);
 }
 
-void expect_no_allocations(const models::EncoderLayerOptions& layer) {
+/// Expects that `call` allocates nothing, neither objects nor blocks of the system.
+template <class Call>
+void expect_no_allocations(const Call& call) {
+  const long before = allocations;
+  const index_t blocks_before = memory_stats().system_allocations;
+  for (int i = 0; i < 3; ++i) call();
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+}
+
+void check_encoder(const models::EncoderLayerOptions& layer) {
   models::Encoder encoder({.layers = models::repeat_layer(layer, 3), .final_norm = true});
   nn::eval(encoder);
   nn::set_requires_grad(encoder);  // no cost if no tape records
@@ -69,29 +79,24 @@ void expect_no_allocations(const models::EncoderLayerOptions& layer) {
   const AttentionMask mask = causal_mask() & length_mask({33, 20});
   encoder(x, mask);
   encoder(x, mask);  // the first call packs weights, in blocks that had held activations
-
-  const long before = allocations;
-  const index_t blocks_before = memory_stats().system_allocations;
-  for (int call = 0; call < 3; ++call) encoder(x, mask);
-  EXPECT_EQ(allocations, before);
-  EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+  expect_no_allocations([&] { encoder(x, mask); });
 }
 
 TEST(Allocation, AnEncoderAllocatesNothingOnceWarm) {
-  expect_no_allocations({.d_model = 64, .nhead = 4, .dim_feedforward = 128, .norm_first = true});
+  check_encoder({.d_model = 64, .nhead = 4, .dim_feedforward = 128, .norm_first = true});
 }
 
 TEST(Allocation, NorDoesOneOfTodaysLayers) {
-  expect_no_allocations({.d_model = 64,
-                         .nhead = 4,
-                         .dim_feedforward = 96,
-                         .activation = nn::Activation::kGelu,
-                         .norm_first = true,
-                         .bias = false,
-                         .norm = nn::NormKind::kRmsNorm,
-                         .gated = true,
-                         .window = 8,
-                         .rotary = {{.base = 10000}}});
+  check_encoder({.d_model = 64,
+                 .nhead = 4,
+                 .dim_feedforward = 96,
+                 .activation = nn::Activation::kGelu,
+                 .norm_first = true,
+                 .bias = false,
+                 .norm = nn::NormKind::kRmsNorm,
+                 .gated = true,
+                 .window = 8,
+                 .rotary = {{.base = 10000}}});
 }
 
 TEST(Allocation, NorDoesAModelOfTokensOrItsPrepackedCopy) {
@@ -110,11 +115,7 @@ TEST(Allocation, NorDoesAModelOfTokensOrItsPrepackedCopy) {
     for (const models::TokenEncoder* model : {&encoder, &prepacked}) {
       (*model)(tokens);
       (*model)(tokens);
-      const long before = allocations;
-      const index_t blocks_before = memory_stats().system_allocations;
-      for (int call = 0; call < 3; ++call) (*model)(tokens);
-      EXPECT_EQ(allocations, before);
-      EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+      expect_no_allocations([&] { (*model)(tokens); });
     }
   }
 }
@@ -132,12 +133,7 @@ TEST(Allocation, AnOptimizerAllocatesNothingAfterItsFirstStep) {
     scheduler.step();
   };
   step();
-
-  const long before = allocations;
-  const index_t blocks_before = memory_stats().system_allocations;
-  for (int call = 0; call < 3; ++call) step();
-  EXPECT_EQ(allocations, before);
-  EXPECT_EQ(memory_stats().system_allocations, blocks_before);
+  expect_no_allocations(step);
 }
 
 }  // namespace

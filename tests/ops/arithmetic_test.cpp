@@ -80,29 +80,22 @@ TEST_P(ArithmeticTest, MatchesTheOracleInEveryLayout) {
   }
 }
 
-TEST_P(ArithmeticTest, PromotesWhatBroadcasts) {
-  const Tensor a = random_tensor({4, 1, 19}, kInt64, 3, 0, 4);
-  for (const BinaryCase& c : kCases) {
-    for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
-      SCOPED_TRACE(testing::Message() << c.name << " of int64 and " << dtype);
-      const Tensor b = random_tensor({3, 1}, dtype, 4, 0, 4);
-      const Tensor got = c.op(a, b);
-      EXPECT_TRUE(near(got, test::map(array(a), array(b), c.oracle), test::rounding(got.dtype())));
-    }
-  }
-}
-
-TEST_P(ArithmeticTest, Broadcasts) {
+TEST_P(ArithmeticTest, BroadcastsAndPromotes) {
   const std::vector<std::pair<Shape, Shape>> shapes = {{{4, 1, 5}, {3, 1}}, {{}, {2, 3}},
                                                        {{1}, {0}},          {{0, 1}, {1, 4}},
                                                        {{7}, {5, 7}},       {{5, 1}, {5, 70}}};
   for (const auto& [p, q] : shapes) {
-    const Tensor a = random_tensor(p, kFloat32, 3);
-    const Tensor b = random_tensor(q, kFloat32, 4);
-    for (const BinaryCase& c : kCases) {
-      SCOPED_TRACE(testing::Message() << c.name << " of " << p << " and " << q);
-      EXPECT_TRUE(near(c.op(a, b), test::map(array(a), array(b), c.oracle), 6e-8));
-      EXPECT_TRUE(near(c.op(b, a), test::map(array(b), array(a), c.oracle), 6e-8));
+    for (const DType left : {kFloat32, kInt64}) {
+      for (const DType right : {kFloat32, kFloat64, kInt64, kBool}) {
+        const Tensor a = random_tensor(p, left, 3, 0, 4);
+        const Tensor b = random_tensor(q, right, 4, 0, 4);
+        for (const BinaryCase& c : kCases) {
+          SCOPED_TRACE(testing::Message() << c.name << left << p << " and " << right << q);
+          const Tensor ab = c.op(a, b), ba = c.op(b, a);
+          EXPECT_TRUE(near(ab, test::map(array(a), array(b), c.oracle), rounding(ab.dtype())));
+          EXPECT_TRUE(near(ba, test::map(array(b), array(a), c.oracle), rounding(ba.dtype())));
+        }
+      }
     }
   }
 }
@@ -183,8 +176,8 @@ TEST(ArithmeticDTypeTest, Bools) {
   EXPECT_TRUE(is(a * b, {false, false, false, true}));
   EXPECT_TRUE(is(maximum(a, b), {false, true, true, true}));
   EXPECT_TRUE(is(minimum(a, b), {false, false, false, true}));
-  EXPECT_TRUE(throws("sub", {"bool"}, [&] { return a - b; }));
-  EXPECT_TRUE(throws("neg", {"bool"}, [&] { return -a; }));
+  fails("sub", "bool", [&] { return a - b; });
+  fails("neg", "bool", [&] { return -a; });
   EXPECT_EQ((a - 1).to_vector<index_t>(), (std::vector<index_t>{-1, -1, 0, 0}));
 }
 
@@ -311,11 +304,11 @@ TEST(PowTest, DTypesOfTwoTensors) {
             (std::vector<index_t>{1, 0}));
   EXPECT_EQ(pow(x, ones({3}, kFloat64)).dtype(), kFloat64);
   EXPECT_EQ(pow(x, ones({3})).dtype(), kFloat32);
-  EXPECT_TRUE(throws("pow", {"at least 0"}, [&] { return pow(y, x); }));
-  EXPECT_TRUE(throws("pow", {"at least 0"}, [&] { return pow(2, x); }));
-  EXPECT_TRUE(throws("pow", {"(3,)", "(2,)"}, [&] { return pow(ones({3}), ones({2})); }));
-  EXPECT_TRUE(throws("pow", {"undefined"}, [&] { return pow(x, Tensor{}); }));
-  EXPECT_TRUE(throws("pow", {"undefined"}, [&] { return pow(2, Tensor{}); }));
+  fails("pow", "at least 0", [&] { return pow(y, x); });
+  fails("pow", "at least 0", [&] { return pow(2, x); });
+  fails("pow", {"(3,)", "(2,)"}, [&] { return pow(ones({3}), ones({2})); });
+  fails("pow", "undefined", [&] { return pow(x, Tensor{}); });
+  fails("pow", "undefined", [&] { return pow(2, Tensor{}); });
 }
 
 TEST(PowTest, IntegersToIntegers) {
@@ -324,7 +317,7 @@ TEST(PowTest, IntegersToIntegers) {
   EXPECT_EQ(pow(x, 0).to_vector<index_t>(), (std::vector<index_t>{1, 1, 1, 1}));
   EXPECT_EQ(pow(tensor({3}), 39).item<index_t>(), 4052555153018976267);
   EXPECT_EQ(pow(tensor({true, false}), 2).to_vector<index_t>(), (std::vector<index_t>{1, 0}));
-  EXPECT_TRUE(throws("pow", {"-2"}, [&] { return pow(x, -2); }));
+  fails("pow", "-2", [&] { return pow(x, -2); });
   EXPECT_EQ(pow(zeros({0, 3}), 2).shape(), Shape({0, 3}));
 }
 
@@ -332,14 +325,14 @@ TEST(ArithmeticDTypeTest, UnsignedNumbersStayPositive) {
   const std::uint64_t most = std::numeric_limits<index_t>::max();
   EXPECT_EQ(Scalar(most).integer(), std::numeric_limits<index_t>::max());
   EXPECT_EQ((tensor({1}) + 2U).item<index_t>(), 3);
-  EXPECT_TRUE(throws("Scalar", {"9223372036854775808"}, [&] { return tensor({1}) + (most + 1); }));
+  fails("Scalar", "9223372036854775808", [&] { return tensor({1}) + (most + 1); });
 }
 
 TEST(ArithmeticErrorTest, NamesTheOpAndTheShapes) {
-  EXPECT_TRUE(throws("add", {"(2, 3)", "(4,)"}, [] { return ones({2, 3}) + ones({4}); }));
-  EXPECT_TRUE(throws("maximum", {"(2,)", "(3,)"}, [] { return maximum(ones({2}), ones({3})); }));
-  EXPECT_TRUE(throws("mul", {"undefined"}, [] { return Tensor{} * ones({3}); }));
-  EXPECT_TRUE(throws("div", {"undefined"}, [] { return 1 / Tensor{}; }));
+  fails("add", {"(2, 3)", "(4,)"}, [] { return ones({2, 3}) + ones({4}); });
+  fails("maximum", {"(2,)", "(3,)"}, [] { return maximum(ones({2}), ones({3})); });
+  fails("mul", "undefined", [] { return Tensor{} * ones({3}); });
+  fails("div", "undefined", [] { return 1 / Tensor{}; });
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
 
 using Numbers = std::vector<index_t>;
 
-AttentionOptions of(AttentionRequest request) {
-  return {.weights = std::move(request)};
+AttentionOptions of(AttentionRequest request, double dropout = 0) {
+  return {.weights = std::move(request), .dropout = {.p = dropout, .key = 77}};
 }
 
 /// Two sequences, three heads, several tiles of keys; scores grow along the keys, so that later
@@ -60,14 +60,13 @@ std::vector<NamedMask> masks(index_t queries, index_t keys) {
 TEST_P(AttentionCaptureTest, WeightsAreTheOutputForValuesOfTheIdentity) {
   for (DType dtype : {kFloat32, kFloat64}) {
     const Inputs inputs(dtype);
+    const Tensor identity = eye(300, 300, dtype).expand({2, 3, 300, 300});
     for (const auto& [name, mask] : masks(100, 300)) {
-      SCOPED_TRACE(name);
-      Tensor identity = zeros({300, 300}, dtype);
-      for (index_t j = 0; j < 300; ++j) identity.select(0, j).select(0, j).fill(1);
-      const Tensor output =
-          attention(inputs.q, inputs.k, identity.expand({2, 3, 300, 300}), mask).output;
-      const Tensor weights = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
-      EXPECT_TRUE(same_bits(weights, output.contiguous()));
+      for (const double dropout : {0.0, 0.3}) {
+        SCOPED_TRACE(str_cat(name, ", dropout ", dropout));
+        const AttentionResult got = attention(inputs.q, inputs.k, identity, mask, of({}, dropout));
+        EXPECT_TRUE(same_bits(got.weights, got.output.contiguous()));
+      }
     }
   }
 }
@@ -95,14 +94,17 @@ TEST_P(AttentionCaptureTest, ChosenWeightsAreThoseOfAll) {
     const Inputs inputs(dtype);
     for (const auto& [name, mask] : masks(100, 300)) {
       SCOPED_TRACE(name);
-      const Tensor all = attention(inputs.q, inputs.k, inputs.v, mask, of({})).weights;
+      const double dropout = dtype == kFloat32 ? 0.3 : 0;
+      const Tensor all = attention(inputs.q, inputs.k, inputs.v, mask, of({}, dropout)).weights;
       for (const Numbers& heads : {Numbers{2, 0}, Numbers{1}, Numbers{1, 1}}) {
         for (const Numbers& queries : {Numbers{99, 0, 47, 48}, Numbers{64}, Numbers{3, 3}}) {
           const AttentionResult got = attention(inputs.q, inputs.k, inputs.v, mask,
-                                                of({.heads = heads, .queries = queries}));
+                                                of({.heads = heads, .queries = queries}, dropout));
           const Tensor of_heads = index_select(all, 1, from_vector(heads));
           EXPECT_TRUE(same_bits(got.weights, index_select(of_heads, 2, from_vector(queries))));
-          EXPECT_TRUE(same_bits(got.output, attention(inputs.q, inputs.k, inputs.v, mask).output));
+          EXPECT_TRUE(same_bits(got.output, attention(inputs.q, inputs.k, inputs.v, mask,
+                                                      {.dropout = {.p = dropout, .key = 77}})
+                                                .output));
         }
       }
     }
@@ -179,22 +181,13 @@ TEST(AttentionCapture, Errors) {
   const auto with = [](const Tensor& q, const AttentionRequest& request) {
     return [=] { attention(q, q, q, {}, of(request)); };
   };
-  EXPECT_TRUE(throws("attention", {"head", "3"}, with(x, {.heads = Numbers{0, 3}})));
-  EXPECT_TRUE(throws("attention", {"head", "-1"}, with(x, {.heads = Numbers{-1}})));
-  EXPECT_TRUE(throws("attention", {"query", "5"}, with(x, {.queries = Numbers{5}})));
-  EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.heads = Numbers{0}})));
-
-  EXPECT_TRUE(throws("attention", {"axis of heads"}, with(x.select(1, 0), {.averaged = true})));
-  EXPECT_TRUE(throws("attention", {"heads must be at least 1", "got 0"},
-                     with(x, {.heads = Numbers{}, .averaged = true})));
-
-  const nn::ScaledDotProductAttention attend(0.5);
-  const auto drop = [&](const Tensor& q, const AttentionRequest& request) {
-    return [=, &attend] { attend(q, q, q, {}, of(request)); };
-  };
-  EXPECT_TRUE(throws("attention", {"head", "-1"}, drop(x, {.heads = Numbers{-1}})));
-  EXPECT_TRUE(throws("attention", {"query", "5"}, drop(x, {.queries = Numbers{5}})));
-  EXPECT_TRUE(throws("attention", {"axis of heads"}, drop(zeros({5, 4}), {.heads = Numbers{0}})));
+  fails("attention", {"head", "3"}, with(x, {.heads = Numbers{0, 3}}));
+  fails("attention", {"head", "-1"}, with(x, {.heads = Numbers{-1}}));
+  fails("attention", {"query", "5"}, with(x, {.queries = Numbers{5}}));
+  fails("attention", "axis of heads", with(x.select(1, 0), {.heads = Numbers{0}}));
+  fails("attention", "axis of heads", with(x.select(1, 0), {.averaged = true}));
+  fails("attention", {"heads must be at least 1", "got 0"},
+        with(x, {.heads = Numbers{}, .averaged = true}));
 }
 
 }  // namespace

@@ -95,20 +95,6 @@ TEST(AttentionDropout, TheSameBitsOnEachInstructionSet) {
   set_isa(before);
 }
 
-TEST_P(AttentionDropoutTest, WeightsAreThoseThatMakeTheOutput) {
-  const Tensor q = random_tensor({2, 3, 70, 8}, kFloat32, 1);
-  const Tensor k = random_tensor({2, 3, 200, 8}, kFloat32, 2);
-  const Tensor identity = where(eq(arange(200).unsqueeze(1), arange(200)), ones({200, 200}), 0);
-  AttentionOptions options = options_of(0.3, true);
-  const AttentionResult y =
-      attention(q, k, identity.expand({2, 3, 200, 200}), causal_mask(), options);
-  EXPECT_TRUE(same_bits(y.weights, y.output));
-  options.weights = {.heads = {{2, 0}}, .queries = {{69, 3}}};
-  const Tensor some = attention(q, k, k, causal_mask(), options).weights;
-  const Tensor heads = index_select(y.weights, 1, tensor({2, 0}));
-  EXPECT_TRUE(same_bits(some, index_select(heads, 2, tensor({69, 3}))));
-}
-
 TEST_P(AttentionDropoutTest, ProbabilitiesAreRoundedToSteps) {
   const Tensor x = random_tensor({1, 2, 9, 8}, kFloat32, 1);
   const AttentionResult whole = attention(x, x, x, {}, options_of(0, true));
@@ -229,8 +215,7 @@ TEST(AttentionDropout, DrawsAreIndependent) {
 TEST(AttentionDropout, Errors) {
   const Tensor x = ones({1, 2, 5, 4});
   for (const double p : {-0.1, 1.5, kNaN}) {
-    EXPECT_TRUE(throws("attention", {"[0, 1]", str_cat(p)},
-                       [&] { attention(x, x, x, {}, options_of(p)); }));
+    fails("attention", {"[0, 1]", str_cat(p)}, [&] { attention(x, x, x, {}, options_of(p)); });
   }
 }
 

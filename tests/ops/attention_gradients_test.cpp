@@ -1,7 +1,6 @@
 // The gradients of the attention op: compared with differences, for every layout, mask and
 // broadcast bias, also for weights that are used in the loss. The kernel has its own tests.
 
-#include "nn/attention.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/attention.h"
@@ -9,7 +8,6 @@
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
-#include "tensor/random.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
@@ -145,40 +143,6 @@ TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
 const AttentionSizes kLonger = {3, 2, 131, 140, 24, 17};
 const MaskParts kSomeKeys = {.causal = true, .lengths = {140, 17, 0}};
 
-TEST_P(AttentionGradientsTest, HaveTheSameBitsForAnyNumberOfThreads) {
-  for (DType dtype : {kFloat32, kFloat64}) {
-    const AttentionInputs x(kLonger, dtype);
-    for (MaskParts mask : {MaskParts{}, kSomeKeys}) {
-      for (const bool with_bias : {false, true}) {
-        for (const double dropout : {0.0, 0.2}) {
-          if (with_bias) mask.bias = random_tensor({131, 140}, dtype, 4);
-          const AttentionOptions options = {.dropout = {dropout, 5}};
-          set_thread_count(1);
-          const AttentionResults want = run_attention(x, mask, options);
-          for (int threads : {2, 3, 4, 7, 8, 16}) {
-            SCOPED_TRACE(threads);
-            set_thread_count(threads);
-            expect_same(run_attention(x, mask, options), want);
-          }
-          set_thread_count(0);
-        }
-      }
-    }
-  }
-}
-
-TEST_P(AttentionGradientsTest, HaveTheSameBitsForASequenceAlone) {
-  const AttentionInputs x(kLonger);
-  const AttentionResults together = run_attention(x, {});
-  for (index_t b = 0; b < 3; ++b) {
-    const auto own = [b](const Tensor& all) { return all.slice(0, b, b + 1); };
-    const AttentionResults alone = run_attention(x.each(own), {});
-    EXPECT_TRUE(same_bits(own(together.dq), alone.dq));
-    EXPECT_TRUE(same_bits(own(together.dk), alone.dk));
-    EXPECT_TRUE(same_bits(own(together.dv), alone.dv));
-  }
-}
-
 TEST_P(AttentionGradientsTest, LeaveTheOutputAsItIs) {
   for (const MaskParts& mask : {MaskParts{}, kSomeKeys}) {
     AttentionInputs x(kLonger);
@@ -188,27 +152,6 @@ TEST_P(AttentionGradientsTest, LeaveTheOutputAsItIs) {
     const Tensor with = x.attend(mask).output;
     EXPECT_EQ(tape.size(), 1);
     EXPECT_TRUE(same_bits(with, without));
-  }
-}
-
-TEST_P(AttentionGradientsTest, AreZeroWhereAllIsMasked) {
-  const AttentionResults got =
-      run_attention(AttentionInputs(kLonger), {.lengths = kSomeKeys.lengths});
-  const auto expect_zeros = [](const Tensor& x) { EXPECT_TRUE(same_bits(x, zeros(x.shape()))); };
-  for (const Tensor& gradient : {got.dq, got.dk, got.dv}) expect_zeros(gradient.select(0, 2));
-  for (const Tensor& gradient : {got.dk, got.dv}) {
-    expect_zeros(gradient.select(0, 1).slice(1, 17));
-  }
-}
-
-TEST_P(AttentionGradientsTest, ReachProjectionsThroughDropout) {
-  const nn::ScaledDotProductAttention attend_randomly(0.4);
-  for (const AttentionMask& mask : masks()) {
-    const Function f = [&](const Tensors& x) {
-      manual_seed(11);
-      return attend_randomly(x[0], x[1], x[2], mask).output;
-    };
-    EXPECT_TRUE(gradcheck(f, inputs()));
   }
 }
 

