@@ -43,27 +43,24 @@ Names names_of(const models::Encoder& encoder) {
 }
 
 TEST(Hook, StepsAreNamedByTheirModules) {
-  const Names attention = {"layers.0.self_attn.q",       "layers.0.self_attn.k",
-                           "layers.0.self_attn.v",       "layers.0.self_attn.score_bias",
-                           "layers.0.self_attn.weights", "layers.0.self_attn.heads",
-                           "layers.0.self_attn",         "layers.0.sum1"};
-  Names post = {"input"};
-  post.insert(post.end(), attention.begin(), attention.end());
-  for (const char* name :
-       {"layers.0.norm1", "layers.0.feed_forward.activation", "layers.0.feed_forward",
-        "layers.0.sum2", "layers.0.norm2", "layers.0", "output"}) {
-    post.emplace_back(name);
-  }
-  Names pre = {"input", "layers.0.norm1"};
-  pre.insert(pre.end(), attention.begin(), attention.end());
-  for (const char* name :
-       {"layers.0.norm2", "layers.0.feed_forward.activation", "layers.0.feed_forward",
-        "layers.0.sum2", "layers.0", "norm", "output"}) {
-    pre.emplace_back(name);
-  }
-  EXPECT_EQ(names_of(make(options(false))), post);
-  EXPECT_EQ(names_of(make(options(true))), pre);
-  EXPECT_EQ(names_of(make(options(false, 0.5))), post);  // the same with dropout
+  const std::string attention =
+      "layers.0.self_attn.q layers.0.self_attn.k layers.0.self_attn.v "
+      "layers.0.self_attn.score_bias layers.0.self_attn.weights layers.0.self_attn.heads "
+      "layers.0.self_attn layers.0.sum1 ";
+  const std::string network =
+      "layers.0.feed_forward.activation layers.0.feed_forward layers.0.sum2 ";
+  const std::string post =
+      "input " + attention + "layers.0.norm1 " + network + "layers.0.norm2 layers.0 output ";
+  const std::string pre =
+      "input layers.0.norm1 " + attention + "layers.0.norm2 " + network + "layers.0 norm output ";
+  const auto listed = [](const models::EncoderOptions& o) {
+    std::string list;
+    for (const std::string& name : names_of(make(o))) list += name + ' ';
+    return list;
+  };
+  EXPECT_EQ(listed(options(false)), post);
+  EXPECT_EQ(listed(options(true)), pre);
+  EXPECT_EQ(listed(options(false, 0.5)), post);  // the same with dropout
 }
 
 /// Small models of every kind of attention, norm and feed-forward network.
@@ -351,39 +348,33 @@ TEST(Hook, ACheckpointedBackwardCallsNoHook) {
 }
 
 TEST(Hook, Errors) {
-  {
-    models::EncoderOptions o = options(false);
-    o.layers[0].batch_first = false;
-    const models::Encoder tokens_first = make(o);
-    const Hook hook("layers.0", [](const HookPoint& step) { step.text(0); });
-    EXPECT_TRUE(throws("HookPoint", {"batch_first must be true to choose texts"},
-                       [&] { tokens_first(kInput); }));
-  }
-  EXPECT_TRUE(throws("Hook", {"function must not be empty"},
-                     [] { Hook("*", std::function<void(const HookPoint&)>()); }));
-  const models::Encoder encoder = make(options(false));
-  EXPECT_TRUE(throws("Hook", {"function must not be empty"}, [] { Hook("*", Hook::Function()); }));
-  {
-    const Hook hook("layers.0", [](const HookPoint& step) { return step.value.slice(1, 0, 2); });
-    EXPECT_TRUE(throws(
-        "Hook",
-        {"hook point layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"},
-        [&] { encoder(kInput); }));
-  }
-  {
-    const Hook hook("layers.0.norm1", [](const HookPoint& step) { Tensor(step.value).fill(0); });
-    EXPECT_TRUE(throws("Hook", {"hook point layers.0.norm1 must not be modified"},
-                       [&] { encoder(kInput); }));
-  }
-  {
-    const Hook hook("layers.0", [](const HookPoint& step) { step.with_token(2, 0, ones({8})); });
-    EXPECT_TRUE(throws("HookPoint", {"text must be from 0 to 1, got 2"}, [&] { encoder(kInput); }));
-  }
-  {
-    const Hook hook("layers.0", [](const HookPoint& step) { step.with_token(1, 5, ones({8})); });
-    EXPECT_TRUE(
-        throws("HookPoint", {"token must be from 0 to 4, got 5"}, [&] { encoder(kInput); }));
-  }
+  fails("Hook", "function must not be empty",
+        [] { Hook("*", std::function<void(const HookPoint&)>()); });
+  fails("Hook", "function must not be empty", [] { Hook("*", Hook::Function()); });
+  models::EncoderOptions o = options(false);
+  const models::Encoder encoder = make(o);
+  o.layers[0].batch_first = false;
+  const models::Encoder tokens_first = make(o);
+  const auto expect_error = [](const models::Encoder& model, const char* pattern,
+                               const auto& function, const char* op, const Words& words) {
+    const Hook hook(pattern, function);
+    fails(op, words, [&] { model(kInput); });
+  };
+  expect_error(
+      tokens_first, "layers.0", [](const HookPoint& step) { step.text(0); }, "HookPoint",
+      "batch_first must be true to choose texts");
+  expect_error(
+      encoder, "layers.0", [](const HookPoint& step) { return step.value.slice(1, 0, 2); }, "Hook",
+      {"hook point layers.0 must be replaced by a tensor of shape (2, 5, 8)", "got (2, 2, 8)"});
+  expect_error(
+      encoder, "layers.0.norm1", [](const HookPoint& step) { Tensor(step.value).fill(0); }, "Hook",
+      "hook point layers.0.norm1 must not be modified");
+  expect_error(
+      encoder, "layers.0", [](const HookPoint& step) { step.with_token(2, 0, ones({8})); },
+      "HookPoint", "text must be from 0 to 1, got 2");
+  expect_error(
+      encoder, "layers.0", [](const HookPoint& step) { step.with_token(1, 5, ones({8})); },
+      "HookPoint", "token must be from 0 to 4, got 5");
   std::optional<Hook> hook(std::in_place, "layers.0",
                            [](const HookPoint&) { throw std::runtime_error("stop"); });
   EXPECT_THROW(encoder(kInput), std::runtime_error);
@@ -424,13 +415,12 @@ TEST(Hook, StepsWithoutAHeadOrWithAnotherToken) {
   EXPECT_TRUE(same_bits(patched.select(0, 1).select(0, 2), vector));
   EXPECT_TRUE(
       same_bits(patched.flatten(0, 1).slice(0, 0, 5), step.value.flatten(0, 1).slice(0, 0, 5)));
-  EXPECT_TRUE(throws("HookPoint", {"vector must have shape (6), got (5,)"},
-                     [&] { step.with_token(0, 0, ones({5})); }));
-  EXPECT_TRUE(throws("HookPoint", {"heads must divide"}, [&] { step.without_head(0, 4); }));
-  EXPECT_TRUE(
-      throws("HookPoint", {"head must be from 0 to 2, got 3"}, [&] { step.without_head(3, 3); }));
+  fails("HookPoint", "vector must have shape (6), got (5,)",
+        [&] { step.with_token(0, 0, ones({5})); });
+  fails("HookPoint", "heads must divide", [&] { step.without_head(0, 4); });
+  fails("HookPoint", "head must be from 0 to 2, got 3", [&] { step.without_head(3, 3); });
   const HookPoint weights = {.name = "w", .value = ones({1, 2, 3, 3})};
-  EXPECT_TRUE(throws("HookPoint", {"w must have shape (B, T, D)"}, [&] { weights.text(0); }));
+  fails("HookPoint", "w must have shape (B, T, D)", [&] { weights.text(0); });
 }
 
 TEST(Hook, OtherModelsHaveTheirHeads) {

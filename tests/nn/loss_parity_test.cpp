@@ -99,19 +99,6 @@ TEST_P(LossParity, LossesOfDistributionsAndVectors) {
   expect_golden("composed_losses", 1e-5, losses);
 }
 
-TEST(NllLoss, IsCrossEntropyOfLogSoftmax) {
-  const Tensor x = random_tensor({2, 3, 7}, kFloat64, 1);
-  const Tensor targets = tensor({{0, 6, 5}, {2, 5, 1}});
-  const Tensor weight = values({7}, 2, 0.5, 2);
-  for (const auto& [name, kind] : kReductions) {
-    const Tensor got =
-        nll_loss(log_softmax(x), targets, {.weight = weight, .ignore_index = 5, .reduction = kind});
-    const Tensor want =
-        cross_entropy(x, targets, {.weight = weight, .ignore_index = 5, .reduction = kind});
-    EXPECT_TRUE(near(got, array(want), 1e-13)) << name;
-  }
-}
-
 // The differences of both operands, if both may have a gradient.
 TEST(LossGradients, AgreeWithDifferences) {
   const Tensor classes = tensor({{0, 4}, {-100, 2}, {3, 3}});

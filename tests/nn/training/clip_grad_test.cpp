@@ -39,22 +39,17 @@ double naive_norm(const Parameters& of) {
 }
 
 TEST(ClipGradNorm, ReturnsTheNormAndCutsBackToTheLargestOne) {
-  for (const int threads : {1, 2, 3, 8}) {
-    set_thread_count(threads);
-    const Parameters of = parameters();
-    const double norm = naive_norm(of);
-    std::vector<Array> before;
-    for (const auto& [name, x] : of)
-      before.push_back(x.grad().defined() ? array(x.grad()) : Array());
-    EXPECT_NEAR(clip_grad_norm(of, 2.5), norm, 1e-12 * norm);
-    for (std::size_t i = 0; i < of.size(); ++i) {
-      if (of[i].name == "idle") continue;
-      const Array want = map(before[i], [&](double g) { return g * (2.5 / (norm + 1e-6)); });
-      EXPECT_TRUE(near(of[i].tensor.grad(), want, 2e-7)) << of[i].name;
-    }
-    EXPECT_NEAR(naive_norm(of), 2.5, 1e-6);
-    set_thread_count(0);
+  const Parameters of = parameters();
+  const double norm = naive_norm(of);
+  std::vector<Array> before;
+  for (const auto& [name, x] : of) before.push_back(x.grad().defined() ? array(x.grad()) : Array());
+  EXPECT_NEAR(clip_grad_norm(of, 2.5), norm, 1e-12 * norm);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (of[i].name == "idle") continue;
+    const Array want = map(before[i], [&](double g) { return g * (2.5 / (norm + 1e-6)); });
+    EXPECT_TRUE(near(of[i].tensor.grad(), want, 2e-7)) << of[i].name;
   }
+  EXPECT_NEAR(naive_norm(of), 2.5, 1e-6);
 }
 
 TEST(ClipGradNorm, TheSameBitsUnderAnyNumberOfThreads) {
@@ -109,9 +104,9 @@ TEST(ClipGradNorm, NormsThatAreNotFinite) {
   EXPECT_TRUE(std::isnan(clip_grad_norm({{"x", nan}}, 1)));
   EXPECT_TRUE(std::isnan(nan.grad().item_at({1})));
   const Tensor kept = gradient(kInf);
-  EXPECT_TRUE(throws("clip_grad_norm", {"norm", "inf"}, [&] {
+  fails("clip_grad_norm", {"norm", "inf"}, [&] {
     clip_grad_norm({{"x", kept}}, 1, {.error_if_nonfinite = true});
-  }));
+  });
   EXPECT_EQ(kept.grad().item_at({1}), 1);
 }
 
@@ -129,10 +124,8 @@ TEST(ClipGradNorm, ScalesSumsToMeans) {
 }
 
 TEST(ClipGradNorm, Errors) {
-  EXPECT_TRUE(
-      throws("clip_grad_norm", {"max_norm", "-1"}, [] { clip_grad_norm(parameters(), -1); }));
-  EXPECT_TRUE(throws("clip_grad_norm", {"max_norm", "nan"},
-                     [] { clip_grad_norm(parameters(), std::nan("")); }));
+  fails("clip_grad_norm", {"max_norm", "-1"}, [] { clip_grad_norm(parameters(), -1); });
+  fails("clip_grad_norm", {"max_norm", "nan"}, [] { clip_grad_norm(parameters(), std::nan("")); });
 }
 
 }  // namespace
