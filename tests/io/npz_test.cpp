@@ -139,6 +139,8 @@ TEST(LoadNpz, EntriesThatAreRefused) {
             "entry 'a.npy': must not be encrypted");
   EXPECT_EQ(npz_error(archive({{.name = "a.txt", .data = data}})),
             "entry 'a.txt': name must end in .npy");
+  EXPECT_EQ(npz_error(archive({{.name = std::string("\x1b\0é.txt", 8), .data = data}})),
+            "entry '\\x1b\\x00é.txt': name must end in .npy");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data}, {.name = "a.npy", .data = data}})),
             "entry 'a.npy': names must be different, got this one twice");
   EXPECT_EQ(npz_error(archive({{.name = "a.npy", .data = data, .checksum_error = 1}})),
@@ -155,12 +157,6 @@ TEST(LoadNpz, EntriesMustNotShareBytes) {
   const std::size_t second = bytes.find("PK\1\2", first + 1);
   bytes.replace(second + 16, 12, bytes, first + 16, 12);
   EXPECT_EQ(npz_error(bytes), "entry 'b.npy': entries together must not be larger than the file");
-}
-
-TEST(LoadNpz, EscapesNamesThatCannotBePrinted) {
-  const std::string data = npy_bytes(tensor({1.0}));
-  EXPECT_EQ(npz_error(archive({{.name = std::string("\x1b\0é.txt", 8), .data = data}})),
-            "entry '\\x1b\\x00é.txt': name must end in .npy");
 }
 
 TEST(LoadNpz, NotAnArchive) {

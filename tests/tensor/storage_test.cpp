@@ -220,14 +220,6 @@ TEST(StorageTest, AVersionNeverComesBackAtItsAddress) {
   }
 }
 
-TEST(StorageTest, VersionIsShared) {
-  const Storage a = Storage::allocate(10);
-  const Storage b = a;
-  const auto before = b.version();
-  a.bump_version();
-  EXPECT_GT(b.version(), before);
-}
-
 TEST(StorageTest, HandlesMayBeUsedOnAnyThread) {
   const Storage shared = Storage::allocate(1000);
   const auto in_use = memory_stats().in_use;

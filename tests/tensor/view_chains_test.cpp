@@ -3,96 +3,47 @@
 
 #include <random>
 
-#include "tensor/create.h"
 #include "tensor/error.h"
-#include "tensor/tensor.h"
+#include "tests/support/oracle.h"
 #include "tests/support/python_slice.h"
 #include "tests/support/test.h"
 
 namespace tessera {
 namespace {
 
-using test::python_slice;
-using Index = std::vector<index_t>;
-
-/// The elements of a view, found by a loop over its indices, and its shape.
-struct Walked {
-  Index shape;
-  std::vector<index_t> values;  // row-major
-};
-
-/// Calls body(index) for every index tuple of `shape`, in row-major order.
-void walk(const Index& shape, const std::function<void(const Index&)>& body) {
-  index_t count = 1;
-  for (index_t n : shape) count *= n;
-  for (index_t flat = 0; flat < count; ++flat) {
-    Index index(shape.size());
-    index_t rest = flat;
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      index[axis] = rest % shape[axis];
-      rest /= shape[axis];
-    }
-    body(index);
-  }
-}
-
-/// The view of `from` with `shape` whose element at `index` is from's element at source(index).
-Walked walked_view(const Walked& from, const Index& shape,
-                   const std::function<Index(Index)>& source) {
-  Walked result{shape, {}};
-  walk(shape, [&](const Index& index) {
-    const Index at = source(index);
-    index_t flat = 0;
-    for (std::size_t axis = 0; axis < at.size(); ++axis) flat = flat * from.shape[axis] + at[axis];
-    result.values.push_back(from.values.at(static_cast<std::size_t>(flat)));
-  });
-  return result;
-}
+using namespace test;
+using Source = std::function<Dims(Dims)>;
 
 class RandomViews {
  public:
   explicit RandomViews(std::uint64_t seed) : random_(seed) {
-    Index shape;
-    for (index_t axis = pick(0, 4); axis > 0; --axis)
+    Shape shape;
+    for (index_t axis = pick(0, 4); axis > 0; --axis) {
       shape.push_back(pick(0, 11) == 0 ? 0 : pick(1, 4));
+    }
     index_t count = 1;
     for (index_t n : shape) count *= n;
     tensor_ = arange(count).reshape(shape);
     storage_ = tensor_.storage();
     walked_.shape = shape;
-    for (index_t i = 0; i < count; ++i) walked_.values.push_back(i);
-    steps_ = str_cat("arange(", count, ").reshape", Shape(shape));
+    for (index_t i = 0; i < count; ++i) walked_.values.push_back(static_cast<double>(i));
+    steps_ = str_cat("arange(", count, ").reshape", shape);
   }
 
   void step() {
-    switch (pick(0, 7)) {
-      case 0:
-        return permute();
-      case 1:
-        return slice();
-      case 2:
-        return select();
-      case 3:
-        return unsqueeze();
-      case 4:
-        return expand();
-      case 5:
-        return reshape();
-      case 6:
-        return toeplitz();
-      default:
-        return diagonal();
-    }
+    constexpr std::array kSteps = {&RandomViews::permute,  &RandomViews::slice,
+                                   &RandomViews::select,   &RandomViews::unsqueeze,
+                                   &RandomViews::expand,   &RandomViews::reshape,
+                                   &RandomViews::toeplitz, &RandomViews::diagonal};
+    (this->*kSteps[static_cast<std::size_t>(pick(0, 7))])();
   }
 
   void check() const {
-    ASSERT_EQ(tensor_.shape(), Shape(walked_.shape)) << steps_;
+    ASSERT_EQ(tensor_.shape(), walked_.shape) << steps_;
     ASSERT_EQ(tensor_.count(), std::ssize(walked_.values)) << steps_;
-    ASSERT_EQ(tensor_.to_vector<index_t>(), walked_.values) << steps_;
-    std::size_t i = 0;
-    walk(walked_.shape, [&](const Index& index) {
-      ASSERT_EQ(tensor_.item_at<index_t>(index), walked_.values[i]) << steps_ << Shape(index);
-      ++i;
+    ASSERT_EQ(tensor_.to(kFloat64).to_vector<double>(), walked_.values) << steps_;
+    for_each_index(walked_.shape, [&](const Dims& index) {
+      ASSERT_EQ(tensor_.item_at(index), walked_.at(index)) << steps_ << index;
     });
     if (!(tensor_.storage() == storage_)) return;  // a copy shares nothing
     if (has_equal_elements()) {
@@ -109,25 +60,25 @@ class RandomViews {
   index_t pick(index_t low, index_t high) {
     return std::uniform_int_distribution<index_t>(low, high)(random_);
   }
-  std::size_t pick_axis() { return static_cast<std::size_t>(pick(0, rank() - 1)); }
-  index_t rank() const { return std::ssize(walked_.shape); }
-  void apply(Tensor view, const Index& shape, const std::function<Index(Index)>& source,
-             const std::string& what) {
+  index_t pick_axis() { return pick(0, rank() - 1); }
+  index_t rank() const { return walked_.shape.size(); }
+
+  /// Takes the view whose element at `index` is the element at source(index).
+  void apply(Tensor view, const Shape& shape, const Source& source, const std::string& what) {
     tensor_ = std::move(view);
-    walked_ = walked_view(walked_, shape, source);
+    walked_ = build(shape, [&](const Dims& index) { return walked_.at(source(index)); });
     steps_ += "." + what;
   }
 
   void permute() {
-    Index axes(static_cast<std::size_t>(rank()));
+    std::vector<index_t> axes(static_cast<std::size_t>(rank()));
     std::iota(axes.begin(), axes.end(), index_t{0});
     std::shuffle(axes.begin(), axes.end(), random_);
-    Index shape;
-    for (index_t axis : axes) shape.push_back(walked_.shape[static_cast<std::size_t>(axis)]);
-    const auto source = [&](const Index& index) {
-      Index at(index.size());
-      for (std::size_t i = 0; i < index.size(); ++i)
-        at[static_cast<std::size_t>(axes[i])] = index[i];
+    Shape shape;
+    for (index_t axis : axes) shape.push_back(walked_.shape[axis]);
+    const auto source = [&](const Dims& index) {
+      Dims at = index;
+      for (index_t i = 0; i < index.size(); ++i) at[axes[static_cast<std::size_t>(i)]] = index[i];
       return at;
     };
     apply(tensor_.permute(axes), shape, source, str_cat("permute", Shape(axes)));
@@ -135,71 +86,70 @@ class RandomViews {
 
   void slice() {
     if (rank() == 0) return;
-    const std::size_t axis = pick_axis();
+    const index_t axis = pick_axis();
     const index_t start = pick(-5, 5);
     const index_t stop = pick(-5, 5);
     const index_t step = pick(0, 1) == 0 ? pick(1, 3) : pick(-3, -1);
-    const Index taken = python_slice(walked_.shape[axis], start, stop, step);
-    Index shape = walked_.shape;
+    const auto taken = python_slice(walked_.shape[axis], start, stop, step);
+    Shape shape = walked_.shape;
     shape[axis] = std::ssize(taken);
-    const auto source = [&](Index index) {
+    const auto source = [&](Dims index) {
       index[axis] = taken[static_cast<std::size_t>(index[axis])];
       return index;
     };
-    apply(tensor_.slice(static_cast<index_t>(axis), start, stop, step), shape, source,
+    apply(tensor_.slice(axis, start, stop, step), shape, source,
           str_cat("slice(", axis, ", ", start, ", ", stop, ", ", step, ")"));
   }
 
   void select() {
     if (rank() == 0) return;
-    const std::size_t axis = pick_axis();
+    const index_t axis = pick_axis();
     if (walked_.shape[axis] == 0) return;
     const index_t at = pick(0, walked_.shape[axis] - 1);
-    Index shape = walked_.shape;
-    shape.erase(shape.begin() + static_cast<index_t>(axis));
-    const auto source = [&](Index index) {
-      index.insert(index.begin() + static_cast<index_t>(axis), at);
+    Shape shape = walked_.shape;
+    shape.erase(axis);
+    const auto source = [&](Dims index) {
+      index.insert(axis, at);
       return index;
     };
-    apply(tensor_.select(static_cast<index_t>(axis), at), shape, source,
-          str_cat("select(", axis, ", ", at, ")"));
+    apply(tensor_.select(axis, at), shape, source, str_cat("select(", axis, ", ", at, ")"));
   }
 
   void unsqueeze() {
     if (rank() == 6) return;
     const index_t axis = pick(0, rank());
-    Index shape = walked_.shape;
-    shape.insert(shape.begin() + axis, 1);
-    const auto source = [&](Index index) {
-      index.erase(index.begin() + axis);
+    Shape shape = walked_.shape;
+    shape.insert(axis, 1);
+    const auto source = [&](Dims index) {
+      index.erase(axis);
       return index;
     };
     apply(tensor_.unsqueeze(axis), shape, source, str_cat("unsqueeze(", axis, ")"));
   }
 
   void expand() {
-    Index shape = walked_.shape;
-    for (index_t& n : shape) {
-      if (n == 1) n = pick(1, 3);
+    Shape shape = walked_.shape;
+    for (index_t axis = 0; axis < rank(); ++axis) {
+      if (shape[axis] == 1) shape[axis] = pick(1, 3);
     }
-    const index_t lead = rank() < 5 ? pick(0, 1) : 0;
-    if (lead == 1) shape.insert(shape.begin(), pick(1, 3));
-    const auto source = [&](Index index) {
-      index.erase(index.begin(), index.begin() + lead);
-      for (std::size_t i = 0; i < index.size(); ++i) {
-        if (walked_.shape[i] == 1) index[i] = 0;
+    const bool has_new_axis = rank() < 5 && pick(0, 1) == 1;
+    if (has_new_axis) shape.insert(0, pick(1, 3));
+    const auto source = [&](Dims index) {
+      if (has_new_axis) index.erase(0);
+      for (index_t axis = 0; axis < index.size(); ++axis) {
+        if (walked_.shape[axis] == 1) index[axis] = 0;
       }
       return index;
     };
-    apply(tensor_.expand(shape), shape, source, str_cat("expand", Shape(shape)));
+    apply(tensor_.expand(shape), shape, source, str_cat("expand", shape));
   }
 
   /// Any shape with as many elements: its factors in random order, with some ones added.
   void reshape() {
     auto count = std::ssize(walked_.values);
     if (count == 0 || count > 2000) return;
-    Index shape;
-    while (std::ssize(shape) < 5 && count > 1) {
+    Shape shape;
+    while (shape.size() < 5 && count > 1) {
       const index_t factor = pick(1, std::min<index_t>(count, 6));
       if (count % factor != 0) continue;
       shape.push_back(factor);
@@ -211,34 +161,32 @@ class RandomViews {
     tensor_ = before.reshape(shape);
     EXPECT_TRUE(!was_contiguous || tensor_.storage() == before.storage()) << steps_;
     walked_.shape = shape;  // the same elements in row-major order
-    steps_ += str_cat(".reshape", Shape(shape));
+    steps_ += str_cat(".reshape", shape);
   }
 
   void diagonal() {
     if (rank() < 2) return;
-    const std::size_t a = pick_axis();
-    const std::size_t b = pick_axis();
+    const index_t a = pick_axis();
+    const index_t b = pick_axis();
     if (a == b) return;
     const index_t offset = pick(-3, 3);
     index_t n = 0;
     for (index_t i = 0; i < walked_.shape[a]; ++i) {
       if (i + offset >= 0 && i + offset < walked_.shape[b]) ++n;
     }
-    Index shape;
-    for (std::size_t i = 0; i < walked_.shape.size(); ++i) {
-      if (i != a && i != b) shape.push_back(walked_.shape[i]);
-    }
+    Shape shape = walked_.shape;
+    shape.erase(std::max(a, b));
+    shape.erase(std::min(a, b));
     shape.push_back(n);
-    const auto source = [&](Index index) {
-      const index_t k = index.back();
-      index.pop_back();
-      const index_t row = k + std::max<index_t>(-offset, 0);
-      for (std::size_t axis : {std::min(a, b), std::max(a, b)}) {
-        index.insert(index.begin() + static_cast<index_t>(axis), axis == a ? row : row + offset);
+    const auto source = [&](Dims index) {
+      const index_t row = index.back() + std::max<index_t>(-offset, 0);
+      index.erase(index.size() - 1);
+      for (index_t axis : {std::min(a, b), std::max(a, b)}) {
+        index.insert(axis, axis == a ? row : row + offset);
       }
       return index;
     };
-    apply(tensor_.diagonal(offset, static_cast<index_t>(a), static_cast<index_t>(b)), shape, source,
+    apply(tensor_.diagonal(offset, a, b), shape, source,
           str_cat("diagonal(", offset, ", ", a, ", ", b, ")"));
   }
 
@@ -246,12 +194,12 @@ class RandomViews {
     if (rank() < 1 || rank() > 3) return;
     const index_t rows = pick(0, walked_.shape.back() + 1);
     const index_t columns = walked_.shape.back() - rows + 1;
-    Index shape = walked_.shape;
+    Shape shape = walked_.shape;
     shape.back() = rows;
     shape.push_back(columns);
-    const auto source = [&](Index index) {
+    const auto source = [&](Dims index) {
       const index_t column = index.back();
-      index.pop_back();
+      index.erase(index.size() - 1);
       index.back() = column - index.back() + rows - 1;
       return index;
     };
@@ -263,7 +211,7 @@ class RandomViews {
   bool has_toeplitz_ = false;
   Tensor tensor_;
   Storage storage_;  // of the elements that are all different
-  Walked walked_;
+  Array walked_;     // the elements of the view, by a loop over its indices
   std::string steps_;
 };
 
