@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
   CompareOptions options;
   RoundOptions rounds;
   std::vector<std::string> sides;
-  command.add_arguments("SIDES", sides, "OLD NEW: two commands of tessera_bench").required();
+  command.add_arguments("SIDES", sides, "OLD NEW: two commands of tessera_bench",
+                        examples::kRequired);
   command.add_input("--cases", rounds.cases, "file of case names, one per line");
   command.add("--filter", rounds.filter, "regular expression that case names must match");
   command.add("--rounds", rounds.rounds, "runs of each side", {5, 1000});

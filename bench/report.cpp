@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
                             "tessera_bench and the scripts of other libraries write.");
   std::vector<std::string> files;
   Outputs out;
-  command.add_arguments("FILES", files, "JSON files; the best time counts if a case is in several")
-      .required();
+  command.add_arguments("FILES", files, "JSON files; the best time counts if a case is in several",
+                        examples::kRequired);
   command.add_output("--json", out.json, "JSON file for all cases together");
   command.add_output("--roofline-svg", out.svg, "SVG file for the roofline");
   command.add_output("--readme", out.readme,

@@ -3,7 +3,9 @@
 //   answer --model roberta-base-squad2 --question 'Who wrote it?' book.txt
 //
 // Each row is a score, the bytes of the text, and the answer.
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +22,11 @@ namespace {
 using namespace tessera;
 
 struct Options {
-  std::string model, file, question;
-  std::string weight_format = "float32";
+  examples::ModelOptions model;
+  std::string question;
   bool pair = false;
   models::AnsweringOptions answering;
   index_t window = 0;
-  bool json = false;
-  examples::AttentionOptions attention;
 };
 
 /// One question about the whole text, or a question and its own text on each line.
@@ -34,10 +34,10 @@ struct Options {
 std::vector<models::Question> questions_of(const Options& o) {
   require(o.pair == o.question.empty(), "answer", "either --question or --pair must be given, got ",
           o.pair ? "both" : "neither");
-  if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.file)}};
+  if (!o.pair) return {{.question = o.question, .context = examples::input_text(o.model.file)}};
   std::vector<models::Question> questions;
   for (text::TextPair& pair :
-       examples::text_pairs(examples::input_lines(o.file), examples::input_name(o.file))) {
+       examples::text_pairs(examples::input_lines(o.model.file), o.model.file)) {
     questions.push_back({std::move(pair.first), std::move(pair.second)});
   }
   return questions;
@@ -54,7 +54,7 @@ std::string json_of(const std::vector<models::Answer>& answers) {
 }
 
 void print(const std::vector<models::Answer>& answers, const Options& o) {
-  if (o.json) {
+  if (o.model.json) {
     std::cout << json_of(answers) << '\n';
     return;
   }
@@ -65,34 +65,22 @@ void print(const std::vector<models::Answer>& answers, const Options& o) {
   if (o.pair) std::cout << '\n';
 }
 
-/// The windows in which the questions' contexts were read.
-void write_attention(const Options& o, const models::QuestionAnswerer& model,
-                     const std::vector<models::Question>& questions) {
-  std::vector<text::Encoding> windows;
-  for (const models::Question& question : questions) {
-    for (text::Encoding& window : model.windows(question, o.answering)) {
-      windows.push_back(std::move(window));
-    }
-  }
-  examples::write_attention(o.attention, o.model, model, std::ssize(windows),
-                            [&](index_t i) { return windows[static_cast<std::size_t>(i)]; });
-}
-
 void answer(Options& o) {
   const std::vector<models::Question> questions = questions_of(o);
-  const auto model = examples::loaded(models::load_question_answerer, o.model, o.weight_format);
-  o.attention.check(model.model.encode.encoder);
+  const auto model = examples::loaded(models::load_question_answerer, o.model);
   models::require_max_length("--window", o.window, model.reader.max_length);
   if (o.window > 0) o.answering.window = o.window;
-  examples::Progress progress("windows");
-  o.answering.task.progress = [&](index_t done, index_t all) { progress.show(done, all); };
-  o.answering.task.name = [&, line = examples::line_name(o.file)](index_t number) {
-    return o.pair ? line(number) : examples::input_name(o.file);
-  };
-  const auto results = model(questions, o.answering);
-  progress.clear();
-  for (const std::vector<models::Answer>& answers : results) print(answers, o);
-  if (!o.attention.file.empty()) write_attention(o, model, questions);
+  o.answering.task = examples::task_options(o.model, "windows");
+  if (!o.pair) {
+    o.answering.task.name = [&](index_t) { return examples::input_name(o.model.file); };
+  }
+  for (const auto& answers : model(questions, o.answering)) print(answers, o);
+  if (o.model.attention.file.empty()) return;
+  std::vector<text::Encoding> windows;  // in which the questions' contexts were read
+  for (const models::Question& question : questions) {
+    std::ranges::move(model.windows(question, o.answering), std::back_inserter(windows));
+  }
+  examples::write_attention(o.model, model, std::move(windows));
 }
 
 }  // namespace
@@ -103,9 +91,7 @@ int main(int argc, char** argv) {
                             "Finds the parts of a text that answer a question, and prints score, "
                             "bytes and text of each. An empty text means that there is no answer.");
   Options o;
-  command.add_argument("FILE", o.file, "text; standard input if absent");
-  command.add_input("--model", o.model, "folder of the model").required();
-  examples::add_weight_format(command, o.weight_format);
+  o.model.add_model(command, "text; standard input if absent");
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");
   command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
@@ -116,7 +102,5 @@ int main(int argc, char** argv) {
   command.add("--window", o.window, "tokens of a window; 384 or the model's limit if absent",
               {1, kMany});
   command.add("--stride", o.answering.stride, "tokens shared by neighbouring windows", {0, kMany});
-  command.add("--json", o.json, "JSON output, one object per question");
-  o.attention.add_to(command);
   return command.run(argc, argv, [&] { answer(o); });
 }

@@ -15,7 +15,6 @@
 #include "tensor/create.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 #include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 
@@ -90,10 +89,12 @@ void add_weights(pages::AttentionText& text, const models::TokenEncoder& encoder
   }
 }
 
-Tensor ablation_of(const AttentionTexts& texts, index_t i, const AttentionRequest& request) {
+Tensor ablation_of(const AttentionTexts& texts, const text::Encoding& text,
+                   const AttentionRequest& request) {
   const NoGrad not_recorded;
   const auto output = [&] {
-    const Tensor result = texts.result ? texts.result(i) : texts.encoder(texts.read(i));
+    const Tensor result =
+        texts.result ? texts.result(text) : texts.encoder(texts.reader.tokens(text));
     return result.flatten().to(kFloat64);
   };
   const Tensor whole = output();
@@ -104,17 +105,6 @@ Tensor ablation_of(const AttentionTexts& texts, index_t i, const AttentionReques
                                : cosine_similarity(output(), whole, 0);
       },
       {request.layers, request.heads});
-}
-
-void write_picture(const std::string& file, const pages::AttentionText& text, index_t depth,
-                   const AttentionRequest& request) {
-  const Tensor& layer = text.weights.back();
-  const index_t number = request.layers ? request.layers->back() : depth - 1;
-  const std::string heads = layer.size(0) > 1
-                                ? str_cat("mean of ", layer.size(0), " heads")
-                                : str_cat("head ", request.heads ? request.heads->front() : 0);
-  write_text(file, pages::attention_svg(mean(layer, {0}), text.tokens,
-                                        str_cat("Attention: layer ", number, ", ", heads)));
 }
 
 /// The page's part about the model and the choice of maps.
@@ -139,8 +129,7 @@ pages::AttentionView view_of(const AttentionOptions& options, const AttentionTex
 }  // namespace
 
 void AttentionOptions::add_to(Command& command) {
-  command.add_output(kFlag, file,
-                     "output file for attention weights: a page, .html, or one map, .svg");
+  command.add_output(kFlag, file, "output file for a page of attention weights, .html");
   command.add("--attention-layers", layers, "layers in --attention, such as 0,2-5; all if absent");
   command.add("--attention-heads", heads, "heads in --attention, such as 0,2-5; all if absent");
   command.add("--attention-ablation", ablation,
@@ -149,14 +138,11 @@ void AttentionOptions::add_to(Command& command) {
 }
 
 void AttentionOptions::check(const models::Encoder& encoder) const {
-  require(!file.empty() || (layers.empty() && heads.empty()), kFlag,
-          "must name a file if --attention-layers or --attention-heads is given, got none");
-  require(!ablation || pages::is_page(file), "--attention-ablation",
-          "must be combined with --attention FILE.html, got ",
-          file.empty() ? "no file" : printable(file));
+  require(!file.empty() || (layers.empty() && heads.empty() && !ablation), kFlag,
+          "must name a file if --attention-layers, --attention-heads or --attention-ablation is ",
+          "given, got none");
   if (file.empty()) return;
-  require(pages::is_page(file) || file.ends_with(".svg"), kFlag, "must end in .html or .svg, got ",
-          printable(file));
+  require(pages::is_page(file), kFlag, "must end in .html, got ", printable(file));
   require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");
   request_of(*this, encoder);
 }
@@ -164,23 +150,23 @@ void AttentionOptions::check(const models::Encoder& encoder) const {
 void write_attention(const AttentionOptions& options, const AttentionTexts& texts) {
   constexpr index_t kMostTexts = 8;
   constexpr index_t kMostBytes = 48'000'000;  // of a page with one text
-  options.check(texts.encoder.encoder);
-  if (options.file.empty() || !leaves_traces()) return;
-  require(texts.count > 0, kFlag, "the input must have a text, got none");
-  const AttentionRequest request = request_of(options, texts.encoder.encoder);
-  pages::AttentionView view = view_of(options, texts, request);
   const models::Encoder& encoder = texts.encoder.encoder;
-  const index_t depth = depth_of(encoder);
-  const index_t maps = (request.layers ? std::ssize(*request.layers) : depth) *
+  options.check(encoder);
+  if (options.file.empty() || !leaves_traces()) return;
+  const index_t all = std::ssize(texts.encodings);
+  require(all > 0, kFlag, "the input must have a text, got none");
+  const AttentionRequest request = request_of(options, encoder);
+  pages::AttentionView view = view_of(options, texts, request);
+  const index_t maps = (request.layers ? std::ssize(*request.layers) : depth_of(encoder)) *
                        (request.heads ? std::ssize(*request.heads) : common_heads(encoder));
-  const bool is_page = pages::is_page(options.file);
   index_t all_bytes = 0;
-  for (index_t i = 0; i < std::min(texts.count, is_page ? kMostTexts : 1); ++i) {
-    const models::Tokens tokens = texts.read(i);
+  for (index_t i = 0; i < std::min(all, kMostTexts); ++i) {
+    const text::Encoding& encoding = texts.encodings[static_cast<std::size_t>(i)];
     pages::AttentionText text;
-    for (const index_t id : tokens.ids.to_vector<index_t>()) text.tokens.push_back(texts.token(id));
+    for (const index_t id : encoding.ids)
+      text.tokens.emplace_back(texts.reader.tokenizer->token(id));
     const index_t count = std::ssize(text.tokens);
-    const index_t bytes = is_page ? pages::attention_bytes(count, maps) : count * count * 150;
+    const index_t bytes = pages::attention_bytes(count, maps);
     require(i > 0 || bytes <= kMostBytes, kFlag, "the maps of a text must take at most ",
             kMostBytes / 1'000'000, " MB in ", options.file, ", got ", bytes / 1'000'000,
             " MB for ", maps, " maps of ", count,
@@ -188,12 +174,11 @@ void write_attention(const AttentionOptions& options, const AttentionTexts& text
             "--attention-heads, or shorten the text");
     all_bytes += bytes;
     if (i > 0 && all_bytes > pages::kAttentionBytes) break;
-    add_weights(text, texts.encoder, tokens, request);
-    if (options.ablation) text.ablation = ablation_of(texts, i, request);
+    add_weights(text, texts.encoder, texts.reader.tokens(encoding), request);
+    if (options.ablation) text.ablation = ablation_of(texts, encoding, request);
     view.texts.push_back(std::move(text));
   }
-  view.left_out = texts.count - std::ssize(view.texts);
-  if (!is_page) return write_picture(options.file, view.texts.front(), depth, request);
+  view.left_out = all - std::ssize(view.texts);
   pages::write_page(options.file, pages::attention_page(view));
 }
 

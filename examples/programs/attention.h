@@ -1,5 +1,4 @@
-// --attention FILE of programs that run an encoder: its attention weights, as a page (.html) or as
-// a picture (.svg).
+// --attention FILE of programs that run an encoder: a page of its attention weights.
 #pragma once
 
 #include <functional>
@@ -7,20 +6,21 @@
 #include <vector>
 
 #include "examples/programs/cli.h"
+#include "models/hugging_face/task.h"
 #include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
 
 namespace tessera::examples {
 
 struct AttentionOptions {
-  std::string file;    // .html or .svg; empty: no file
+  std::string file;    // .html; empty: no file
   std::string layers;  // as in "0,2-5"; empty: all
   std::string heads;   // the same
   bool ablation = false;
 
   void add_to(Command& command);
-  /// **Errors**: std::invalid_argument: a name that does not end in .html or .svg; layers or heads
-  /// that `encoder` does not have; options without a file; ablation without a page.
+  /// **Errors**: std::invalid_argument: a name that does not end in .html; layers or heads that
+  /// `encoder` does not have; options without a file.
   void check(const models::Encoder& encoder) const;
 };
 
@@ -28,26 +28,20 @@ struct AttentionOptions {
 struct AttentionTexts {
   std::string about;  // a line about the model
   const models::TokenEncoder& encoder;
-  index_t count = 0;
-  std::function<models::Tokens(index_t text)> read;  // a batch of one text
-  std::function<std::string(index_t id)> token;      // the text of a token
+  const models::TextReader& reader;
+  std::vector<text::Encoding> encodings;
   /// The model's result for a text; by default the encoder's output. --attention-ablation computes
   /// how much the result changes without a head: 1 - cosine or, for logits, the decrease of the
   /// largest one.
-  std::function<Tensor(index_t text)> result = {};
+  std::function<Tensor(const text::Encoding& text)> result = {};
   std::string result_name = "the output vectors";
   bool is_logits = false;
 };
 
-/// Writes the file, completely or not at all; without --attention, does nothing. A page has the
-/// first texts, at most 8 and those that fit; a picture has the first text, the last of the layers
-/// and the mean of the heads. Weights have the same bits as those that the encoder computes with.
+/// Writes the page, completely or not at all; without --attention, does nothing. The page has the
+/// first texts, at most 8 and those that fit. Weights have the same bits as those that the encoder
+/// computes with.
 /// **Errors**: as check(); no text; a text that is too long for a page; as write_file().
 void write_attention(const AttentionOptions& options, const AttentionTexts& texts);
-
-/// AttentionTexts::token of a tokenizer, which must outlive it.
-inline std::function<std::string(index_t id)> token_names(const text::Tokenizer& tokenizer) {
-  return [&tokenizer](index_t id) { return std::string(tokenizer.token(id)); };
-}
 
 }  // namespace tessera::examples

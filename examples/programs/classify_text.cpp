@@ -53,23 +53,16 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_text_classifier, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
-    std::vector<text::TextPair> pairs;
-    if (pair) pairs = examples::text_pairs(lines, examples::input_name(options.file));
-    examples::Progress progress("lines");
-    const models::TaskOptions task = examples::task_options(options, progress);
-    const auto results = pair ? model(pairs, task) : model(lines, task);
-    progress.clear();
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const std::span<const models::ClassScore> classes = results[i];
-      const std::size_t count = std::min(classes.size(), static_cast<std::size_t>(top));
-      print(classes.first(count), lines[i], options.json);
-    }
-    if (!pair) return examples::write_attention(options, model, task, lines);
-    const text::EncodeOptions encode = model.reader.encode_options(task);
-    examples::write_attention(
-        options.attention, options.model, model, std::ssize(pairs), [&](index_t i) {
-          const text::TextPair& each = pairs[static_cast<std::size_t>(i)];
-          return model.reader.tokenizer->encode_pair(each.first, each.second, encode);
-        });
+    const models::TaskOptions task = examples::task_options(options);
+    const auto run = [&](const auto& texts) {
+      const auto results = model(texts, task);
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        const std::span<const models::ClassScore> classes = results[i];
+        const std::size_t count = std::min(classes.size(), static_cast<std::size_t>(top));
+        print(classes.first(count), lines[i], options.json);
+      }
+      examples::write_attention(options, model, task, texts);
+    };
+    pair ? run(examples::text_pairs(lines, options.file)) : run(lines);
   });
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <concepts>
 #include <cstdio>
-#include <deque>
 #include <exception>
 #include <iostream>
 #include <limits>
@@ -17,6 +16,7 @@
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/io/file.h"
 #include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
@@ -29,8 +29,6 @@ namespace tessera::examples {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSettingPrefix = "option.";
 
 /// `text` as one number in plain decimal within the range. Versions of CLI11 also take an empty
 /// text for 0, a leading 0 for base 8, and clamp numbers that are too large.
@@ -47,50 +45,6 @@ T number_in(const std::string& text, Range<T> range, const char* flag) {
                     " to ", range.high, ", got ", printable(text)));
 }
 
-const CLI::Validator kNotEmpty(
-    [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); }, "");
-
-/// The check of options with several possible texts, which the help lists.
-CLI::Validator one_of(const std::vector<std::string>& choices) {
-  std::string list;
-  for (const std::string& choice : choices) list += (list.empty() ? "" : ",") + choice;
-  const auto check = [choices, list](const std::string& text) {
-    if (std::ranges::find(choices, text) != choices.end()) return std::string();
-    return str_cat("must be one of ", list, ", got ", printable(text));
-  };
-  return CLI::Validator(check, "{" + list + "}");
-}
-
-/// Reads the option from `text`, as from the command line, and checks it.
-void parse_again(CLI::Option* option, const std::string& text, const std::string& file) {
-  option->clear();
-  option->add_result(text);
-  try {
-    option->run_callback();
-  } catch (const CLI::ParseError& error) {
-    fail_file(file, error.what());
-  }
-}
-
-/// Parses the command line; returns false after it has printed --help.
-/// **Errors**: as CLI::App::parse and flush_output.
-bool parse(CLI::App& app, int argc, char** argv) {
-  try {
-    app.get_help_ptr()->description("this help");
-    app.parse(argc, argv);
-    return true;
-  } catch (const CLI::Success& done) {
-    app.exit(done);
-    flush_output();
-    return false;
-  }
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 /// Whether a standard stream of this process was redirected to the file.
 bool is_open_as(const char* stream, const fs::path& file) {
   std::error_code error;
@@ -104,10 +58,11 @@ bool is_model_file(const fs::path& name) {
          name == "merges.txt";
 }
 
-/// Whether `file` is, or will be, a file of the model in the folder.
+/// Whether `file` is, or will be, a file of the model in the folder, if it is one.
 bool is_of_model(const fs::path& file, const fs::path& folder) {
   constexpr int kDepth = 2;  // models have their modules in subfolders
   std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
   if (is_in_folder(file, folder)) {
     const fs::path target = fs::is_symlink(file, error) ? fs::read_symlink(file, error) : file;
     if (is_model_file(file.filename()) || is_model_file(target.filename())) return true;
@@ -135,46 +90,25 @@ std::string error_text(const std::string& advice) {
 
 }  // namespace
 
-struct Command::Entry {
-  CLI::Option* option;
-  std::function<std::string()> value = [] { return std::string(); };  // as in checkpoints
-  std::string initial = value();                                      // without a command line
-  bool is_kept = false;
+struct Command::Option {
+  Need need;
+  std::function<std::string()> text;                 // the present value
+  std::function<void(const std::string&)> set = {};  // throws CLI::ParseError
+  CLI::Option* parsed = nullptr;
+  std::string initial = text();
 
-  std::string name() const { return kSettingPrefix + option->get_name().substr(2); }
+  std::string flag() const { return parsed->get_name(); }
+  bool is_given() const { return parsed->count() > 0; }
+  bool is_kept() const { return need == kKept || need == kKeptUnlessGiven; }
+  /// The name in checkpoints.
+  std::string key() const { return (need == kKept ? "option." : "") + flag().substr(2); }
 };
-
-struct Command::Line {
-  CLI::App app;
-  std::deque<Entry> entries = {};  // a deque, because addresses must not change
-
-  template <class T>
-  Option add(CLI::Option* option, const T& value) {
-    const auto text = [&value] {
-      nn::Checkpoint one;
-      one.set("", value);
-      return one.text("");
-    };
-    return Option(&entries.emplace_back(Entry{option, text}));
-  }
-};
-
-const Command::Option& Command::Option::required() const {
-  entry_->option->required();
-  return *this;
-}
-
-const Command::Option& Command::Option::kept() const {
-  entry_->is_kept = true;
-  entry_->option->capture_default_str();  // for values()
-  return *this;
-}
 
 Command::Command(std::string name, const std::string& description)
-    : name_(std::move(name)), line_(new Line{.app = CLI::App(description, name_)}) {
+    : name_(std::move(name)), app_(std::make_unique<CLI::App>(description, name_)) {
   constexpr index_t kMostThreads = 1024;
-  line_->app.get_formatter()->column_width(34);
-  line_->app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app_->get_formatter()->column_width(34);
+  app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add("--threads", threads_, "threads per process; its share of the machine if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
@@ -184,131 +118,132 @@ Command::Command(std::string name, const std::string& description)
 
 Command::~Command() = default;
 
-template <class T>
-Command::Option Command::add_number(const char* flag, T& value, const char* what, Range<T> range) {
-  const auto set = [&value, flag, range](const CLI::results_t& words) {
-    value = number_in(words.back(), range, flag);
+/// Adds an option whose value `option.set` reads from a text.
+void Command::add_option(const char* flag, const char* what, const std::string& type,
+                         bool has_default, Option option) {
+  const auto set = [set = option.set](const CLI::results_t& words) {
+    set(words.back());
     return true;
   };
-  CLI::Option* const option =
-      line_->app.add_option(flag, set, what, false, [&value] { return str_cat(value); });
-  option->type_name(CLI::detail::type_name<T>());
-  if (value >= range.low && value <= range.high) option->capture_default_str();
-  return line_->add(option, value);
+  option.parsed = app_->add_option(flag, set, what, false, option.text);
+  option.parsed->type_name(type)->required(option.need == kRequired);
+  if (has_default) option.parsed->capture_default_str();
+  options_.push_back(std::move(option));
 }
 
-Command::Option Command::add(const char* flag, std::string& value, const char* what) {
-  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(kNotEmpty);
-  if (!value.empty()) option->capture_default_str();
-  return line_->add(option, value);
+template <class T>
+void Command::add_number(const char* flag, T& value, const char* what, Range<T> range, Need need) {
+  const auto text = [&value] {
+    if constexpr (std::floating_point<T>) return shortest(value);
+    return str_cat(value);
+  };
+  const auto set = [&value, flag, range](const std::string& word) {
+    value = number_in(word, range, flag);
+  };
+  const bool has_default = value >= range.low && value <= range.high;
+  const char* const type = std::floating_point<T>    ? "FLOAT"
+                           : std::signed_integral<T> ? "INT"
+                                                     : "UINT";
+  add_option(flag, what, type, has_default, {need, text, set});
 }
 
-Command::Option Command::add(const char* flag, std::string& value, const char* what,
-                             const std::vector<std::string>& choices) {
-  CLI::Option* const option = line_->app.add_option(flag, value, what)->check(one_of(choices));
-  return line_->add(option->capture_default_str(), value);
+void Command::add(const char* flag, std::string& value, const char* what,
+                  const std::vector<std::string>& choices, Need need) {
+  std::string list;
+  for (const std::string& choice : choices) list += (list.empty() ? "" : ",") + choice;
+  const auto set = [&value, flag, choices, list](const std::string& word) {
+    if (word.empty()) throw CLI::ValidationError(flag, "must not be empty");
+    if (!choices.empty() && std::ranges::find(choices, word) == choices.end()) {
+      throw CLI::ValidationError(flag, str_cat("must be one of ", list, ", got ", printable(word)));
+    }
+    value = word;
+  };
+  const std::string type = choices.empty() ? "TEXT" : "TEXT:{" + list + "}";
+  add_option(flag, what, type, !value.empty(), {need, [&value] { return value; }, set});
 }
 
-Command::Option Command::add(const char* flag, index_t& value, const char* what,
-                             Range<index_t> range) {
-  return add_number(flag, value, what, range);
+void Command::add(const char* flag, index_t& value, const char* what, Range<index_t> range,
+                  Need need) {
+  add_number(flag, value, what, range, need);
 }
 
-Command::Option Command::add(const char* flag, double& value, const char* what,
-                             Range<double> range) {
-  return add_number(flag, value, what, range);
+void Command::add(const char* flag, double& value, const char* what, Range<double> range,
+                  Need need) {
+  add_number(flag, value, what, range, need);
 }
 
-Command::Option Command::add(const char* flag, std::uint64_t& value, const char* what) {
-  return add_number(flag, value, what,
-                    Range<std::uint64_t>{0, std::numeric_limits<std::uint64_t>::max()});
+void Command::add(const char* flag, std::uint64_t& value, const char* what, Need need) {
+  add_number(flag, value, what, {0, std::numeric_limits<std::uint64_t>::max()}, need);
 }
 
 void Command::add(const char* flag, bool& value, const char* what) {
-  line_->app.add_flag(flag, value, what);
+  Option option = {kOptional, [&value] { return std::string(value ? "true" : "false"); }};
+  option.parsed = app_->add_flag(flag, value, what);
+  options_.push_back(std::move(option));
 }
 
-Command::Option Command::add_input(const char* flag, std::string& value, const char* what) {
-  return add_output(flag, value, what, FileUse::kInput);
+void Command::add_input(const char* flag, std::string& value, const char* what, Need need) {
+  add_output(flag, value, what, need, FileUse::kInput);
 }
 
-Command::Option Command::add_output(const char* flag, std::string& value, const char* what,
-                                    FileUse use) {
+void Command::add_output(const char* flag, std::string& value, const char* what, Need need,
+                         FileUse use) {
   add_files(flag, use, [&value] { return Paths{value}; });
-  return add(flag, value, what);
+  add(flag, value, what, need);
 }
 
-void Command::add_argument(const char* name, std::string& value, const char* what) {
-  add_input(name, value, what);
-}
-
-Command::Option Command::add_arguments(const char* name, std::vector<std::string>& values,
-                                       const char* what) {
+void Command::add_arguments(const char* name, std::vector<std::string>& values, const char* what,
+                            Need need) {
   add_files(name, FileUse::kInput, [&values] { return Paths(values.begin(), values.end()); });
-  CLI::Option* const option = line_->app.add_option(name, values, what);
-  option->multi_option_policy(CLI::MultiOptionPolicy::Throw)->check(kNotEmpty);
-  return Option(&line_->entries.emplace_back(Entry{option}));
+  const auto check = [](const std::string& word) {
+    return std::string(word.empty() ? "must not be empty" : "");
+  };
+  CLI::Option* const parsed = app_->add_option(name, values, what);
+  parsed->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  parsed->check(check)->required(need == kRequired);
 }
 
 void Command::add_footer(const std::string& text) {
-  line_->app.footer(text);
+  app_->footer(text);
 }
 
-std::vector<std::pair<std::string, std::string>> Command::values() const {
+std::vector<std::pair<std::string, std::string>> Command::values(bool are_default) const {
   std::vector<std::pair<std::string, std::string>> values;
-  for (const CLI::Option* option : std::as_const(line_->app).get_options()) {
-    if (option->get_name() == "--help") continue;
-    std::string text;
-    for (const std::string& word : option->reduced_results())
-      text += (text.empty() ? "" : " ") + word;
-    if (text.empty()) text = option->get_default_str();
-    if (text.empty()) text = option->get_expected_max() == 0 ? "false" : "-";
-    values.emplace_back(option->get_name(), text);
+  for (const Option& option : options_) {
+    const std::string text = option.text();
+    if ((text == option.initial) != are_default) continue;
+    values.emplace_back(option.flag(), text.empty() ? "-" : text);
   }
   return values;
 }
 
-bool Command::is_given(const std::string& flag) const {
-  const CLI::Option* const option = std::as_const(line_->app).get_option_no_throw(flag);
-  return option != nullptr && option->count() > 0;
-}
-
-bool Command::is_default(const std::string& flag) const {
-  if (!is_given(flag)) return true;
-  return std::ranges::any_of(line_->entries, [&](const Entry& entry) {
-    return entry.option->get_name() == flag && entry.value() == entry.initial;
-  });
-}
-
 nn::Checkpoint Command::kept_values() const {
   nn::Checkpoint checkpoint;
-  for (const Entry& entry : line_->entries) {
-    if (entry.is_kept) checkpoint.set(entry.name(), entry.value());
+  for (const Option& option : options_) {
+    if (option.is_kept()) checkpoint.set(option.key(), option.text());
   }
   return checkpoint;
 }
 
 void Command::restore(const nn::Checkpoint& checkpoint) {
-  for (const Entry& entry : line_->entries) {
-    if (!entry.is_kept) continue;
-    const bool is_given = entry.option->count() > 0;
-    const std::string word = is_given ? entry.option->results().back() : "";
-    const std::string given = entry.value();
-    const std::string& kept = checkpoint.text(entry.name());
-    parse_again(entry.option, kept, checkpoint.file);
-    if (is_given && entry.value() != given) {
-      fail_file(checkpoint.file, entry.option->get_name(), " must be ", kept,
-                ", as at the start of the run, got ", word);
+  for (const Option& option : options_) {
+    if (!option.is_kept() || (option.need == kKeptUnlessGiven && option.is_given())) continue;
+    const std::string given = option.text();
+    const std::string& kept = checkpoint.text(option.key());
+    try {
+      option.set(kept);
+    } catch (const CLI::ParseError& error) {
+      fail_file(checkpoint.file, error.what());
+    }
+    if (option.is_given() && option.text() != given) {
+      fail_file(checkpoint.file, option.flag(), " must be ", kept,
+                ", as at the start of the run, got ", given);
     }
   }
 }
 
-void Command::restore(const char* flag, const std::string& text, const std::string& file) {
-  if (!is_given(flag)) parse_again(line_->app.get_option(flag), text, file);
-}
-
-/// Refuses the output `file` if it is an input or another output.
-void Command::check_file(const File& file, const fs::path& path) const {
+/// Refuses the output `file` if it is an input or another output, or cannot be written.
+void Command::check_output(const File& file, const fs::path& path) const {
   const auto refuse = [&](const std::string& rule, const std::string& by) {
     fail(name_.c_str(), file.flag, " must not be ", rule, ", got ", path.string(), " (", by, ')');
   };
@@ -319,22 +254,23 @@ void Command::check_file(const File& file, const fs::path& path) const {
     refuse("another output", "standard error");
   }
   for (const File& other : files_) {
-    // A checkpoint may be resumed and saved at the same location.
-    const bool matters = file.use != FileUse::kCheckpoint || other.use == FileUse::kFolder;
-    if (&other == &file || !matters) continue;
-    const std::string kind = other.use == FileUse::kInput        ? "an input"
-                             : other.use == FileUse::kCheckpoint ? "the checkpoint"
-                                                                 : "another output";
     for (const fs::path& taken : other.paths()) {
-      if (taken.empty()) continue;
+      if (&other == &file || taken.empty()) continue;
       const std::string by = other.flag + ' ' + taken.string();
-      if (is_same_file(path, taken)) refuse(kind, by);
-      if (other.use == FileUse::kInput && is_folder(taken) && is_of_model(path, taken)) {
-        refuse("a file of " + kind, by);
+      if (other.use == FileUse::kFolder && is_in_folder(path, taken)) {
+        refuse("inside another output", by);
       }
-      if (other.use == FileUse::kFolder && is_in_folder(path, taken)) refuse("inside " + kind, by);
+      if (file.use == FileUse::kCheckpoint) continue;  // may be resumed and saved in one place
+      const std::string kind = other.use == FileUse::kInput        ? "an input"
+                               : other.use == FileUse::kCheckpoint ? "the checkpoint"
+                                                                   : "another output";
+      if (is_same_file(path, taken)) refuse(kind, by);
+      if (other.use == FileUse::kInput && is_of_model(path, taken)) {
+        refuse("a file of an input", by);
+      }
     }
   }
+  if (file.use == FileUse::kReplaced) check_writable(path);
 }
 
 /// Checks all outputs before the work begins, in the process that writes them.
@@ -343,59 +279,62 @@ void Command::check_files() const {
   const ProfileScope scope("check files");
   for (const File& file : files_) {
     for (const fs::path& path : file.paths()) {
-      std::error_code error;
-      const bool is_device = fs::exists(path, error) && fs::is_other(path, error);
-      if (file.use == FileUse::kInput && is_open_as("/dev/stdout", path)) {
+      if (path.empty() || file.use == FileUse::kFolder) continue;
+      if (file.use != FileUse::kInput) {
+        check_output(file, path);
+      } else if (is_open_as("/dev/stdout", path)) {
         fail(name_.c_str(), "standard output must not be an input, got ", path.string(), " (",
              file.flag, ')');
       }
-      const bool is_output = file.use != FileUse::kInput && file.use != FileUse::kFolder;
-      if (is_output && !path.empty() && !is_device) check_file(file, path);
     }
   }
-  for (const File& file : files_) {
-    if (file.use != FileUse::kReplaced) continue;
-    const fs::path path = file.paths().front();
-    if (path.empty()) continue;
-    // The folder of a checkpoint is made later.
-    const bool is_in_new_folder = std::ranges::any_of(files_, [&](const File& other) {
-      if (other.use != FileUse::kCheckpoint) return false;
-      const fs::path folder = other.paths().front().parent_path();
-      return !folder.empty() && is_same_file(folder, fs::absolute(path).parent_path());
-    });
-    if (!is_in_new_folder) check_writable(path);
+}
+
+/// Parses the command line; returns false after it has printed --help.
+bool Command::parse(int argc, char** argv) {
+  try {
+    app_->get_help_ptr()->description("this help");
+    app_->parse(argc, argv);
+    return true;
+  } catch (const CLI::Success& done) {
+    app_->exit(done);
+    flush_output();
+    return false;
   }
+}
+
+/// As run(), after parsing. **Errors**: those of the body.
+int Command::run_checked(const std::function<void()>& body) {
+  current_isa();  // an unknown TESSERA_ISA is an error
+  set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
+  std::optional<Profile> profile;
+  if (!profile_.empty() && leaves_traces()) profile.emplace();
+  if (prepare_) prepare_();
+  check_files();
+  require(profile_.empty() || profile_.ends_with(".json"), "--profile", "must end in .json, got ",
+          printable(profile_));
+  int status = 0;
+  try {
+    body();
+  } catch (const StoppedBySignal& by) {
+    status = 128 + by.signal;
+  }
+  flush_output();
+  if (!profile) return status;
+  profile->write_trace(profile_);
+  std::cerr << profile->table();
+  return status;
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
   prepare_streams();
   std::optional<ProcessesScope> scope;
-  int stopped = 0;
   try {
     if (shares_work_) scope.emplace();
     const index_t launched = nn::launched_processes();
     require(shares_work_ || launched == 1, name_.c_str(), "must run in one process, got ", launched,
             "; start it without mpirun");
-    if (!parse(line_->app, argc, argv)) return 0;
-    current_isa();  // an unknown TESSERA_ISA is an error
-    require_one_program(name_, values());
-    set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
-    std::optional<Profile> profile;
-    if (!profile_.empty() && leaves_traces()) profile.emplace();
-    if (prepare_) prepare_();
-    check_files();
-    require(profile_.empty() || profile_.ends_with(".json"), "--profile", "must end in .json, got ",
-            printable(profile_));
-    try {
-      body();
-    } catch (const StoppedBySignal& by) {
-      stopped = 128 + by.signal;
-    }
-    flush_output();
-    if (!profile) return stopped;
-    profile->write_trace(profile_);
-    std::cerr << profile->table();
-    return stopped;
+    return parse(argc, argv) ? run_checked(body) : 0;
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));
   }
@@ -420,15 +359,19 @@ std::vector<std::string> input_lines(const std::string& file) {
   return text::split_lines(input_text(file));
 }
 
+std::string line_name(const std::string& file, index_t line) {
+  return str_cat(input_name(file), ": line ", line + 1);
+}
+
 std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
-                                       const std::string& input) {
+                                       const std::string& file) {
   std::vector<text::TextPair> pairs;
   for (const std::string& line : lines) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos || line.find('\t', tab + 1) != std::string::npos) {
-      fail_file(input, "line ", pairs.size() + 1,
-                ": must be two texts with one tab between them, got ",
-                std::ranges::count(line, '\t'), " tabs");
+      fail_file(line_name(file, std::ssize(pairs)),
+                "must be two texts with one tab between them, got ", std::ranges::count(line, '\t'),
+                " tabs");
     }
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
   }

@@ -3,7 +3,7 @@
 //   int main(int argc, char** argv) {
 //     examples::Command command("count_words", "Counts the words of each line.");
 //     std::string file;
-//     command.add_argument("FILE", file, "lines of text; standard input if absent");
+//     command.add_input("FILE", file, "lines of text; standard input if absent");
 //     return command.run(argc, argv, [&] {
 //       for (const std::string& line : examples::input_lines(file)) ...
 //     });
@@ -26,6 +26,10 @@
 #include "nn/training/checkpoint.h"
 #include "tensor/kernels/types.h"
 
+namespace CLI {
+class App;
+}
+
 namespace tessera::examples {
 
 /// The permitted numbers of an option, written in plain decimal. NaN is in no range.
@@ -36,6 +40,10 @@ struct Range {
 
 /// The largest count of an option.
 inline constexpr index_t kMany = 1'000'000'000;
+
+/// The need for an option. Kept options belong to a run: checkpoints hold their values, and a
+/// resumed run has them again. A different value on the command line is then an error.
+enum Need { kOptional, kRequired, kKept, kKeptUnlessGiven };
 
 /// The use of a file by a program.
 enum class FileUse {
@@ -54,45 +62,35 @@ struct StoppedBySignal {
 
 /// Options, including --help, --threads and --profile, and the call of the program's body.
 class Command {
-  struct Entry;  // an option of CLI11, which takes long to compile
-  struct Line;   // all options
+  struct Option;
 
  public:
   Command(std::string name, const std::string& description);
   ~Command();
 
-  /// An option of the command line.
-  class Option {
-   public:
-    /// Makes the option required.
-    const Option& required() const;
-    /// Makes the option part of a run: kept_values() returns it, and restore() sets it.
-    const Option& kept() const;
-
-   private:
-    friend class Command;
-    explicit Option(Entry* entry) : entry_(entry) {}
-    Entry* entry_;
-  };
-
   /// Options whose default is the value of the variable. An empty text on the command line is an
   /// error, because it usually comes from an unset variable of a script. A default outside the
   /// range means that the option is absent; the help text describes that case.
-  Option add(const char* flag, std::string& value, const char* what);
-  Option add(const char* flag, std::string& value, const char* what,
-             const std::vector<std::string>& choices);
-  Option add(const char* flag, index_t& value, const char* what, Range<index_t> range);
-  Option add(const char* flag, double& value, const char* what, Range<double> range);
-  Option add(const char* flag, std::uint64_t& value, const char* what);
+  void add(const char* flag, std::string& value, const char* what, Need need = kOptional) {
+    add(flag, value, what, {}, need);
+  }
+  void add(const char* flag, std::string& value, const char* what,
+           const std::vector<std::string>& choices, Need need = kOptional);
+  void add(const char* flag, index_t& value, const char* what, Range<index_t> range,
+           Need need = kOptional);
+  void add(const char* flag, double& value, const char* what, Range<double> range,
+           Need need = kOptional);
+  void add(const char* flag, std::uint64_t& value, const char* what, Need need = kOptional);
   void add(const char* flag, bool& value, const char* what);
 
-  /// Options and arguments that name a file or folder that is read or written. An output that is an
-  /// input or another output, or cannot be written, is an error before the work begins.
-  Option add_input(const char* flag, std::string& value, const char* what);
-  Option add_output(const char* flag, std::string& value, const char* what,
-                    FileUse use = FileUse::kReplaced);
-  void add_argument(const char* name, std::string& value, const char* what);
-  Option add_arguments(const char* name, std::vector<std::string>& values, const char* what);
+  /// Options, or arguments without a flag, that name a file or folder that is read or written. An
+  /// output that is an input or another output, or cannot be written, is an error before the work
+  /// begins.
+  void add_input(const char* flag, std::string& value, const char* what, Need need = kOptional);
+  void add_output(const char* flag, std::string& value, const char* what, Need need = kOptional,
+                  FileUse use = FileUse::kReplaced);
+  void add_arguments(const char* name, std::vector<std::string>& values, const char* what,
+                     Need need = kOptional);
 
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
@@ -105,24 +103,18 @@ class Command {
   const std::string& name() const { return name_; }
   /// The value of --threads; 0 if the option is absent.
   index_t threads() const { return threads_; }
-  /// All options by their flags, including defaults.
-  std::vector<std::pair<std::string, std::string>> values() const;
-  /// Whether the command line or a resumed run has the option.
-  bool is_given(const std::string& flag) const;
-  /// Whether an option's value, after a resumed run is restored, is its default.
-  bool is_default(const std::string& flag) const;
 
  protected:
   using Paths = std::vector<std::filesystem::path>;
 
+  /// The options with other values than their defaults (or the others), by flags.
+  std::vector<std::pair<std::string, std::string>> values(bool are_default) const;
   /// The kept options in the format of a checkpoint.
   nn::Checkpoint kept_values() const;
   /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
   /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or one
   /// different from that on the command line.
   void restore(const nn::Checkpoint& checkpoint);
-  /// Sets one option that the command line does not have, with the same checks.
-  void restore(const char* flag, const std::string& text, const std::string& file);
 
   /// Adds files whose paths `paths` computes after parsing; the path of an absent option is empty.
   void add_files(std::string flag, FileUse use, std::function<Paths()> paths) {
@@ -140,15 +132,20 @@ class Command {
     std::function<Paths()> paths;
   };
   template <class T>
-  Option add_number(const char* flag, T& value, const char* what, Range<T> range);
-  void check_file(const File& file, const std::filesystem::path& path) const;
+  void add_number(const char* flag, T& value, const char* what, Range<T> range, Need need);
+  void add_option(const char* flag, const char* what, const std::string& type, bool has_default,
+                  Option option);
+  bool parse(int argc, char** argv);
+  int run_checked(const std::function<void()>& body);
+  void check_output(const File& file, const std::filesystem::path& path) const;
   void check_files() const;
 
   std::string name_;
   index_t threads_ = 0;
   std::string profile_;
   std::vector<File> files_;
-  std::unique_ptr<Line> line_;
+  std::unique_ptr<CLI::App> app_;  // only cli.cpp includes CLI11, which takes 5 s to compile
+  std::vector<Option> options_;
 };
 
 /// The text, the lines and the name in errors of a file, or of standard input if the name is empty
@@ -156,10 +153,12 @@ class Command {
 std::string input_text(const std::string& file);
 std::vector<std::string> input_lines(const std::string& file);
 std::string input_name(const std::string& file);
+/// "FILE: line 3" for the line with index 2.
+std::string line_name(const std::string& file, index_t line);
 /// The two texts of each line, separated by a tab. **Errors**: std::runtime_error that names the
-/// input and the line: not exactly one tab.
+/// file and the line: not exactly one tab.
 std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
-                                       const std::string& input);
+                                       const std::string& file);
 
 /// Opens closed standard streams on /dev/null, so that no other file gets their descriptors. A file
 /// above its size limit becomes an error instead of a signal.
@@ -183,9 +182,9 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  /// Draws the ASCII text that `text(columns)` returns, cut to these columns. Returns false if the
-  /// stream is not a terminal, or is a terminal without columns, as in processes of mpirun.
-  bool draw(const std::function<std::string(std::size_t columns)>& text);
+  /// Draws the ASCII text that `text()` returns, cut to the columns. Returns false if the stream is
+  /// not a terminal, or is a terminal without columns, as in processes of mpirun.
+  bool draw(const std::function<std::string()>& text);
   void clear();
 
  private:
@@ -199,9 +198,8 @@ class Progress {
  public:
   /// `what` names the counted items, "lines".
   explicit Progress(std::string what) : what_(std::move(what)) {}
+  /// Removes the line when all are done.
   void show(index_t done, index_t total);
-  /// Removes the line before results are printed.
-  void clear() { line_.clear(); }
 
  private:
   std::string what_;

@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   std::string report;
   examples::Command command("compare_runs", "Compares training runs from their logs.");
-  command.add_arguments("RUN", names, "folders of runs (--save), or their logs (--log)").required();
+  command.add_arguments("RUN", names, "folders of runs (--save), or their logs (--log)",
+                        examples::kRequired);
   command.add_output("--report", report, "output file for the runs' curves, HTML");
   return command.run(argc, argv, [&] { compare(names, report); });
 }

@@ -1,35 +1,30 @@
 #include "examples/programs/confusion_counter.h"
 
-#include <algorithm>
-#include <ostream>
+#include <utility>
 
 #include "nn/training/batch_sampler.h"
 #include "tensor/error.h"
-#include "tensor/ops/ops.h"
+#include "tensor/format.h"
+#include "tensor/ops/reduce.h"
 
 namespace tessera::examples {
 
-ConfusionCounter::ConfusionCounter(index_t classes)
-    : counts_(static_cast<std::size_t>(classes),
-              std::vector<index_t>(static_cast<std::size_t>(classes))) {}
-
-void ConfusionCounter::count(index_t label, index_t answer) {
-  const auto place = [&](index_t number) {
-    const index_t classes = std::ssize(counts_);
-    require(0 <= number && number < classes, "ConfusionCounter", "class must be from 0 to ",
-            classes - 1, ", got ", number);
-    return static_cast<std::size_t>(number);
-  };
-  ++counts_[place(label)][place(answer)];
-}
+ConfusionCounter::ConfusionCounter(std::vector<std::string> labels)
+    : labels_(std::move(labels)), counts_(labels_.size(), std::vector<index_t>(labels_.size())) {}
 
 void ConfusionCounter::add(const Tensor& labels, const Tensor& scores) {
   const std::vector<index_t> wanted = labels.flatten().to_vector<index_t>();
   const std::vector<index_t> answers = argmax(scores, {-1}).flatten().to_vector<index_t>();
   require(wanted.size() == answers.size(), "ConfusionCounter", "number of answers must be ",
           wanted.size(), ", that of labels, got ", answers.size());
+  const auto place = [&](index_t number) {
+    const index_t classes = std::ssize(counts_);
+    require(0 <= number && number < classes, "ConfusionCounter", "class must be from 0 to ",
+            classes - 1, ", got ", number);
+    return static_cast<std::size_t>(number);
+  };
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] >= 0) count(wanted[i], answers[i]);
+    if (wanted[i] >= 0) ++counts_[place(wanted[i])][place(answers[i])];
   }
 }
 
@@ -57,31 +52,24 @@ double ConfusionCounter::macro_f1() const {
   return sum / static_cast<double>(there);
 }
 
-void ConfusionCounter::print(std::ostream& out, const std::vector<std::string>& names) const {
-  constexpr std::size_t kMostColumns = 1000;
-  std::size_t width = 6;
-  for (const std::string& name : names) width = std::max(width, name.size() + 1);
-  if (width > kMostColumns / (names.size() + 1)) {
-    out << "a table of " << names.size() << " labels is too wide to be read\n";
-    return;
+std::string ConfusionCounter::table() const {
+  constexpr std::size_t kMostLabels = 100;
+  if (labels_.size() > kMostLabels) {
+    return str_cat("a table of ", labels_.size(), " labels is too wide to be read\n");
   }
-  const auto cell = [&](const std::string& text) {
-    out << std::string(width - std::min(width, text.size()), ' ') << text;
-  };
-  out << "rows: the label, columns: what the model says\n\n";
-  cell("");
-  for (const std::string& name : names) cell(name);
-  out << '\n';
-  for (std::size_t label = 0; label < counts_.size(); ++label) {
-    cell(names[label]);
-    for (const index_t count : counts_[label]) cell(std::to_string(count));
-    out << '\n';
+  std::vector<std::vector<std::string>> rows = {labels_};
+  rows.front().insert(rows.front().begin(), "");
+  for (std::size_t label = 0; label < labels_.size(); ++label) {
+    std::vector<std::string>& row = rows.emplace_back(1, labels_[label]);
+    for (const index_t count : counts_[label]) row.push_back(std::to_string(count));
   }
+  return "rows: the label, columns: what the model says\n\n" + in_columns(rows, 1);
 }
 
-ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
+ConfusionCounter confusion_of(std::span<const text::Example> examples,
+                              std::vector<std::string> labels, index_t pad,
                               const std::function<Tensor(const text::Batch& batch)>& scores_of) {
-  ConfusionCounter counts(classes);
+  ConfusionCounter counts(std::move(labels));
   nn::BatchSampler sampler(text::lengths_of(examples), {.batch_size = 32, .shuffle = false});
   while (sampler.epoch() == 0) {
     const text::Batch batch = text::make_batch(examples, sampler.next(), pad);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +15,7 @@ namespace tessera::examples {
 /// Counts a confusion matrix, from which it computes figures.
 class ConfusionCounter {
  public:
-  /// No counts yet.
-  explicit ConfusionCounter(index_t classes);
+  explicit ConfusionCounter(std::vector<std::string> labels);
   /// Counts the answers of a batch: the class with the largest of the scores (..., C) for each of
   /// the labels (...), except negative labels. **Errors**: different numbers of answers and labels;
   /// a label or an answer outside [0, classes).
@@ -32,24 +30,22 @@ class ConfusionCounter {
   double macro_f1() const;
 
   /// The counts for a page.
-  pages::ConfusionMatrix for_page(const std::string& title,
-                                  const std::vector<std::string>& names) const {
-    return {title, names, counts_};
+  pages::ConfusionMatrix for_page(const std::string& title) const {
+    return {title, labels_, counts_};
   }
 
-  /// Prints the counts with the names of the classes, one label per row, unless the table is too
-  /// wide.
-  void print(std::ostream& out, const std::vector<std::string>& names) const;
+  /// The counts with the names of the classes, one label per row; without many classes.
+  std::string table() const;
 
  private:
-  void count(index_t label, index_t answer);
-
+  std::vector<std::string> labels_;
   std::vector<std::vector<index_t>> counts_;  // [label][answer]
 };
 
 /// The confusion matrix of the examples, of which there must be at least one, from the scores
 /// (..., C) of batches. **Errors**: as ConfusionCounter::add.
-ConfusionCounter confusion_of(std::span<const text::Example> examples, index_t classes, index_t pad,
+ConfusionCounter confusion_of(std::span<const text::Example> examples,
+                              std::vector<std::string> labels, index_t pad,
                               const std::function<Tensor(const text::Batch& batch)>& scores_of);
 
 }  // namespace tessera::examples

@@ -82,7 +82,7 @@ std::string utc_now(const char* format) {
   return text.data();
 }
 
-bool StatusLine::draw(const std::function<std::string(std::size_t columns)>& text) {
+bool StatusLine::draw(const std::function<std::string()>& text) {
   constexpr std::chrono::milliseconds kInterval{100};
   struct winsize size = {};
   if (isatty(stream_) != 1 || ioctl(stream_, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
@@ -93,7 +93,7 @@ bool StatusLine::draw(const std::function<std::string(std::size_t columns)>& tex
   is_drawn_ = true;
   const std::size_t columns = size.ws_col - 1U;  // a wrapped line could not be overwritten
   (stream_ == STDOUT_FILENO ? std::cout : std::cerr)
-      << "\r\x1b[K" << text(columns).substr(0, columns) << std::flush;
+      << "\r\x1b[K" << text().substr(0, columns) << std::flush;
   return true;
 }
 
@@ -105,8 +105,8 @@ void StatusLine::clear() {
 }
 
 void Progress::show(index_t done, index_t total) {
-  if (done < 1) return;
-  line_.draw([&](std::size_t) {
+  if (done == total) return line_.clear();
+  line_.draw([&] {
     const double rate =
         static_cast<double>(done) / std::chrono::duration<double>(Clock::now() - begun_).count();
     const double percent = 100 * static_cast<double>(done) / static_cast<double>(total);

@@ -4,11 +4,11 @@
 //   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt # the most similar lines
 //   embed --model all-MiniLM-L6-v2 few.txt                             # similarity of each pair
 #include <algorithm>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -54,10 +54,10 @@ void add_options(examples::Command& command, Options& options) {
               {1, examples::kMany});
 }
 
-models::SentenceOptions sentence_options(const Options& options, examples::Progress& progress) {
+models::SentenceOptions sentence_options(const Options& options) {
   models::SentenceOptions how = {.truncate_dim = options.truncate_dim,
                                  .normalize = options.normalize,
-                                 .task = examples::task_options(options.model, progress)};
+                                 .task = examples::task_options(options.model)};
   if (!options.prompt.empty()) how.prompt = options.prompt;
   if (!options.prompt_name.empty()) how.prompt_name = options.prompt_name;
   return how;
@@ -69,7 +69,7 @@ models::SentenceEncoder load(const Options& options) {
   const auto from = [&](const std::string& folder) {
     return models::load_sentence_encoder(folder, pooling);
   };
-  auto model = examples::loaded(from, options.model.model, options.model.weight_format);
+  auto model = examples::loaded_model(from, options.model);
   const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
   require(encoder != nullptr || options.model.attention.file.empty(), "--attention",
           "the model must have layers, got static embeddings");
@@ -80,18 +80,30 @@ models::SentenceEncoder load(const Options& options) {
 void write_attention(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
                      const models::SentenceOptions& how, const Options& options) {
   if (options.model.attention.file.empty()) return;
-  const auto read = [&](index_t i) {
-    return model.reader.tokens(model.encoding_of(lines[static_cast<std::size_t>(i)], how));
+  std::vector<text::Encoding> encodings;
+  for (const std::string& line : lines) encodings.push_back(model.encoding_of(line, how));
+  const auto vector = [&](const text::Encoding& text) {
+    return model(model.reader.tokens(text), model.prompt_tokens(how));
   };
-  examples::write_attention(
-      options.model.attention,
-      {.about = options.model.model,
-       .encoder = std::get<models::TokenEncoder>(model.words),
-       .count = std::ssize(lines),
-       .read = read,
-       .token = examples::token_names(*model.reader.tokenizer),
-       .result = [&](index_t i) { return model(read(i), model.prompt_tokens(how)); },
-       .result_name = "the text's vector"});
+  examples::write_attention(options.model.attention,
+                            {.about = options.model.model,
+                             .encoder = std::get<models::TokenEncoder>(model.words),
+                             .reader = model.reader,
+                             .encodings = std::move(encodings),
+                             .result = vector,
+                             .result_name = "the text's vector"});
+}
+
+/// The similarities (M, N) of vectors to those of the lines. **Errors**: NotFinite with the name of
+/// the first of the lines that has one.
+Tensor similarities(const models::SentenceEncoder& model, const Tensor& to, const Tensor& lines,
+                    const Options& options) {
+  const Tensor table = model.similarity(to, lines);
+  const models::TextName name = sentence_options(options).task.name;
+  for (index_t i = 0; i < table.size(1); ++i) {
+    models::require_finite_outputs(table.select(1, i).to_vector<float>(), name, i);
+  }
+  return table;
 }
 
 /// Prints the lines most similar to the query, the best first: score, number, line.
@@ -102,22 +114,16 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
   how.task.name = [](index_t) { return "--query"; };
   how.task.progress = {};
-  const std::vector<float> scores =
-      model.similarity(model.encode_queries({options.query}, how), vectors).to_vector<float>();
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    models::require_finite_outputs(std::span(scores).subspan(i, 1),
-                                   examples::line_name(options.model.file),
-                                   static_cast<index_t>(i));
-  }
+  const Tensor query = model.encode_queries({options.query}, how);
+  const auto scores = similarities(model, query, vectors, options).to_vector<float>();
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order,
-                           [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return scores[i]; });
   order.resize(std::min(order.size(), static_cast<std::size_t>(options.top)));
   for (const std::size_t i : order) {
     if (options.model.json) {
-      std::cout << JsonObject({{"line", i + 1}, {"score", scores[i]}, {"text", lines[i]}}).text()
-                << '\n';
+      const JsonObject row({{"line", i + 1}, {"score", scores[i]}, {"text", lines[i]}});
+      std::cout << row.text() << '\n';
     } else {
       std::cout << decimals(scores[i], 4) << '\t' << i + 1 << '\t'
                 << examples::escaped_line(lines[i]) << '\n';
@@ -127,20 +133,14 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
 
 void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto row = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
-    std::cout
-        << JsonObject({{"line", i + 1}, {"text", lines[i]}, {"vector", json_list(row)}}).text()
-        << '\n';
+    const auto vector = vectors.select(0, static_cast<index_t>(i)).to_vector<float>();
+    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"vector", json_list(vector)}});
+    std::cout << row.text() << '\n';
   }
 }
 
-/// The similarity of each pair of lines.
-void print_table(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-                 const Tensor& vectors, const models::TextName& name) {
-  const Tensor table = model.similarity(vectors, vectors);
-  for (index_t i = 0; i < std::ssize(lines); ++i) {
-    models::require_finite_outputs(table.select(0, i).to_vector<float>(), name, i);
-  }
+/// Prints the similarities (N, N) of each pair of lines.
+void print_table(const std::vector<std::string>& lines, const Tensor& table) {
   constexpr int kWidth = 8;
   std::cout << "    ";
   for (std::size_t i = 0; i < lines.size(); ++i) std::cout << std::setw(kWidth) << i + 1;
@@ -164,17 +164,15 @@ void embed(const Options& options) {
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
   require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
           kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
-  examples::Progress progress("lines");
-  const models::SentenceOptions how = sentence_options(options, progress);
+  const models::SentenceOptions how = sentence_options(options);
   // With a query, the lines are the documents to search.
   const models::SentenceOptions of_lines = options.query.empty() ? how : model.for_documents(how);
   const Tensor vectors = model.encode(lines, of_lines);
-  progress.clear();
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {
     search(model, lines, vectors, how, options);
   } else if (table) {
-    print_table(model, lines, vectors, examples::line_name(options.model.file));
+    print_table(lines, similarities(model, vectors, vectors, options));
   } else if (options.output.empty()) {
     print_vectors(lines, vectors);
   }

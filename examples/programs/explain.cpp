@@ -221,8 +221,8 @@ int main(int argc, char** argv) {
   examples::Command command(
       "explain", "Explains a class of a text or a pair, or the similarity of two texts.");
   Options o;
-  command.add_input("--model", o.model, "folder of the model").required();
-  command.add("--text", o.text, "text to explain").required();
+  command.add_input("--model", o.model, "folder of the model", examples::kRequired);
+  command.add("--text", o.text, "text to explain", examples::kRequired);
   command.add("--with", o.with,
               "second text of a pair, or to compare with if the model is a sentence encoder");
   command.add("--class", o.name_of_class, "class of a classifier; the likeliest one if absent");

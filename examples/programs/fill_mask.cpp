@@ -44,17 +44,6 @@ std::string json_of(const std::vector<models::Blank>& blanks) {
   return JsonObject({{"blanks", json_list(blanks, one)}}).text();
 }
 
-/// **Errors**: a line without a blank.
-void check_blanks(const std::vector<std::string>& lines, const std::string& mask,
-                  const std::string& input) {
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].find(mask) == std::string::npos) {
-      fail_file(input, "line ", i + 1, ": must contain ", escaped(mask), ", got ",
-                printable(lines[i]));
-    }
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -68,11 +57,13 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_mask_filler, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
-    check_blanks(lines, model.mask(), examples::input_name(options.file));
-    examples::Progress progress("lines");
-    models::TaskOptions task = examples::task_options(options, progress);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].find(model.mask()) != std::string::npos) continue;
+      fail_file(examples::line_name(options.file, static_cast<index_t>(i)), "must contain ",
+                escaped(model.mask()), ", got ", printable(lines[i]));
+    }
+    models::TaskOptions task = examples::task_options(options);
     const auto results = model(lines, {.count = top, .task = task});
-    progress.clear();
     for (const std::vector<models::Blank>& blanks : results) {
       if (options.json) {
         std::cout << json_of(blanks) << '\n';

@@ -9,11 +9,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/task.h"
 #include "models/text/batches.h"
 #include "models/text/labelled_text.h"
 #include "models/text/tokenizer.h"
@@ -36,25 +34,12 @@ struct TextData {
 /// each, unless `pair` is set.
 std::string guessed_task(const std::string& file, bool pair);
 
-/// Texts, or pairs of them, with a label each.
-struct LabelledFile {
-  std::string name;
-  std::vector<text::LabelledText> lines;
-};
-
-LabelledFile read_labelled_file(const std::string& file, bool pair);
-
-/// The examples of a file whose labels are numbers.
-TextData valued_texts(const LabelledFile& file, const text::TextEncoder& encode);
-
 /// Sentences whose words have labels: a word's first token has the label, its other tokens have
 /// none.
-TextData tagged_texts(const std::vector<text::TaggedText>& sentences,
-                      const std::vector<std::string>& labels, const std::string& file,
+TextData tagged_texts(const std::string& file, const std::vector<std::string>& labels,
                       const text::TextEncoder& encode);
 
-/// Pairs of texts that belong together. `clean` is applied to each text first.
-TextData paired_texts(const std::string& file, const text::TextEncoder& encode,
-                      const std::function<std::string(const std::string&)>& clean);
+/// Pairs of texts that belong together, cleaned as a sentence encoder cleans its texts.
+TextData paired_texts(const std::string& file, const text::TextEncoder& encode, bool lower_case);
 
 }  // namespace tessera::examples

@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   bool int8 = false;
   bool json = false;
-  command.add_arguments("FILE", files, ".safetensors files").required();
+  command.add_arguments("FILE", files, ".safetensors files", examples::kRequired);
   command.add("--int8", int8,
               "relative rounding error of each weight in int8, or why it stays float32");
   command.add("--json", json, "JSON output, one object per file");

@@ -12,9 +12,7 @@
 
 #include "examples/programs/cli.h"
 #include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
-#include "tensor/version.h"
 #if defined(TESSERA_HAS_MPI)
 #include "nn/training/mpi/session.h"
 #endif
@@ -47,16 +45,6 @@ class Session {
 
 std::unique_ptr<Session> session;
 
-/// The instruction sets that give the same bits as the present one: on x86-64 all with fused
-/// multiply-add, which the baseline lacks; on other processors all.
-std::string kind_of_isa() {
-#if defined(__x86_64__)
-  return current_isa() == "baseline" ? "baseline" : "avx2 or avx512";
-#else
-  return "any";
-#endif
-}
-
 }  // namespace
 
 nn::Communicator& processes() {
@@ -83,19 +71,6 @@ ProcessesScope::ProcessesScope() {
 
 ProcessesScope::~ProcessesScope() {
   session.reset();
-}
-
-void require_one_program(const std::string& name,
-                         const std::vector<std::pair<std::string, std::string>>& options) {
-  const auto check = [&](const std::string& what, const std::string& text) {
-    nn::require_same(processes(), name.c_str(), what, text);
-  };
-  check("the program", name);
-  check("the version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch));
-  check("the instruction set", kind_of_isa());
-  for (const auto& [option, value] : options) {
-    if (option != "--threads") check(option, value);
-  }
 }
 
 int report_failure(const std::string& name, std::string error) {

@@ -5,8 +5,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "nn/training/communicator.h"
 
@@ -34,11 +32,6 @@ class ProcessesScope {
   ProcessesScope(const ProcessesScope&) = delete;
   ProcessesScope& operator=(const ProcessesScope&) = delete;
 };
-
-/// Throws if the processes differ in program, version, kind of instruction set or options, except
-/// --threads. **Errors**: as nn::require_same.
-void require_one_program(const std::string& name,
-                         const std::vector<std::pair<std::string, std::string>>& options);
 
 /// As report_error; also ends the other processes, which may wait for this one. Rank 0 does it at
 /// once. The others wait for rank 0, so that an error that all processes have is printed once.

@@ -23,36 +23,27 @@ int main(int argc, char** argv) {
   std::string query;
   index_t top = 0;
   options.add_to(command);
-  command.add("--query", query, "text to rank the lines by").required();
+  command.add("--query", query, "text to rank the lines by", examples::kRequired);
   command.add("--top", top, "maximum number of lines to print; all if absent",
               {1, examples::kMany});
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_cross_encoder, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
-    examples::Progress progress("lines");
-    const models::TaskOptions task = examples::task_options(options, progress);
+    const models::TaskOptions task = examples::task_options(options);
     auto ranked = models::best_first(model.scores(query, lines, task));
-    progress.clear();
     if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
-    const auto line_of = [&](const models::RankedText& each) {
-      return lines[static_cast<std::size_t>(each.text)];
-    };
+    std::vector<text::TextPair> pairs;  // best first, as the model reads them
     for (const models::RankedText& each : ranked) {
+      const std::string& line = lines[static_cast<std::size_t>(each.text)];
+      pairs.push_back({query, line});
       if (options.json) {
-        std::cout << JsonObject(
-                         {{"line", each.text + 1}, {"score", each.score}, {"text", line_of(each)}})
-                         .text()
-                  << '\n';
+        const JsonObject row({{"line", each.text + 1}, {"score", each.score}, {"text", line}});
+        std::cout << row.text() << '\n';
       } else {
         std::cout << decimals(each.score, 4) << '\t' << each.text + 1 << '\t'
-                  << examples::escaped_line(line_of(each)) << '\n';
+                  << examples::escaped_line(line) << '\n';
       }
     }
-    const text::EncodeOptions encode = model.reader.encode_options(task);
-    examples::write_attention(
-        options.attention, options.model, model, std::ssize(ranked), [&](index_t i) {
-          const std::string line = line_of(ranked[static_cast<std::size_t>(i)]);
-          return model.reader.tokenizer->encode_pair(query, line, encode);
-        });
+    examples::write_attention(options, model, task, pairs);
   });
 }

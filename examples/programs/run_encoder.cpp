@@ -170,7 +170,6 @@ void run_encoder(const Options& o) {
     }
     progress.show(end, batch);
   }
-  progress.clear();
   save_npy(o.output, given.rank() == 3 ? output : output.squeeze(0));
   std::cout << o.output << ": " << given.shape() << '\n';
   if (!weights.defined()) return;
@@ -186,10 +185,10 @@ int main(int argc, char** argv) {
                             "Runs the weights of a PyTorch nn.TransformerEncoder on an array. x is "
                             "(B, T, D), or (T, D).");
   Options o;
-  command.add_input("--weights", o.weights, "state dict, .safetensors").required();
-  command.add("--heads", o.heads, "attention heads", {1, examples::kMany}).required();
-  command.add_input("--input", o.input, "input x, .npy").required();
-  command.add_output("--output", o.output, "output file, .npy").required();
+  command.add_input("--weights", o.weights, "state dict, .safetensors", examples::kRequired);
+  command.add("--heads", o.heads, "attention heads", {1, examples::kMany}, examples::kRequired);
+  command.add_input("--input", o.input, "input x, .npy", examples::kRequired);
+  command.add_output("--output", o.output, "output file, .npy", examples::kRequired);
   command.add("--prefix", o.prefix, "prefix of the tensors' names, such as 'encoder.'");
   command.add("--activation", o.activation, "activation of the feed-forward networks",
               {"relu", "gelu", "gelu_tanh"});

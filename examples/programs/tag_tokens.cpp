@@ -58,10 +58,8 @@ int main(int argc, char** argv) {
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_token_tagger, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
-    examples::Progress progress("lines");
-    const models::TaskOptions task = examples::task_options(options, progress);
+    const models::TaskOptions task = examples::task_options(options);
     const auto tags = model(lines, models::aggregation_strategy(aggregation), task);
-    progress.clear();
     for (std::size_t i = 0; i < lines.size(); ++i) print(tags[i], i + 1, lines[i], options.json);
     examples::write_attention(options, model, task, lines);
   });

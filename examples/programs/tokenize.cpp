@@ -109,11 +109,10 @@ std::vector<index_t> numbers_of(const std::string& line, const std::string& plac
 void tokenize(const Options& o) {
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
-  const std::string input = examples::input_name(o.file);
-  if (!o.decode && o.pair) return encode(*tokenizer, examples::text_pairs(lines, input), o);
+  if (!o.decode && o.pair) return encode(*tokenizer, examples::text_pairs(lines, o.file), o);
   if (!o.decode) return encode(*tokenizer, lines, o);
   for (index_t number = 0; const std::string& line : lines) {
-    const std::string place = str_cat(input, ": line ", ++number);
+    const std::string place = examples::line_name(o.file, number++);
     std::cout << tokenizer->decode_text(numbers_of(line, place)) << '\n';
   }
 }
@@ -124,8 +123,9 @@ int main(int argc, char** argv) {
   examples::Command command(
       "tokenize", "Prints the tokens of each line: number, token, and its bytes in the line.");
   Options o;
-  command.add_argument("FILE", o.file, "lines of text; standard input if absent");
-  command.add_input("--model", o.model, "folder of the model, or its tokenizer.json").required();
+  command.add_input("FILE", o.file, "lines of text; standard input if absent");
+  command.add_input("--model", o.model, "folder of the model, or its tokenizer.json",
+                    examples::kRequired);
   command.add("--pair", o.pair, "input lines of text<TAB>text");
   command.add("--max-length", o.max_length,
               "maximum number of tokens per line, with the special ones; no limit if absent",

@@ -1,11 +1,11 @@
 #include "examples/programs/training.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 #include <system_error>
-#include <thread>
 
 #include "examples/programs/processes.h"
 #include "models/text/tokenizers.h"
@@ -26,90 +26,116 @@ std::filesystem::path checkpoint_in(const std::string& folder) {
   return std::filesystem::path(folder) / runs::kCheckpointFile;
 }
 
-std::string compiler_name() {
-#if defined(__clang__)
-  return "Clang " __clang_version__;
-#else
-  return "GCC " __VERSION__;
-#endif
-}
+/// The progress of a training: a line on standard output that is redrawn if it is a terminal, and
+/// otherwise a line every ten seconds; and a line per epoch.
+class TrainingProgress {
+ public:
+  TrainingProgress(const runs::Run& run, const nn::Trainer& trainer, const Training& training)
+      : run_(run), trainer_(trainer), training_(training) {}
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name\t: ")) return line.substr(line.find(':') + 2);
+  void step(double loss) {
+    constexpr std::chrono::seconds kLineInterval{10};
+    const index_t position = trainer_.step() % trainer_.steps_per_epoch();
+    if (position == 0) return;  // the epoch prints its own line
+    const auto text = [&] { return line(position, loss); };
+    if (status_.draw(text)) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - shown_ < kLineInterval) return;
+    shown_ = now;
+    std::cout << text() << std::endl;
   }
-  return "unknown";
-}
 
-/// Processor, cores, threads, instruction set, compiler and the time of the call.
-pages::Facts machine_facts() {
-  return {{"processor", processor_name()},
-          {"logical cores", str_cat(std::thread::hardware_concurrency())},
-          {"processes", str_cat(processes().size())},
-          {"threads of a process", str_cat(thread_count())},
-          {"instruction set", current_isa()},
-          {"compiler", compiler_name()},
-          {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")}};
-}
+  void epoch(const nn::EpochReport& report) {
+    std::string summary =
+        training_.summary ? training_.summary(report) : said(report.totals, training_.has_accuracy);
+    if (!training_.summary && report.evaluation) {
+      summary += "  held out: " + said(report.evaluation->totals, training_.has_accuracy);
+      if (report.evaluation->is_best) summary += ", the best";
+    }
+    status_.clear();
+    std::cout << name_of(report.epoch) << summary << "  " << speed() << "  "
+              << clock_time(run_.seconds()) << std::endl;
+    shown_ = std::chrono::steady_clock::now();
+  }
+
+  void clear() { status_.clear(); }
+
+ private:
+  std::string name_of(index_t epoch) const {
+    return str_cat("epoch ", epoch + 1, "/", trainer_.options().epochs, "  ");
+  }
+  std::string speed() const {
+    return decimals(static_cast<double>(run_.length()) / run_.seconds(), 0) + " tokens/s";
+  }
+  std::string line(index_t position, double loss) const {
+    const auto share =
+        static_cast<double>(position) / static_cast<double>(trainer_.steps_per_epoch());
+    const auto done = static_cast<double>(trainer_.step() - run_.first_step());
+    const auto left = static_cast<double>(trainer_.total_steps() - trainer_.step());
+    return str_cat(name_of(trainer_.epoch()), decimals(100 * share, 0), " %  loss ",
+                   decimals(loss, 4), "  ", speed(), "  ", clock_time(run_.seconds() / done * left),
+                   " left");
+  }
+
+  const runs::Run& run_;
+  const nn::Trainer& trainer_;
+  const Training& training_;
+  StatusLine status_{1};
+  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
-Program::Program(std::string name, const std::string& description, const TrainingOptions& defaults,
-                 Trains trains)
+TrainingCommand::TrainingCommand(std::string name, const std::string& description,
+                                 const TrainingOptions& defaults, Trains trains)
     : Command(std::move(name), description),
       options(defaults),
       save_flag_(trains == Trains::kNewModel ? "--save" : "--checkpoint") {
   advice_ = "; a smaller --batch-size or shorter texts take less";
   shares_work_ = true;
   if (trains == Trains::kNewModel) add_model_options();
-  add_common_options();
-}
-
-void Program::add_held_out() {
-  add_input("--held-out", options.held_out, "file of held-out lines, evaluated after each epoch");
-  add("--held-out-share", options.held_out_share,
-      "fraction of --train to hold out instead of --held-out", {0, 0.9})
-      .kept();
-  add("--patience", options.patience,
-      "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000})
-      .kept();
-}
-
-void Program::add_model_options() {
-  add("--layers", options.layers, "encoder layers", {0, kMany}).kept();
-  add("--width", options.width, "width of the model, D", {1, kMany}).kept();
-  add("--heads", options.heads, "attention heads; must divide --width", {1, kMany}).kept();
-  add("--feed-forward", options.feed_forward, "hidden width of the feed-forward networks",
-      {1, kMany})
-      .kept();
-  add("--dropout", options.dropout, "dropout probability", {0, 1}).kept();
-}
-
-void Program::add_common_options() {
-  add("--batch-size", options.batch_size, "examples per step", {1, kMany}).kept();
-  add("--lr", options.learning_rate, "peak learning rate", {0, 1e9}).kept();
-  add("--weight-decay", options.weight_decay, "weight decay of AdamW, on matrices only", {0, 1e9})
-      .kept();
-  add("--warmup", options.warmup, "fraction of the steps in which the learning rate rises", {0, 1})
-      .kept();
+  add("--epochs", options.epochs, "passes over the examples", {1, kMany}, kKeptUnlessGiven);
+  add("--batch-size", options.batch_size, "examples per step", {1, kMany}, kKept);
+  add("--lr", options.learning_rate, "peak learning rate", {0, 1e9}, kKept);
+  add("--weight-decay", options.weight_decay, "weight decay of AdamW, on matrices only", {0, 1e9},
+      kKept);
+  add("--warmup", options.warmup, "fraction of the steps in which the learning rate rises", {0, 1},
+      kKept);
   add("--clip", options.clip, "largest gradient norm; longer gradients are scaled down",
-      {1e-9, 1e9})
-      .kept();
+      {1e-9, 1e9}, kKept);
   add("--shards", options.shards,
       "parts of a step, computed in turn to save memory; maximum number of processes",
-      {1, nn::kMostShards})
-      .kept();
-  add("--seed", options.seed, "random seed").kept();
-
-  add("--epochs", options.epochs, "passes over the examples", {1, kMany});
+      {1, nn::kMostShards}, kKept);
+  add("--seed", options.seed, "random seed", kKept);
   add("--max-steps", options.max_steps, "maximum number of steps of this call; no limit if absent",
       {1, kMany});
   add("--gradient-checkpoint", options.gradient_checkpoint,
       "recomputation of layers in the backward pass: less memory, a third more time");
+  add_file_options();
+}
+
+void TrainingCommand::add_held_out() {
+  add_input("--held-out", options.held_out, "file of held-out lines, evaluated after each epoch");
+  add("--held-out-share", options.held_out_share,
+      "fraction of --train to hold out instead of --held-out", {0, 0.9}, kKept);
+  add("--patience", options.patience,
+      "epochs without a better evaluation after which the run ends; 0: no limit", {0, 1'000'000},
+      kKept);
+}
+
+void TrainingCommand::add_model_options() {
+  add("--layers", options.layers, "encoder layers", {0, kMany}, kKept);
+  add("--width", options.width, "width of the model, D", {1, kMany}, kKept);
+  add("--heads", options.heads, "attention heads; must divide --width", {1, kMany}, kKept);
+  add("--feed-forward", options.feed_forward, "hidden width of the feed-forward networks",
+      {1, kMany}, kKept);
+  add("--dropout", options.dropout, "dropout probability", {0, 1}, kKept);
+}
+
+void TrainingCommand::add_file_options() {
+  const bool saves_models = save_flag_ != "--save";  // else of the model's folder
   add(save_flag_.c_str(), options.save,
       "folder for the checkpoint and the log; that of --resume if absent");
-  const bool saves_models = save_flag_ != "--save";  // else of the model's folder
   add("--overwrite", options.overwrite,
       saves_models ? "replacement of an existing model in --save and checkpoint in --checkpoint"
                    : "replacement of an existing checkpoint in --save");
@@ -117,20 +143,30 @@ void Program::add_common_options() {
   add_output("--log", options.log,
              "CSV file for one line of numbers per step; log.csv in the folder of the checkpoint "
              "if absent",
-             FileUse::kInPlace);
+             kOptional, FileUse::kInPlace);
   add_output("--report", options.report,
              "HTML file for the curves of the run, updated during the run");
-  for (const auto& [flag, folder] : {std::pair(save_flag_, &options.save),
-                                     std::pair(std::string("--resume"), &options.resume)}) {
-    add_files(flag, FileUse::kCheckpoint, [folder = folder] {
-      return Paths{folder->empty() ? std::filesystem::path() : checkpoint_in(*folder)};
+  const auto add_checkpoint = [&](const std::string& flag, const std::string& folder) {
+    add_files(flag, FileUse::kCheckpoint, [&folder] {
+      return Paths{folder.empty() ? std::filesystem::path() : checkpoint_in(folder)};
     });
-  }
+  };
+  add_checkpoint(save_flag_, options.save);
+  add_checkpoint("--resume", options.resume);
+}
+
+int TrainingCommand::run(int argc, char** argv, const std::function<void()>& body,
+                         const std::function<bool()>& trains) {
+  prepare_ = [&] { prepare(trains()); };
+  return Command::run(argc, argv, body);
 }
 
 /// Takes over the options of a resumed run, and checks them.
-void Program::prepare(bool trains) {
-  if (!options.resume.empty()) resume(trains);
+void TrainingCommand::prepare(bool trains) {
+  if (options.save.empty()) options.save = options.resume;
+  // Before a checkpoint is read: this run would replace a newer one that another run saves.
+  if (trains && leaves_traces() && !options.save.empty()) lock_save();
+  if (!options.resume.empty()) resume();
   const bool has_file = !options.held_out.empty(), has_share = options.held_out_share > 0;
   require(!has_file || !has_share, name().c_str(),
           "--held-out must not be combined with --held-out-share");
@@ -138,16 +174,22 @@ void Program::prepare(bool trains) {
           "--patience must be combined with --held-out FILE or --held-out-share");
 }
 
-void Program::resume(bool trains) {
-  const std::filesystem::path file = checkpoint_in(options.resume);
-  if (trains && leaves_traces()) {  // locked before it is read, if this call saves there
-    const std::string& folder = options.save.empty() ? options.resume : options.save;
-    std::error_code error;
-    if (std::filesystem::equivalent(checkpoint_in(folder), file, error)) {
-      lock = tessera::lock_folder(folder, runs::kCheckpointFile);
-    }
-  }
-  resumed = nn::load_checkpoint(file);
+/// **Errors**: another run uses the folder, or has saved there without --overwrite.
+void TrainingCommand::lock_save() {
+  const std::filesystem::path file = checkpoint_in(options.save);
+  std::error_code error;
+  const bool exists = std::filesystem::exists(file, error);
+  const bool continues =
+      !options.resume.empty() && is_same_file(file, checkpoint_in(options.resume));
+  if (continues && !exists) return;  // resume() fails
+  lock_ = lock_folder(options.save, runs::kCheckpointFile);
+  if (!exists || continues || options.overwrite) return;
+  fail_file(file.string(), "must not exist, but contains a saved run; continue with --resume ",
+            options.save, ", or replace it with --overwrite");
+}
+
+void TrainingCommand::resume() {
+  resumed = nn::load_checkpoint(checkpoint_in(options.resume));
   if (resumed->text("program") != name()) {
     fail_file(resumed->file, "must be a checkpoint of ", name(), ", got one of ",
               printable(resumed->text("program")));
@@ -158,41 +200,26 @@ void Program::resume(bool trains) {
     fail_file(resumed->file, "--layers must be at most ", resumed->tensors.size(),
               ", the number of tensors, got ", options.layers);
   }
-  restore("--epochs", resumed->text("epochs"), resumed->file);
-  if (options.save.empty()) options.save = options.resume;
 }
 
-int Program::run(int argc, char** argv, const std::function<void()>& body,
-                 const std::function<bool()>& trains) {
-  prepare_ = [&] { prepare(trains()); };
-  return Command::run(argc, argv, body);
-}
-
-nn::Checkpoint Program::settings() const {
-  nn::Checkpoint checkpoint = kept_values();
-  checkpoint.set("program", name());
-  checkpoint.set("epochs", options.epochs);
-  return checkpoint;
-}
-
-void check_size(const Program& program, index_t rows, index_t positions, bool is_trained) {
+void TrainingCommand::check_size(index_t rows, index_t positions, bool is_trained) const {
   constexpr index_t kMostPositions = 1 << 26;  // 512 MiB in float64
-  const TrainingOptions& o = program.options;
+  const TrainingOptions& o = options;
   const auto width = static_cast<double>(o.width);
   const double count =
       static_cast<double>(rows) * width +
       static_cast<double>(o.layers) * width * (4 * width + 2 * static_cast<double>(o.feed_forward));
-  const std::string options =
+  const std::string sizes =
       str_cat("--layers ", o.layers, ", --width ", o.width, ", --feed-forward ", o.feed_forward,
               " and ", rows, " vectors for tokens, positions and classes");
-  if (program.resumed) {
+  if (resumed) {
     double stored = 0;
-    for (const auto& [name, tensor] : program.resumed->tensors) {
+    for (const auto& [name, tensor] : resumed->tensors) {
       if (name.starts_with("model.")) stored += static_cast<double>(tensor.count());
     }
     if (count > stored) {
-      fail_file(program.resumed->file, "the model must have at least the ", count, " numbers of ",
-                options, ", got ", stored);
+      fail_file(resumed->file, "the model must have at least the ", count, " numbers of ", sizes,
+                ", got ", stored);
     }
   }
   const double copies = is_trained ? 4 : 1;  // with gradients and AdamW's two moments
@@ -201,11 +228,11 @@ void check_size(const Program& program, index_t rows, index_t positions, bool is
   const auto gigabytes = [](double n) {
     return str_cat(static_cast<std::int64_t>(n / 1e9) + 1, " GB");
   };
-  require(bytes <= there, program.name().c_str(), "the model must fit into ", gigabytes(there),
+  require(bytes <= there, name().c_str(), "the model must fit into ", gigabytes(there),
           " of memory and swap, got ", gigabytes(bytes), " of ",
-          is_trained ? "weights, gradients and moments" : "weights", " for ", options,
+          is_trained ? "weights, gradients and moments" : "weights", " for ", sizes,
           "; choose a smaller model");
-  require(positions <= kMostPositions / o.width, program.name().c_str(),
+  require(positions <= kMostPositions / o.width, name().c_str(),
           "tokens of a text times --width must be at most ", kMostPositions, ", got ", positions,
           " x ", o.width);
 }
@@ -249,13 +276,12 @@ std::unique_ptr<text::Tokenizer> named_tokenizer(const std::string& name,
           printable(name));
   auto tokenizer = text::load_tokenizer(name);
   const text::SpecialTokens& special = tokenizer->special();
-  require(special.pad && special.unknown && special.cls && special.mask, "--tokenizer",
-          printable(name), " must have tokens for padding, unknown, first and mask, got no ",
-          !special.pad       ? "padding"
-          : !special.unknown ? "unknown"
-          : !special.cls     ? "first"
-                             : "mask",
-          " token");
+  for (const auto& [token, what] :
+       {std::pair(special.pad, "padding"), std::pair(special.unknown, "unknown words"),
+        std::pair(special.cls, "the start of a text"), std::pair(special.mask, "masks")}) {
+    require(token.has_value(), "--tokenizer", printable(name), " must have a token for ", what,
+            ", got none");
+  }
   return tokenizer;
 }
 
@@ -264,147 +290,81 @@ std::string said(const nn::LossTotals& totals, bool has_accuracy) {
   return "loss " + decimals(totals.mean(), 4) + "  accuracy " + decimals(totals.accuracy(), 4);
 }
 
-Training::Training(const Program& program, std::vector<nn::ParameterGroup> groups,
-                   TrainingTask task)
-    : program_(program),
-      options_(program.options),
-      task_(std::move(task)),
-      optimizer_(std::move(groups),
-                 {.lr = options_.learning_rate, .weight_decay = options_.weight_decay}) {
-  for (const auto& [name, value] : program.settings().values) task_.notes.set(name, value);
-  check_processes(task_.notes);
+/// The start of a checkpoint: the program's name and the run's options.
+nn::Checkpoint TrainingCommand::notes() const {
+  nn::Checkpoint notes = kept_values();
+  notes.set("program", name());
+  return notes;
 }
 
-/// Throws if there are too many processes, or if they have read different data than rank 0. Their
-/// options are equal at this point; the trainer compares weights.
-void Training::check_processes(const nn::Checkpoint& base) const {
+/// Throws if there are too many processes, or if they have different options. The trainer compares
+/// their examples and weights.
+void TrainingCommand::check_processes() const {
   const index_t size = processes().size();
   const std::string cure =
-      program_.resumed
-          ? "; the run started with these shards, use fewer processes"
-          : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
-  require(size <= options_.shards, program_.name().c_str(), "processes must be at most --shards ",
-          options_.shards, ", got ", size, cure);
-  nn::require_same(processes(), program_.name().c_str(), "the digest of the examples",
-                   str_cat(task_.train.digest, ' ', task_.held_out.digest));
-  for (const auto& [name, value] : base.values) {
-    nn::require_same(processes(), program_.name().c_str(), name, value);
+      resumed ? "; the run started with these shards, use fewer processes"
+              : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
+  require(size <= options.shards, name().c_str(), "processes must be at most --shards ",
+          options.shards, ", got ", size, cure);
+  for (const auto& [option, value] : notes().values) {
+    nn::require_same(processes(), name().c_str(), option, value);
   }
 }
 
-nn::TrainerOptions Training::trainer_options() const {
-  return {.epochs = options_.epochs,
-          .batch_size = options_.batch_size,
-          .shards = options_.shards,
-          .seed = options_.seed,
+nn::TrainerOptions TrainingCommand::trainer_options(const Training& training) const {
+  return {.epochs = options.epochs,
+          .batch_size = options.batch_size,
+          .shards = options.shards,
+          .seed = options.seed,
           .decay = nn::Schedule::Decay::kLinear,
-          .warmup = options_.warmup,
-          .clip = options_.clip,
-          .patience = options_.patience,
-          .best_by = task_.best_by,
-          .keep_best = task_.keep_best,
+          .warmup = options.warmup,
+          .clip = options.clip,
+          .patience = options.patience,
+          .best_by = training.best_by,
+          .keep_best = training.keep_best,
           .communicator = &processes()};
 }
 
-void Training::begin(index_t parameters) {
-  pages::TrainingReport page = {.title = program_.name()};
-  for (const auto& [flag, value] : program_.values()) {
-    (program_.is_default(flag) ? page.defaults : page.options).emplace_back(flag, value);
-  }
-  page.machine = machine_facts();
-  page.machine.emplace_back("parameters", str_cat(parameters));
-  page.machine.emplace_back("examples", str_cat(task_.train.lengths.size()));
-  page.machine.emplace_back("held-out examples", str_cat(task_.held_out.lengths.size()));
-  run_.emplace(*trainer_,
-               runs::RunOptions{.folder = options_.save,
-                                .log = options_.log,
-                                .report = options_.report,
-                                .max_steps = options_.max_steps,
-                                .has_accuracy = task_.has_accuracy,
-                                .notes = task_.notes,
-                                .page = std::move(page),
-                                .cure = "continue with --resume " + options_.save,
-                                .owns_folder = true,
-                                .lock = lock_of_folder(),
-                                .resumed = program_.resumed ? &*program_.resumed : nullptr});
+runs::RunOptions TrainingCommand::run_options(const Training& training, index_t parameters) const {
+  nn::Checkpoint all = training.notes;
+  for (const auto& [note, value] : notes().values) all.set(note, value);
+  return {.folder = options.save,
+          .log = options.log,
+          .report = options.report,
+          .max_steps = options.max_steps,
+          .has_accuracy = training.has_accuracy,
+          .notes = std::move(all),
+          .page = {.title = name(),
+                   .options = values(false),
+                   .defaults = values(true),
+                   .machine = {{"processes", str_cat(processes().size())},
+                               {"threads of a process", str_cat(thread_count())},
+                               {"instruction set", current_isa()},
+                               {"begun", utc_now("%Y-%m-%d %H:%M:%S UTC")},
+                               {"parameters", str_cat(parameters)},
+                               {"examples", str_cat(training.train.lengths.size())},
+                               {"held-out examples", str_cat(training.held_out.lengths.size())}}},
+          .cure = "continue with --resume " + options.save,
+          .owns_folder = true,
+          .lock = lock_,
+          .resumed = resumed ? &*resumed : nullptr};
 }
 
-/// **Errors**: another run uses the folder, or has saved there without --overwrite.
-std::shared_ptr<const FileLock> Training::lock_of_folder() const {
-  std::shared_ptr<const FileLock> lock = program_.lock;
-  if (options_.save.empty()) return lock;
-  if (!lock && leaves_traces()) {  // else the run continues there
-    lock = lock_folder(options_.save, runs::kCheckpointFile);
-    std::error_code error;
-    if (!options_.overwrite && std::filesystem::exists(checkpoint_in(options_.save), error)) {
-      fail_file(checkpoint_in(options_.save).string(),
-                "must not exist, but contains a saved run; continue with --resume ", options_.save,
-                ", or replace it with --overwrite");
-    }
-  }
-  processes().all_gather("");  // the others wait for rank 0
-  return lock;
-}
-
-bool Training::run() {
+/// Trains to the end, or until a signal or --max-steps stops it; true if it reached the end.
+bool TrainingCommand::finish(runs::Run& run, const nn::Trainer& trainer,
+                             const Training& training) const {
+  TrainingProgress progress(run, trainer, training);
   const runs::Ending ending =
-      run_->train({.step = [&](const nn::StepReport& report) { show(report.totals.mean()); },
-                   .epoch = [&](const nn::EpochReport& report) { say(report); }});
-  bar_.clear();
-  if (!ending.is_stopped()) {
-    if (!ending.text.empty()) std::cout << ending.text << std::endl;
-    return true;
-  }
+      run.train({.step = [&](const nn::StepReport& report) { progress.step(report.totals.mean()); },
+                 .epoch = [&](const nn::EpochReport& report) { progress.epoch(report); }});
+  progress.clear();
   std::cout << ending.text;
-  if (options_.save.empty()) std::cout << "; nothing is saved without " << program_.save_flag();
-  if (program_.is_given("--attention")) std::cout << "; --attention is not written before the end";
-  std::cout << std::endl;
-  if (ending.signal != 0) throw StoppedBySignal{ending.signal};
-  return false;
-}
-
-void Training::say(const nn::EpochReport& report) {
-  std::string summary =
-      task_.summary ? task_.summary(report) : said(report.totals, task_.has_accuracy);
-  if (!task_.summary && report.evaluation) {
-    summary += "  held out: " + said(report.evaluation->totals, task_.has_accuracy);
-    if (report.evaluation->is_best) summary += ", the best";
+  if (ending.is_stopped() && options.save.empty()) {
+    std::cout << "; nothing is saved without " << save_flag_;
   }
-  const double seconds = run_->seconds();
-  bar_.clear();
-  std::cout << "epoch " << report.epoch + 1 << '/' << options_.epochs << "  " << summary << "  "
-            << decimals(static_cast<double>(run_->length()) / seconds, 0) << " tokens/s  "
-            << clock_time(seconds) << std::endl;
-  shown_ = std::chrono::steady_clock::now();
-}
-
-/// A bar on standard output if it is a terminal; otherwise a line every ten seconds.
-void Training::show(double loss) {
-  constexpr std::chrono::seconds kLineInterval{10};
-  constexpr std::size_t kCells = 20;
-  const index_t batches = trainer_->steps_per_epoch();
-  const index_t position = trainer_->step() % batches;
-  if (position == 0) return;  // the epoch prints its own line
-  const double share = static_cast<double>(position) / static_cast<double>(batches);
-  const auto line = [&](std::size_t columns) {
-    const auto done = static_cast<double>(trainer_->step() - run_->first_step());
-    const auto left = static_cast<double>(trainer_->total_steps() - trainer_->step());
-    const double seconds = run_->seconds();
-    const std::string epoch = str_cat("epoch ", trainer_->epoch() + 1, "/", options_.epochs, "  ");
-    const std::string rest = str_cat(decimals(100 * share, 0), " %  loss ", decimals(loss, 4), "  ",
-                                     decimals(static_cast<double>(run_->length()) / seconds, 0),
-                                     " tokens/s  ", clock_time(seconds / done * left), " left");
-    const std::size_t text = epoch.size() + 1 + rest.size();  // the bar takes what remains
-    const std::size_t cells = std::min(kCells, columns - std::min(columns, text));
-    const auto full = static_cast<std::size_t>(share * static_cast<double>(cells));
-    const std::string bar = std::string(full, '#') + std::string(cells - full, '.');
-    return epoch + bar + (bar.empty() ? "" : " ") + rest;
-  };
-  if (bar_.draw(line)) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - shown_ < kLineInterval) return;
-  shown_ = now;
-  std::cout << line(0) << std::endl;
+  if (!ending.text.empty()) std::cout << std::endl;
+  if (ending.signal != 0) throw StoppedBySignal{ending.signal};
+  return !ending.is_stopped();
 }
 
 }  // namespace tessera::examples

@@ -10,7 +10,7 @@
 #include "tensor/io/json.h"
 #include "tensor/ops/reduce.h"
 #include "tests/programs/model_folders.h"
-#include "tests/programs/training_programs.h"
+#include "tests/programs/programs.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
@@ -25,12 +25,11 @@ std::string data_text(const std::string& html) {
   return html.substr(first, html.find("\n</script>", first) - first);
 }
 
-using AttentionPrograms = TrainingPrograms;
+using AttentionPrograms = Programs;
 
 TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
   write("lines.txt", "the cat sat\nwhere is a [MASK]\n");
   write("masks.txt", "the cat sat on a [MASK]\nwhere is a [MASK]\n");
-  write("labels.tsv", "yes\tthe cat\nno\ta mat\nyes\tthe cat sat\nno\ta hat\n");
   copy_for_questions(folder_ / "questions");
   struct Case {
     std::string program, arguments;
@@ -46,11 +45,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
       {"fill_mask", bert + "masks.txt", "[CLS]the", 2},
       {"answer", "--model questions --question 'the cat' lines.txt", "[CLS]the", 1},
       {"rerank", with_model("reranker", "--query 'the cat' lines.txt"), "", 2,
-       "drop of the largest logit"},
-      {"train_reverse", kReverse, "", 1},
-      {"train_classifier", kClassifier, "[CLS]a", 2},
-      {"train_masked_lm", kMaskedLm + "--fill 'Round _nd'", "[CLS]R", 1},
-      {"fine_tune", bert + "--train labels.tsv --epochs 1 --save tuned", "[CLS]the", 4}};
+       "drop of the largest logit"}};
   for (const Case& each : cases) {
     const Outcome outcome =
         run(each.program, each.arguments + " --attention a.html --attention-ablation");
@@ -66,14 +61,7 @@ TEST_F(AttentionPrograms, EveryProgramWritesAPage) {
     EXPECT_EQ(head.size(), (size * size * 4 + 2) / 3 * 4) << each.program;
     EXPECT_EQ(text.at("ablation").size(), text.at("weights").size()) << each.program;
     EXPECT_TRUE(contains(data.text("ablation"), each.ablation)) << each.program;
-    EXPECT_EQ(
-        run(each.program, each.arguments + (each.program == "fine_tune" ? " --overwrite" : "") +
-                              " --attention a.svg")
-            .status,
-        0);
-    EXPECT_TRUE(file_text(folder_ / "a.svg").starts_with("<svg")) << each.program;
     fs::remove(folder_ / "a.html");
-    fs::remove(folder_ / "a.svg");
   }
 }
 
@@ -180,15 +168,6 @@ TEST_F(AttentionPrograms, SharedLayersAreCountedAsTheyRun) {
                     "must be numbers from 0 to 7"));
 }
 
-TEST_F(AttentionPrograms, AStoppedRunSaysThatItHasNoPage) {
-  const std::string output =
-      output_of("train_reverse", kReverse + "--attention a.html --max-steps 2");
-  EXPECT_TRUE(contains(output,
-                       "stopped after step 2 of 30; nothing is saved without --save; "
-                       "--attention is not written before the end\n"));
-  EXPECT_FALSE(fs::exists(folder_ / "a.html"));
-}
-
 TEST_F(AttentionPrograms, WhatIsRefused) {
   write("lines.txt", "the cat sat\n");
   write("a.html", "old");
@@ -200,12 +179,12 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
     std::string program, arguments, words;
   };
   const std::vector<Case> cases = {
-      {"embed", embed + "--attention a.txt", "must end in .html or .svg, got 'a.txt'"},
+      {"embed", embed + "--attention a.txt", "must end in .html, got 'a.txt'"},
       {"embed", embed + "--attention-layers 0",
-       "must name a file if --attention-layers or --attention-heads is given, got none"},
-      {"embed", embed + "--attention-ablation",
-       "must be combined with --attention FILE.html, got no file"},
-      {"embed", embed + "--attention a.svg --attention-ablation", "FILE.html, got 'a.svg'"},
+       "must name a file if --attention-layers, --attention-heads or --attention-ablation is "
+       "given, "
+       "got none"},
+      {"embed", embed + "--attention-ablation", "--attention: must name a file if "},
       {"embed", embed + "--attention a.html --attention-layers 9",
        "--attention-layers: must be numbers from 0"},
       {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},
@@ -213,11 +192,7 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
       {"embed", embed + "--attention a.html --attention-heads -1", "--attention-heads"},
       {"embed", with_model("static", "lines.txt --attention a.html"),
        "must have layers, got static"},
-      {"embed", embed + "--attention none/a.html", "none/"},
-      {"train_reverse", kReverse + "--layers 0 --attention a.html", "must have layers, got none"},
-      {"train_reverse", kReverse + "--attention a.html --log a.html",
-       "--log must not be another output, got a.html (--attention a.html)"},
-      {"train_classifier", kClassifier + "--attention a.html --attention-heads 2", "from 0 to 1"}};
+      {"embed", embed + "--attention none/a.html", "none/"}};
   for (const Case& each : cases) {
     EXPECT_TRUE(fails(each.program, each.arguments, each.words));
     EXPECT_EQ(file_text(folder_ / "a.html"), "old") << each.arguments;

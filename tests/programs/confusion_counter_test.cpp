@@ -21,20 +21,17 @@ Tensor scores_for(const std::vector<index_t>& answers, index_t classes) {
 TEST(ConfusionCounter, CountsAccuracyAndF1) {
   // Class 3 is neither label nor answer; sklearn.metrics.f1_score gives 0.5, 0.8 and 0 for the
   // others.
-  ConfusionCounter counts(4);
+  ConfusionCounter counts({"a", "b", "c", "d"});
   counts.add(from_vector(std::vector<index_t>{0, 0, 1, -1}), scores_for({0, 1, 1, 0}, 4));
   counts.add(from_vector(std::vector<index_t>{1, 2}), scores_for({1, 0}, 4));
   EXPECT_DOUBLE_EQ(counts.accuracy(), 0.6);
   EXPECT_DOUBLE_EQ(counts.macro_f1(), (0.5 + 0.8 + 0) / 3);
-  std::ostringstream table;
-  counts.print(table, {"a", "b", "c", "d"});
-  EXPECT_TRUE(
-      contains(table.str(), "\n     a     1     1     0     0\n     b     0     2     0     0\n"));
+  EXPECT_TRUE(contains(counts.table(), "\n   a  b  c  d\na  1  1  0  0\nb  0  2  0  0\n"));
 }
 
 TEST(ConfusionCounter, RefusesOtherClasses) {
   const Tensor labels = from_vector(std::vector<index_t>{0, 1});
-  ConfusionCounter counts(2);
+  ConfusionCounter counts({"a", "b"});
   EXPECT_TRUE(throws("ConfusionCounter", {"class must be from 0 to 1, got 2"}, [&] {
     counts.add(labels, scores_for({0, 2}, 3));
   }));

@@ -10,7 +10,7 @@ namespace {
 class Help : public Programs {};
 
 TEST_F(Help, OptionsAreNounPhrasesWithDefaultsAndUnits) {
-  const std::regex command("\\n *(examples::)?(Command command|Program program)\\(");
+  const std::regex command("\\n *(examples::)?(Training)?Command command\\(");
   int count = 0;
   for (const auto& entry :
        fs::recursive_directory_iterator(fs::path(TESSERA_SOURCE_DIR) / "examples")) {

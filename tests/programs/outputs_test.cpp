@@ -101,7 +101,6 @@ TEST_F(Outputs, AreNoInputs) {
        {"train_masked_lm", kMaskedLm + "--log text.txt", "(--text text.txt)"},
        {"train_classifier", kClassifier + "--report ./train.tsv",
         "--report must not be an input, got ./train.tsv (--train train.tsv)"},
-       {"train_classifier", kClassifier + "--attention test.tsv", "--attention must not be an inp"},
        {"train_masked_lm", kMaskedLm + "--report text.txt", "--report must not be an input"},
        {"fine_tune", "--model bert --train train.tsv --save n --log bert/vocab.txt", "an input"},
        {"fine_tune", "--model bert --train train.tsv --save n --report train.tsv", "an input"}});
@@ -118,17 +117,12 @@ TEST_F(Outputs, AreNotOneFile) {
        {"run_encoder", encoder_ + "--output y.npy --attention-output run/../y.npy", "another outp"},
        {"train_reverse", kReverse + "--log a --report a",
         "--log must not be another output, got a (--report a)"},
-       {"train_reverse", kReverse + "--attention a.html --report a.html", "another output"},
-       {"train_reverse", kReverse + "--save run --attention run/checkpoint.safetensors",
-        "--attention must not be the checkpoint"},
        {"train_reverse", kReverse + "--save run --report run/checkpoint.safetensors",
         "--report must not be the checkpoint"},
        {"train_reverse", kReverse + "--save run --profile run/checkpoint.safetensors",
         "--profile must not be the checkpoint"},
        {"fine_tune", "--model bert --train train.tsv --save new --report new/page.html",
-        "--report must not be inside another output, got new/page"},
-       {"fine_tune", "--model bert --train train.tsv --save new --attention new/a.html",
-        "--attention must not be inside another output, got new/a.html (--save new)"}});
+        "--report must not be inside another output, got new/page.html (--save new)"}});
   EXPECT_EQ(run("embed", "--model m lines.txt --output y.npy >y.npy 2>err.txt #").status, 2);
   EXPECT_TRUE(contains(file_text(folder_ / "err.txt"), "(standard output)"));
 }
@@ -149,8 +143,8 @@ TEST_F(Outputs, MayBeInTheFolderOfTheModel) {
 TEST_F(Outputs, MayBeInTheFolderOfTheCheckpoint) {
   output_of("train_reverse", kReverse +
                                  "--save run --log run/log.csv --report "
-                                 "run/page.html --attention run/map.svg");
-  for (const char* name : {"log.csv", "page.html", "map.svg", "checkpoint.safetensors"}) {
+                                 "run/page.html");
+  for (const char* name : {"log.csv", "page.html", "checkpoint.safetensors"}) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
   }
 }
@@ -169,7 +163,6 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
        {"tag_tokens", "--model bert bad.txt --attention none/a.html", "none/a.html: "},
        {"run_encoder", encoder_ + "--output y.npy --attention-output none/a.npy", "none/a.npy: "},
        {"compare_runs", "a.csv bad.txt --report none/a.html", "none/a.html: "},
-       {"train_reverse", kReverse + "--attention none/a.svg", "none/a.svg: "},
        {"train_reverse", kReverse + "--profile none/p.json", "none/p.json: "},
        {"train_reverse", kReverse + "--profile p.txt", "--profile: must end in .json, got 'p.txt'"},
        {"train_reverse", kReverse + "--report none/a.html", "none/a.html: "}});

@@ -107,7 +107,7 @@ TEST_F(ProgramErrors, ASmallCheckpointAsksForLittleMemory) {
   for (int i = 0; i < 2000; ++i) labels += std::to_string(i) + "\n";
   for (const auto& [option, value] : {std::pair("labels", labels),
                                       {"option.width", "1000000"},
-                                      {"option.min-count", "0"},
+                                      {"option.max-words", "0"},
                                       {"option.word-dropout", "0.0.1"}}) {
     change_run({{option, value}});
     for (const char* task : {"--predict < train.tsv", "--train train.tsv"}) {
@@ -198,7 +198,7 @@ TEST_F(ProgramErrors, TheLogIsNotTheCheckpoint) {
   for (const char* log : {kFile, "./run/../run/checkpoint.safetensors",
                           "link/checkpoint.safetensors", "symbolic", "hard"}) {
     EXPECT_TRUE(fails("train_reverse", "--resume run --log " + std::string(log), "--log"));
-    EXPECT_TRUE(fails("train_reverse", kReverse + "--save run --log " + log, "--log"));
+    EXPECT_TRUE(fails("train_reverse", kReverse + "--save run --overwrite --log " + log, "--log"));
     EXPECT_TRUE(
         fails("train_reverse", "--resume run --save elsewhere --log " + std::string(log), "--log"));
     EXPECT_TRUE(file_text(folder_ / kFile) == want) << log;

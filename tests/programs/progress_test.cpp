@@ -56,8 +56,8 @@ Drawn run(int columns, const std::string& arguments, const std::string& keys = "
                      arguments + " --layers 1 --width 8 --heads 2 --feed-forward 16", keys);
 }
 
-/// The largest number of columns of a bar.
-std::ptrdiff_t widest_bar(const std::string& text) {
+/// The largest number of columns of a line that is redrawn.
+std::ptrdiff_t widest_line(const std::string& text) {
   constexpr std::string_view kBegin = "\r\x1b[Kepoch ";
   std::ptrdiff_t widest = 0;
   for (std::size_t at = text.find(kBegin); at != std::string::npos;) {
@@ -77,11 +77,11 @@ std::ptrdiff_t widest_bar(const std::string& text) {
 
 const std::string kSmall = "--words 100 --length 5 --batch-size 4 ";
 
-TEST(Progress, TheBarFitsTheTerminal) {
+TEST(Progress, TheLineFitsTheTerminal) {
   for (const int columns : {20, 50, 65, 80, 200}) {
     const Drawn drawn = run(columns, kSmall + "--epochs 2");
     EXPECT_EQ(drawn.status, 0) << drawn.text;
-    const std::ptrdiff_t widest = widest_bar(drawn.text);
+    const std::ptrdiff_t widest = widest_line(drawn.text);
     EXPECT_GT(widest, 15) << columns << "\n" << drawn.text;
     EXPECT_LT(widest, columns) << drawn.text;
   }
@@ -93,10 +93,10 @@ TEST(Progress, AnErrorStandsAlone) {
   EXPECT_TRUE(contains(drawn.text, "\r\x1b[Ktrain_reverse: Trainer: "));
 }
 
-TEST(Progress, CtrlCStopsAndClearsTheBar) {
+TEST(Progress, CtrlCStopsAndClearsTheLine) {
   const Drawn drawn = run(80, kSmall + "--epochs 1000000", "\x03");
   EXPECT_EQ(drawn.status, 128 + SIGINT) << drawn.text;
-  // At an epoch's end, its own line has replaced the bar.
+  // At an epoch's end, its own line has replaced this line.
   const std::size_t stopped = drawn.text.find("stopped after step ");
   ASSERT_NE(stopped, std::string::npos) << drawn.text;
   const std::string before = drawn.text.substr(0, stopped);

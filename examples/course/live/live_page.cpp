@@ -58,11 +58,11 @@ std::string model_json(const nn::Checkpoint& run) {
 int main(int argc, char** argv) {
   examples::Command command("live_page", "Writes a page that computes with trained weights.");
   std::string weights, sources, output;
-  command.add_input("--weights", weights, "checkpoint of train_reverse with one layer and one head")
-      .required();
-  command.add_input("--sources", sources, "folder of the page's body, style and scripts")
-      .required();
-  command.add_output("--output", output, "output file for the page, .html").required();
+  command.add_input("--weights", weights, "checkpoint of train_reverse with one layer and one head",
+                    examples::kRequired);
+  command.add_input("--sources", sources, "folder of the page's body, style and scripts",
+                    examples::kRequired);
+  command.add_output("--output", output, "output file for the page, .html", examples::kRequired);
   return command.run(argc, argv, [&] {
     const nn::Checkpoint run = nn::load_checkpoint(weights);
     check_options(run);
