@@ -22,7 +22,6 @@
 #include "models/inspect/inspect.h"
 #include "models/pages/explanation_page.h"
 #include "models/pages/page.h"
-#include "nn/hook.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/format.h"
@@ -36,7 +35,6 @@ using namespace tessera;
 struct Options {
   std::string model, text, with, name_of_class, output;
   index_t points = 64;
-  bool steps = false;
 };
 
 /// A text as a model reads it, and the score that its tokens get.
@@ -117,14 +115,7 @@ pages::ExplainedText explained(const Subject& subject, index_t points, bool has_
   return found;
 }
 
-/// The heads without which the score falls most.
-void print_heads(const Tensor& heads) {
-  std::cout << "without one head, the score falls by (largest of " << heads.count() << " heads)\n";
-  for (const auto& [layer, head, drop] : pages::top_heads(heads)) {
-    std::cout << decimals(drop, 4) << "\tlayer " << layer << " head " << head << '\n';
-  }
-}
-
+/// The tokens, and the heads without which the score falls most.
 void print(const std::string& name, const pages::ExplainedText& text) {
   std::cout << name << ": score " << decimals(text.score, 4) << ", of the baseline "
             << decimals(text.baseline, 4) << ", error " << decimals(text.error, 4);
@@ -137,18 +128,14 @@ void print(const std::string& name, const pages::ExplainedText& text) {
     std::cout << decimals(text.added.item_at({static_cast<index_t>(t)}), 4) << '\t'
               << examples::escaped_line(text.tokens[t]) << '\n';
   }
-  print_heads(text.heads);
-}
-
-void print_steps(const Subject& subject) {
-  const inspect::Score score = subject.score_of(subject.encoding);
-  for (const auto& [name, shape] : nn::hook_points([&] { inspect::value_of(score); })) {
-    std::cout << name << '\t' << shape << '\n';
+  std::cout << "without one head, the score falls by (largest of " << text.heads.count()
+            << " heads)\n";
+  for (const auto& [layer, head, drop] : pages::top_heads(text.heads)) {
+    std::cout << decimals(drop, 4) << "\tlayer " << layer << " head " << head << '\n';
   }
 }
 
 void explain(const std::vector<Subject>& subjects, const Options& o, const std::string& score) {
-  if (o.steps) return print_steps(subjects.front());
   const text::Tokenizer& tokenizer = *subjects.front().reader.tokenizer;
   pages::Explanation page = {
       .title = "Why this score?",
@@ -227,8 +214,6 @@ int main(int argc, char** argv) {
               "second text of a pair, or to compare with if the model is a sentence encoder");
   command.add("--class", o.name_of_class, "class of a classifier; the likeliest one if absent");
   command.add("--points", o.points, "gradient evaluations per text", {2, examples::kMany});
-  command.add("--steps", o.steps,
-              "names and shapes of the model's steps instead of an explanation");
   command.add_output("--output", o.output,
                      "output file for a page of tokens, heads and layers, .html");
   return command.run(argc, argv, [&] {

@@ -5,11 +5,8 @@
 // The file is written by safetensors.torch.save_file(encoder.state_dict(), ...); it determines the
 // number of layers, their widths and biases. Heads, activation, order of norms and eps, which a
 // state dict lacks, are options with PyTorch's defaults. Masks have the same meaning as in PyTorch.
-#include <algorithm>
-#include <functional>
 #include <iostream>
 #include <string>
-#include <vector>
 
 #include "examples/programs/cli.h"
 #include "models/encoder.h"
@@ -18,6 +15,7 @@
 #include "tensor/io/npy.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/rearrange.h"
 
 namespace {
 
@@ -32,9 +30,9 @@ struct Options {
   std::string key_padding_mask, attn_mask, attention_output;
 };
 
-/// The options of the layers, from the shapes of layer 0. Layers with other shapes do not count, so
-/// a small file cannot request large layers. **Errors**: layer 0 is missing or malformed.
-std::vector<models::EncoderLayerOptions> layers_of(const nn::StateDict& state, const Options& o) {
+/// The encoder of a state dict. Layers with other shapes than layer 0 do not count, so a small file
+/// cannot request large layers. **Errors**: layer 0 is missing or malformed.
+models::Encoder encoder_for(const nn::StateDict& state, const Options& o) {
   const auto shape_of = [&](index_t layer, const std::string& name) {
     const auto found = state.find(str_cat("layers.", layer, ".", name));
     return found == state.end() ? Shape() : found->second.shape();
@@ -47,25 +45,32 @@ std::vector<models::EncoderLayerOptions> layers_of(const nn::StateDict& state, c
               "linear1.weight: shapes must be (3 D, D) and (F, D), got ", in_proj, " and ", linear1,
               "; --prefix is what comes before 'layers.0'");
   }
-  const index_t width = in_proj[1];
-  require(width % o.heads == 0, "--heads", "must divide the width ", width, " of ", o.weights,
-          ", got ", o.heads);
+  require(in_proj[1] % o.heads == 0, "--heads", "must divide the width ", in_proj[1], " of ",
+          o.weights, ", got ", o.heads);
   index_t count = 1;
   while (shape_of(count, "self_attn.in_proj_weight") == in_proj &&
          shape_of(count, "linear1.weight") == linear1) {
     ++count;
   }
-  return models::repeat_layer({.d_model = width,
-                               .nhead = o.heads,
-                               .dim_feedforward = linear1[0],
-                               .dropout = 0,
-                               .activation = o.activation == "gelu"   ? nn::Activation::kGelu
-                                             : o.activation == "relu" ? nn::Activation::kRelu
-                                                                      : nn::Activation::kGeluTanh,
-                               .layer_norm_eps = o.eps,
-                               .norm_first = o.norm_first,
-                               .bias = state.contains("layers.0.linear1.bias")},
-                              count);
+  const auto activation = o.activation == "gelu"   ? nn::Activation::kGelu
+                          : o.activation == "relu" ? nn::Activation::kRelu
+                                                   : nn::Activation::kGeluTanh;
+  models::Encoder encoder(
+      {.layers = models::repeat_layer({.d_model = in_proj[1],
+                                       .nhead = o.heads,
+                                       .dim_feedforward = linear1[0],
+                                       .dropout = 0,
+                                       .activation = activation,
+                                       .layer_norm_eps = o.eps,
+                                       .norm_first = o.norm_first,
+                                       .bias = state.contains("layers.0.linear1.bias")},
+                                      count)});
+  if (state.contains("norm.weight")) {
+    encoder.norm.emplace(nn::NormOptions{.width = state.at("norm.weight").size(-1),
+                                         .eps = o.final_eps > 0 ? o.final_eps : o.eps,
+                                         .bias = state.contains("norm.bias")});
+  }
+  return encoder;
 }
 
 models::Encoder load_encoder(const Options& o) {
@@ -77,12 +82,7 @@ models::Encoder load_encoder(const Options& o) {
     }
     state.emplace(name.substr(o.prefix.size()), tensor);
   }
-  models::Encoder encoder({.layers = layers_of(state, o)});
-  if (state.contains("norm.weight")) {
-    encoder.norm.emplace(nn::NormOptions{.width = state.at("norm.weight").size(-1),
-                                         .eps = o.final_eps > 0 ? o.final_eps : o.eps,
-                                         .bias = state.contains("norm.bias")});
-  }
+  models::Encoder encoder = encoder_for(state, o);
   try {
     nn::load_state_dict(encoder, state);
   } catch (const std::invalid_argument& error) {
@@ -92,9 +92,19 @@ models::Encoder load_encoder(const Options& o) {
   return encoder;
 }
 
-/// A mask: bool, or floating in the dtype of the scores. **Errors**: a shape that is not `shape` or
-/// `other`.
-Tensor read_mask(const std::string& file, DType dtype, const Shape& shape, const Shape& other) {
+Tensor load_input(const Options& o, index_t width) {
+  const Tensor x = load_npy(o.input);
+  if (!is_floating(x.dtype())) {
+    fail_file(o.input, "dtype must be floating, got ", npy_dtype(o.input));
+  }
+  if (x.rank() != 3 || x.size(2) != width) {
+    fail_file(o.input, "shape must be (B, T, ", width, "), got ", x.shape());
+  }
+  return x;
+}
+
+/// A mask of one of two shapes, bool, or floating in the dtype of the scores.
+Tensor load_mask(const std::string& file, DType dtype, const Shape& shape, const Shape& other) {
   const Tensor mask = load_npy(file);
   if (mask.dtype() != kBool && !is_floating(mask.dtype())) {
     fail_file(file, "dtype must be bool (True = ignore) or floating (added), got ",
@@ -107,83 +117,45 @@ Tensor read_mask(const std::string& file, DType dtype, const Shape& shape, const
   return mask.dtype() == kBool ? mask : mask.to(dtype);
 }
 
-/// The masks of the options for sequences `begin` to before `end` of x (B, T, D).
-std::function<AttentionMask(index_t begin, index_t end)> read_masks(const Options& o,
-                                                                    const Tensor& x) {
+AttentionMask load_masks(const Options& o, const Tensor& x) {
   const index_t batch = x.size(0), tokens = x.size(1);
-  Tensor padding, scores;
+  AttentionMask mask = o.causal ? causal_mask() : AttentionMask();
   if (!o.key_padding_mask.empty()) {
-    const Shape one = batch == 1 ? Shape{tokens} : Shape{batch, tokens};
-    padding = read_mask(o.key_padding_mask, x.dtype(), {batch, tokens}, one);
-    padding = padding.reshape({batch, tokens});
+    const Shape shape = {batch, tokens};
+    const Tensor keys = load_mask(o.key_padding_mask, x.dtype(), shape, shape);
+    mask = mask & (keys.dtype() == kBool ? ignore_keys_mask(keys)
+                                         : additive_mask(keys.unsqueeze(1).unsqueeze(1)));
   }
   if (!o.attn_mask.empty()) {
-    const Shape of_each = {batch * o.heads, tokens, tokens};
-    scores = read_mask(o.attn_mask, x.dtype(), {tokens, tokens}, of_each);
+    Tensor scores =
+        load_mask(o.attn_mask, x.dtype(), {tokens, tokens}, {batch * o.heads, tokens, tokens});
     if (scores.rank() == 3) scores = scores.unflatten(0, {batch, o.heads});
+    mask = mask & (scores.dtype() == kBool ? ignore_mask(scores) : additive_mask(scores));
   }
-  return [=, causal = o.causal](index_t begin, index_t end) {
-    AttentionMask mask = causal ? causal_mask() : AttentionMask();
-    if (padding.defined()) {
-      const Tensor keys = padding.slice(0, begin, end);
-      mask = mask & (keys.dtype() == kBool ? ignore_keys_mask(keys)
-                                           : additive_mask(keys.unsqueeze(1).unsqueeze(1)));
-    }
-    if (scores.defined()) {
-      const Tensor part = scores.rank() == 4 ? scores.slice(0, begin, end) : scores;
-      mask = mask & (part.dtype() == kBool ? ignore_mask(part) : additive_mask(part));
-    }
-    return mask;
-  };
+  return mask;
 }
 
 void run_encoder(const Options& o) {
-  constexpr index_t kSequencesAtOnce = 16;  // the bits of a sequence do not depend on the others
   models::Encoder encoder = load_encoder(o);
-  const index_t width = encoder.layers.front().self_attn.out_proj.weight.size(0);
-  const Tensor given = load_npy(o.input);
-  if (!is_floating(given.dtype())) {
-    fail_file(o.input, "dtype must be floating, got ", npy_dtype(o.input));
-  }
-  if (given.rank() < 2 || given.rank() > 3 || given.size(-1) != width) {
-    fail_file(o.input, "shape must be (B, T, ", width, ") or (T, ", width, "), got ",
-              given.shape());
-  }
-  nn::convert(encoder, given.dtype());
-  const Tensor x = given.rank() == 3 ? given : given.unsqueeze(0);
-  const auto masks = read_masks(o, x);
-  const index_t batch = x.size(0), layers = std::ssize(encoder.layers);
-  Tensor output = Tensor::empty(x.shape(), x.dtype()), weights;
-  if (!o.attention_output.empty()) {
-    weights = Tensor::empty({layers, batch, o.heads, x.size(1), x.size(1)}, x.dtype());
-  }
-  examples::Progress progress("sequences");
-  for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
-    const index_t end = std::min(begin + kSequencesAtOnce, batch);
-    const models::EncoderInputs inputs = {x.slice(0, begin, end), masks(begin, end)};
-    const models::EncoderResult result = weights.defined()
-                                             ? encoder.with_weights(inputs)
-                                             : models::EncoderResult{encoder(inputs), {}};
-    output.slice(0, begin, end).copy_from(result.output);
-    for (std::size_t i = 0; i < result.weights.size(); ++i) {
-      weights.select(0, static_cast<index_t>(i)).slice(0, begin, end).copy_from(result.weights[i]);
-    }
-    progress.show(end, batch);
-  }
-  save_npy(o.output, given.rank() == 3 ? output : output.squeeze(0));
-  std::cout << o.output << ": " << given.shape() << '\n';
-  if (!weights.defined()) return;
-  if (given.rank() == 2) weights = weights.squeeze(1);
-  save_npy(o.attention_output, weights);
-  std::cout << o.attention_output << ": " << weights.shape() << '\n';
+  const Tensor x = load_input(o, encoder.layers.front().self_attn.out_proj.weight.size(0));
+  nn::convert(encoder, x.dtype());
+  const models::EncoderInputs inputs = {x, load_masks(o, x)};
+  const auto save = [](const std::string& file, const Tensor& array) {
+    save_npy(file, array);
+    std::cout << file << ": " << array.shape() << '\n';
+  };
+  if (o.attention_output.empty()) return save(o.output, encoder(inputs));
+  const models::EncoderResult result = encoder.with_weights(inputs);
+  save(o.output, result.output);
+  save(o.attention_output, stack(result.weights));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   examples::Command command("run_encoder",
-                            "Runs the weights of a PyTorch nn.TransformerEncoder on an array. x is "
-                            "(B, T, D), or (T, D).");
+                            "Runs the weights of a PyTorch nn.TransformerEncoder on an array "
+                            "(B, T, D).");
   Options o;
   command.add_input("--weights", o.weights, "state dict, .safetensors", examples::kRequired);
   command.add("--heads", o.heads, "attention heads", {1, examples::kMany}, examples::kRequired);

@@ -9,14 +9,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "examples/programs/cli.h"
 #include "models/text/tokenizers.h"
-#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
 #include "tensor/io/json.h"
 
 namespace {
@@ -30,7 +27,6 @@ struct Options {
   bool pair = false;
   bool no_special = false;
   bool plain_text = false;
-  bool decode = false;
   bool json = false;
   index_t max_length = 0;
 };
@@ -89,32 +85,11 @@ void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, cons
   }
 }
 
-/// The numbers in a line, separated by blanks or commas.
-std::vector<index_t> numbers_of(const std::string& line, const std::string& place) {
-  constexpr const char* kBetween = " ,\t[]";
-  std::vector<index_t> numbers;
-  for (std::size_t at = line.find_first_not_of(kBetween); at != std::string::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBetween, at), line.size());
-    const std::string_view text = std::string_view(line).substr(at, end - at);
-    index_t number = 0;
-    if (!parse_number(text, number)) {
-      fail_file(place, "must hold the numbers of tokens, got ", printable(text));
-    }
-    numbers.push_back(number);
-    at = line.find_first_not_of(kBetween, end);
-  }
-  return numbers;
-}
-
 void tokenize(const Options& o) {
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
-  if (!o.decode && o.pair) return encode(*tokenizer, examples::text_pairs(lines, o.file), o);
-  if (!o.decode) return encode(*tokenizer, lines, o);
-  for (index_t number = 0; const std::string& line : lines) {
-    const std::string place = examples::line_name(o.file, number++);
-    std::cout << tokenizer->decode_text(numbers_of(line, place)) << '\n';
-  }
+  if (o.pair) return encode(*tokenizer, examples::text_pairs(lines, o.file), o);
+  encode(*tokenizer, lines, o);
 }
 
 }  // namespace
@@ -133,7 +108,6 @@ int main(int argc, char** argv) {
   command.add("--no-special", o.no_special, "no special tokens around a text");
   command.add("--plain-text", o.plain_text,
               "special tokens in a line, such as [SEP], read as plain text");
-  command.add("--decode", o.decode, "conversion of lines of token numbers to text");
   command.add("--json", o.json, "JSON output, one object per line");
   return command.run(argc, argv, [&] { tokenize(o); });
 }

@@ -92,14 +92,6 @@ TEST_F(ExplainProgram, ExplainsAPairOfACrossEncoder) {
   EXPECT_TRUE(contains(output, "the pair: score ")) << output;
 }
 
-TEST_F(ExplainProgram, ListsTheSteps) {
-  const std::string output = output_of(
-      "explain", "--model '" + golden_folder("bert").string() + "' --text 'the cat' --steps");
-  EXPECT_TRUE(output.starts_with("embeddings.words\t(1, 4, 12)\nembeddings\t")) << output;
-  EXPECT_TRUE(contains(output, "\nlayers.1.self_attn.weights\t(1, 3, 4, 4)\n"));
-  EXPECT_TRUE(output.ends_with("\nlogits\t(1, 5)\n")) << output;
-}
-
 TEST_F(ExplainProgram, Errors) {
   const auto refuses = [&](const std::string& model, const std::string& arguments,
                            const std::string& why) {

@@ -4,11 +4,7 @@
 #include <unistd.h>
 #include <csignal>
 
-#include "tensor/create.h"
-#include "tensor/io/npy.h"
-#include "tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
-#include "tests/support/golden.h"
 #include "tests/support/test.h"
 
 namespace {
@@ -104,21 +100,21 @@ TEST(Progress, CtrlCStopsAndClearsTheLine) {
 }
 
 TEST(Progress, CommandsDrawWhatIsLeftAndTakeItAway) {
-  using namespace tessera;
-  const test::TemporaryFolder folder;
-  const test::GoldenCase golden("encoder_pre_gelu_none_8");
-  save_safetensors(folder.path() / "w.safetensors", golden.state());
-  save_npy(folder.path() / "x.npy", zeros({200000, 8, 8}));
+  const tessera::test::TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 20000; ++i) lines += "the cat sat\n";
+  std::ofstream(folder.path() / "lines.txt") << lines;
   const std::string in = " '" + folder.path().string() + "/";
-  const std::string arguments = "--heads 1 --norm-first --threads 1 --weights" + in +
-                                "w.safetensors' --input" + in + "x.npy' --output" + in + "y.npy'";
-  const Drawn drawn = run_program(30, "run_encoder", arguments);
+  const std::string arguments = "--model '" TESSERA_GOLDEN_DIR "/folders/sentence' --threads 1" +
+                                in + "lines.txt' --output" + in + "y.npy'";
+  const Drawn drawn = run_program(30, "embed", arguments);
   EXPECT_EQ(drawn.status, 0) << drawn.text;
-  const std::size_t begin = drawn.text.find("/200000 sequences  ");
+  const std::size_t begin = drawn.text.find("/20000 lines  ");
   ASSERT_NE(begin, std::string::npos) << drawn.text;
   EXPECT_TRUE(drawn.text.starts_with("\r\x1b[K")) << drawn.text;
   const std::size_t cleared = drawn.text.rfind("\r\x1b[K");
-  EXPECT_TRUE(drawn.text.substr(cleared).starts_with("\r\x1b[K/")) << drawn.text;
+  EXPECT_TRUE(drawn.text.substr(cleared).starts_with("\r\x1b[K")) << drawn.text;
+  EXPECT_EQ(drawn.text.size(), cleared + 4) << "nothing remains";
   std::size_t end = 0;
   for (std::size_t at = 0; at < cleared; at = end) {
     end = drawn.text.find("\r\x1b[K", at + 1);

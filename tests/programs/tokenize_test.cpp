@@ -33,12 +33,6 @@ TEST_F(TokenizeProgram, ShowsNumbersTokensAndBytes) {
   EXPECT_TRUE(bare.output.starts_with(R"({"ids":[4,5],"tokens":["the","cat"],)")) << bare.output;
 }
 
-TEST_F(TokenizeProgram, TheWayBack) {
-  write("numbers.txt", "[2, 5, 6]\n4\t5 1\n\n");
-  const Outcome outcome = run("tokenize", "--model words --decode numbers.txt");
-  EXPECT_EQ(outcome.output, "cat sat\nthe cat\n\n") << outcome.errors;
-}
-
 TEST_F(TokenizeProgram, PairsAndSpecialTokensThatALineSpellsOut) {
   const std::string model = "--model '" TESSERA_GOLDEN_DIR "/folders/bert' --json ";
   write("pairs.txt", "the cat\tsat [SEP]\n");
@@ -55,7 +49,6 @@ TEST_F(TokenizeProgram, PairsAndSpecialTokensThatALineSpellsOut) {
 TEST_F(TokenizeProgram, WhatItRefuses) {
   write("lines.txt", "the cat\n");
   write("bad.txt", "the \xff\n");
-  write("numbers.txt", "1\n2 x3\n");
   expect_fails(
       "tokenize",
       {
@@ -66,13 +59,9 @@ TEST_F(TokenizeProgram, WhatItRefuses) {
           {"--model words < bad.txt", "standard input: line 1, byte 5: must be UTF-8"},
           {"--model words < /dev/null", "standard input: must have at least 1 byte, got none"},
           {"--model words --pair lines.txt", "lines.txt: line 1: must be two texts with one tab"},
-          {"--model words --decode numbers.txt",
-           "numbers.txt: line 2: must hold the numbers of tokens, got 'x3'"},
       });
   write("pairs.txt", "the cat\tsat\n");
   EXPECT_TRUE(fails("tokenize", "--model words --pair pairs.txt", "pair"));
-  EXPECT_TRUE(
-      fails("tokenize", "--model words --decode pairs.txt", "must hold the numbers of tokens"));
 }
 
 }  // namespace
