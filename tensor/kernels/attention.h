@@ -107,7 +107,7 @@ inline void score_tile(const QueryBlock<T>& block, const KeyTile<T>& tile, index
   const MatrixRef<T> k = tile.copied ? MatrixRef<T>{copied, args.width, 1}
                                      : MatrixRef<T>{block.k(key), args.k.token, 1};
   for (index_t i = 0; i < block.padded(); i += kPanel<T>) {
-    const TileSource<T> queries = {scratch.queries + i * args.width, 0, kPanel<T>, 0};
+    const Panels<T> queries = {scratch.queries + i * args.width, 0, kPanel<T>};
     index_t rows = 0;
     for (index_t j = 0; j < keys; j += rows) {
       rows = next_rows(keys - j);
@@ -132,8 +132,8 @@ inline void score_few(const QueryBlock<T>& block, index_t key, index_t keys,
                     scratch.keys + j * args.width);
   }
   const MatrixRef<T> q = {scratch.queries, 1, kPanel<T>};
-  const Panels<T> k = {scratch.keys, args.width * kPanel<T>, kPanel<T>, nullptr, 0};
-  multiply_block(block.count, args.width, BlockRows<T>{q}, k,
+  const Panels<T> k = {scratch.keys, args.width * kPanel<T>, kPanel<T>};
+  multiply_block(block.count, args.width, q, k,
                  TileTarget<T>{scratch.few, kKeyTile, whole_panels<T>(keys), false});
   for (index_t j = 0; j < keys; ++j) {
     T* const scores = scratch.scores + j * kQueryBlock;
@@ -186,11 +186,11 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
   }
   const T* const packed = scratch.values + (key - tile.first) * kPanel<T>;
   const Panels<T> v = tile.copied
-                          ? Panels<T>{packed, kPanel<T> * tile.count, kPanel<T>, nullptr, 0}
+                          ? Panels<T>{packed, kPanel<T> * tile.count, kPanel<T>}
                           : Panels<T>{block.v(key), kPanel<T>, values.row, packed, kPanel<T>};
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
   multiply_block(
-      block.count, keys, BlockRows<T>{p}, v,
+      block.count, keys, p, v,
       TileTarget<T>{scratch.out, row, tile.copied ? row : args.v_width, key > block.keys.begin});
 }
 

@@ -34,8 +34,8 @@ namespace tessera::kernels::TESSERA_ISA {
 template <class T>
 inline void multiply_columns(const QueryBlock<T>& block, index_t keys, index_t width, const T* rows,
                              const T* columns, T* out, RowsAhead<T>& ahead) {
-  multiply_block(keys, width, BlockRows<T>{{rows, width, 1}},
-                 Panels<T>{columns, kPanel<T> * width, kPanel<T>, nullptr, 0},
+  multiply_block(keys, width, MatrixRef<T>{rows, width, 1},
+                 Panels<T>{columns, kPanel<T> * width, kPanel<T>},
                  TileTarget<T>{out, kQueryBlock, block.padded(), false},
                  [&](index_t, index_t, index_t, index_t) { ahead(); });
 }
@@ -45,8 +45,7 @@ template <class T>
 inline void add_product(index_t rows, index_t width, index_t depth, MatrixRef<T> a, const T* panels,
                         index_t step, T* sums) {
   const index_t whole = whole_panels<T>(width);
-  multiply_block(rows, depth, BlockRows<T>{a},
-                 Panels<T>{panels, kPanel<T> * step, kPanel<T>, nullptr, 0},
+  multiply_block(rows, depth, a, Panels<T>{panels, kPanel<T> * step, kPanel<T>},
                  TileTarget<T>{sums, whole, whole, true});
 }
 

@@ -96,11 +96,12 @@ inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p
 
 /// A's rows [i, i + m) and columns [p, p + k): in place, or as strips if there is a buffer.
 template <class T>
-inline BlockRows<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
+inline MatrixRef<T> take_a(const GemmArgs<T>& args, index_t i, index_t m, index_t p, index_t k,
                            T* buffer) {
-  BlockRows<T> rows = {.matrix = args.a.at(i, p), .strips = buffer};
-  if (buffer != nullptr) pack_strips(rows.matrix, m, k, buffer);
-  return rows;
+  const MatrixRef<T> rows = args.a.at(i, p);
+  if (buffer == nullptr) return rows;
+  pack_strips(rows, m, k, buffer);
+  return {buffer, 0, 0, true};
 }
 
 /// C's rows [i, i + m), from the gated panels in columns [j, j + n).

@@ -13,19 +13,19 @@ namespace tessera::kernels::TESSERA_ISA {
 
 /// Rows of A, of a whole product or of a tile.
 template <bool kDots>
-struct Int8BlockRows {
+struct Int8TileRows {
   const std::uint32_t* codes;
   index_t row;
   const float* scales;
   const std::int32_t* zeros;
 
-  Int8BlockRows tile(index_t i, index_t, index_t) const {
+  Int8TileRows tile(index_t i, index_t, index_t) const {
     return {codes + i * row, row, scales + i, zeros + i};
   }
 };
 
 /// Panels of B, of a whole product or of a tile.
-struct Int8Source {
+struct Int8TilePanels {
   static constexpr bool kNarrowLast = false;  // padded with zeros
 
   const std::uint32_t* codes;
@@ -33,16 +33,15 @@ struct Int8Source {
   const float* scales;
   const std::int32_t* sums;
 
+  Int8TilePanels from(index_t j, index_t) const {
+    return {codes + j / kPanel<float> * panel_step, panel_step, scales + j, sums + j};
+  }
   void take_share(index_t, index_t, index_t) {}
 };
 
-inline Int8Source source_of(const Int8Source& b, index_t j, index_t) {
-  return {b.codes + j / kPanel<float> * b.panel_step, b.panel_step, b.scales + j, b.sums + j};
-}
-
 /// A group's row of B: one word per column.
 template <int kVectors>
-[[gnu::always_inline]] inline void load_group(const Int8Source& b, index_t group,
+[[gnu::always_inline]] inline void load_group(const Int8TilePanels& b, index_t group,
                                               Words (&words)[kVectors]) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
@@ -55,9 +54,8 @@ template <int kVectors>
 /// bytes.
 template <int kRows, int kVectors, bool kDots>
 requires(takes_bytes(kDots))
-    [[gnu::always_inline]] inline void multiply_groups(index_t groups,
-                                                       const Int8BlockRows<kDots>& a,
-                                                       const Int8Source& b,
+    [[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<kDots>& a,
+                                                       const Int8TilePanels& b,
                                                        Words (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 4
   for (index_t group = 0; group < groups; ++group) {
@@ -75,12 +73,11 @@ requires(takes_bytes(kDots))
 /// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
 template <int kRows, int kVectors, bool kDots>
 requires(!takes_bytes(kDots))
-    [[gnu::always_inline]] inline void multiply_groups(index_t groups,
-                                                       const Int8BlockRows<kDots>& a,
-                                                       const Int8Source& b,
+    [[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<kDots>& a,
+                                                       const Int8TilePanels& b,
                                                        Words (&sum)[kRows][kVectors]) {
   using Signed = Vec<std::int16_t>;
-  Int8Source source = b;
+  Int8TilePanels source = b;
 #pragma GCC unroll 1
   for (index_t group = 0; group < groups; ++group) {
 #pragma GCC unroll 2
@@ -105,7 +102,7 @@ requires(!takes_bytes(kDots))
 
 /// One tile of C.
 template <class T, int kRows, int kVectors, bool kDots>
-inline void compute_tile(index_t groups, const Int8BlockRows<kDots>& a, const Int8Source& b,
+inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int8TilePanels& b,
                          const TileTarget<T>& out) {
   prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
   Words sum[kRows][kVectors];
@@ -134,7 +131,7 @@ inline void compute_tile(index_t groups, const Int8BlockRows<kDots>& a, const In
 /// compute_rows, compiled once for all kinds of multiply_block.
 template <bool kDots>
 [[gnu::noinline]] void compute_rows(index_t rows, bool wide, index_t groups,
-                                    const Int8BlockRows<kDots>& a, const Int8Source& b,
+                                    const Int8TileRows<kDots>& a, const Int8TilePanels& b,
                                     const TileTarget<float>& out) {
   compute_rows<float, kTileRows>(rows, wide, groups, a, b, out);
 }
@@ -156,14 +153,14 @@ inline void multiply_codes(const Int8Args& args) {
   product.k = groups;
   const GemmPlan plan = split_work(product, false);
   const index_t block = int8_block_rows(plan.rows, row_size);
-  const Int8BlockRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
-  const Int8Source b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
-                        groups * kPanel<float>, args.b.scales, args.b.sums};
+  const Int8TileRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
+  const Int8TilePanels b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
+                            groups * kPanel<float>, args.b.scales, args.b.sums};
   const auto multiply = [&](index_t row, index_t row_end, index_t j, index_t column_end, index_t) {
     const index_t n = column_end - j;
     for (index_t i = row; i < row_end; i += block) {
       const index_t m = at_most(row_end - i, block);
-      multiply_chunk(product, a.tile(i, m, groups), source_of(b, j, n), i, m, j, n, 0, groups);
+      multiply_chunk(product, a.tile(i, m, groups), b.from(j, n), i, m, j, n, 0, groups);
     }
   };
   for_each_rectangle(product, plan, multiply);

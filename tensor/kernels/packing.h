@@ -13,12 +13,17 @@ inline constexpr int kTileRows = kVectorRegisters == 32 ? 12 : 6;
 template <class T>
 inline constexpr index_t kPanel = kPanelVectors* kLanes<T>;
 
-/// B divided into panels of kPanel columns. Full panels start `panel_step` apart; the last, if it
-/// is narrower, is at `tail`, padded with zeros. Rows of a panel are `row_step` apart.
+/// The number of rows of the next panel that the tiles of a panel prefetch together.
+inline constexpr index_t kFetchedRows = 16;
+
+/// B divided into panels of kPanel columns; for a tile, from the panel on that the tile reads. Full
+/// panels start `panel_step` apart; the last, if it is narrower, is at `tail`, padded with zeros.
+/// Rows of a panel are `row_step` apart.
 ///
 /// For layouts that the hardware prefetcher does not predict, each step of k also prefetches the
 /// line `ahead` elements further on, if `ahead` is not 0. For panels that exceed L1, the tiles that
-/// read a panel share the prefetching of the next one into L2, if `fetches_next`.
+/// read a panel share the prefetching of the next one into L2, if `fetches_next`: of each
+/// kFetchedRows rows, a tile prefetches [share, share_end).
 template <class T>
 struct Panels {
   // Whether a narrow last panel is a separate case: here it may have its own place, and one vector
@@ -27,10 +32,25 @@ struct Panels {
 
   const T* data;
   index_t panel_step, row_step;
-  const T* tail;
-  index_t tail_row_step;
+  const T* tail = nullptr;
+  index_t tail_row_step = 0;
   index_t ahead = 0;
   bool fetches_next = false;
+  index_t share = 0, share_end = 0;
+
+  /// The panels from column j on, of n columns; a panel begins at j.
+  Panels from(index_t j, index_t n) const {
+    Panels rest = *this;
+    rest.data += j / kPanel<T> * panel_step;
+    rest.fetches_next = fetches_next && j + kPanel<T> < n;
+    return rest;
+  }
+  /// Sets the share of the tile of rows [i, end) of m.
+  void take_share(index_t i, index_t end, index_t m) {
+    if (!fetches_next) return;
+    share = i * kFetchedRows / m;
+    share_end = end * kFetchedRows / m;
+  }
 };
 
 inline index_t ceil_div(index_t a, index_t b) {
@@ -128,19 +148,6 @@ inline void pack_strip(MatrixRef<T> a, index_t rows, index_t k, T* strip) {
     }
   }
 }
-
-/// The left side of a product: a matrix in place or, if not null, the strips of all its tiles, one
-/// after the other.
-template <class T>
-struct BlockRows {
-  MatrixRef<T> matrix;
-  const T* strips = nullptr;
-
-  /// Rows [i, i + rows), those of one tile, of k columns.
-  MatrixRef<T> tile(index_t i, index_t rows, index_t k) const {
-    return strips != nullptr ? MatrixRef<T>{strips + i * k, 1, rows} : matrix.at(i, 0);
-  }
-};
 
 /// A (m, k), its columns or its rows contiguous, as strips.
 template <class T>

@@ -5,14 +5,20 @@
 
 namespace tessera::kernels {
 
-/// A read-only matrix with any strides.
+/// A read-only matrix with any strides. Within a kernel, A may also be in strips (packing.h): the
+/// strips of all its tiles, one after the other.
 template <class T>
 struct MatrixRef {
   const T* data;
   index_t row, col;
+  bool in_strips = false;  // true: the strides are not read
 
   [[gnu::always_inline]] MatrixRef at(index_t i, index_t j) const {
     return {data + i * row + j * col, row, col};
+  }
+  /// Rows [i, i + rows), those of one tile, of k columns.
+  [[gnu::always_inline]] MatrixRef tile(index_t i, index_t rows, index_t k) const {
+    return in_strips ? MatrixRef{data + i * k, 1, rows} : at(i, 0);
   }
 };
 

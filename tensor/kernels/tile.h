@@ -24,57 +24,21 @@ constexpr index_t tile_panels(index_t rows) {
   return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
 }
 
-/// The panels of B that a tile reads, as in Panels, and its share of the next panel: rows [share,
-/// share_end) of each kFetchedRows rows.
-template <class T>
-struct TileSource {
-  const T* b;
-  index_t panel_step, row_step, ahead;
-  const T* next = nullptr;
-  index_t share = 0, share_end = 0;
-
-  /// Sets the share of the tile of rows [i, end) of m.
-  void take_share(index_t i, index_t end, index_t m);
-};
-
-/// The number of rows of the next panel that the tiles of a panel prefetch together.
-inline constexpr index_t kFetchedRows = 16;
-
-template <class T>
-inline void TileSource<T>::take_share(index_t i, index_t end, index_t m) {
-  if (next == nullptr) return;
-  share = i * kFetchedRows / m;
-  share_end = end * kFetchedRows / m;
-}
-
-/// The source of tiles in a full panel at column j of n, and in the panels after it.
-template <class T>
-inline TileSource<T> source_of(const Panels<T>& b, index_t j, index_t n) {
-  TileSource<T> source = {b.data + j / kPanel<T> * b.panel_step, b.panel_step, b.row_step, b.ahead};
-  if (b.fetches_next && j + kPanel<T> < n) source.next = source.b + source.panel_step;
-  return source;
-}
-
-/// The known layout of a tile's operands: none, or that B's rows are adjacent and that A's elements
-/// are adjacent along rows or, as in strips, along columns.
-enum class StorageOrder { kAny, kRowMajor, kColumnMajor };
-
 /// A tile of C: sum[r][v] (+)= the product of kRows rows of A and kVectors vectors of B over k.
 ///
 /// With known strides and four steps at a time, a step takes 21 instructions on AVX2 instead of 24,
 /// and 12 of them multiply. This matters if another thread uses half of the core's issue slots.
-template <StorageOrder kOrder, bool kLooksAhead, class T, int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, TileSource<T> source,
+template <bool kLooksAhead, class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_steps(index_t k, MatrixRef<T> a, Panels<T> panels,
                                                   Vec<T> (&sum)[kRows][kVectors]) {
-  const auto [b, panel_step, any_row_step, ahead, next, share, share_end] = source;
-  const index_t row_step = kOrder == StorageOrder::kAny ? any_row_step : kPanel<T>;
-  if constexpr (kOrder == StorageOrder::kRowMajor) a.col = 1;
-  if constexpr (kOrder == StorageOrder::kColumnMajor) a.row = 1;
+  const T* const b = panels.data;
+  const index_t panel_step = panels.panel_step;
+  const index_t row_step = panels.row_step;
 #pragma GCC unroll 4
   for (index_t p = 0; p < k; ++p) {
 #pragma GCC unroll 4
     for (int v = 0; kLooksAhead && v < kVectors; v += kPanelVectors) {
-      prefetch(b, v / kPanelVectors * panel_step + p * row_step + ahead);
+      prefetch(b, v / kPanelVectors * panel_step + p * row_step + panels.ahead);
     }
     Vec<T> bp[kVectors];
 #pragma GCC unroll 8
@@ -91,29 +55,30 @@ template <StorageOrder kOrder, bool kLooksAhead, class T, int kRows, int kVector
   }
 }
 
-/// Prefetches a tile's share of the next panel's rows [p, p + kFetchedRows).
+/// Prefetches a tile's share of the rows [p, p + kFetchedRows) of `next`, the next panel.
 template <class T>
-[[gnu::always_inline]] inline void prefetch_share(const TileSource<T>& source, index_t p) {
+[[gnu::always_inline]] inline void prefetch_share(const Panels<T>& b, const T* next, index_t p) {
   constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
-  for (index_t row = p + source.share; row < p + source.share_end; ++row) {
+  for (index_t row = p + b.share; row < p + b.share_end; ++row) {
     for (index_t line = 0; line < kPanel<T>; line += kLine) {
-      prefetch<Fetch::kForL2>(source.next, row * source.row_step + line);
+      prefetch<Fetch::kForL2>(next, row * b.row_step + line);
     }
   }
 }
 
 /// All steps of a tile, with prefetching: a line ahead in each step, or the tile's share of the
 /// next panel in every sixteenth.
-template <StorageOrder kOrder, class T, int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, TileSource<T> source,
+template <class T, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_tile(index_t k, MatrixRef<T> a, Panels<T> b,
                                                  Vec<T> (&sum)[kRows][kVectors]) {
-  if (source.ahead != 0) return multiply_steps<kOrder, true>(k, a, source, sum);
-  const T* const first = source.b;
-  const index_t steps = source.next == nullptr ? k : kFetchedRows;
+  if (b.ahead != 0) return multiply_steps<true>(k, a, b, sum);
+  const T* const first = b.data;
+  const T* const next = first + b.panel_step;
+  const index_t steps = b.fetches_next ? kFetchedRows : k;
   for (index_t p = 0; p < k; p += steps) {
-    if (source.next != nullptr) prefetch_share(source, p);
-    source.b = first + p * source.row_step;
-    multiply_steps<kOrder, false>(at_most(k - p, steps), a.at(0, p), source, sum);
+    if (b.fetches_next) prefetch_share(b, next, p);
+    b.data = first + p * b.row_step;
+    multiply_steps<false>(at_most(k - p, steps), a.at(0, p), b, sum);
   }
 }
 
@@ -159,17 +124,22 @@ struct TileTarget {
   }
 };
 
-/// multiply_tile with the layout that the operands have.
+/// multiply_tile, compiled separately for B in rows without gaps and A's elements adjacent along
+/// rows or, as in strips, along columns: their strides are then constants.
 template <class T, int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_source(index_t k, const MatrixRef<T>& a,
-                                                   const TileSource<T>& source,
-                                                   Vec<T> (&sum)[kRows][kVectors]) {
-  if (source.row_step == kPanel<T> && a.col == 1) {
-    multiply_tile<StorageOrder::kRowMajor>(k, a, source, sum);
-  } else if (source.row_step == kPanel<T> && a.row == 1) {
-    multiply_tile<StorageOrder::kColumnMajor>(k, a, source, sum);
+[[gnu::always_inline]] inline void multiply_operands(index_t k, MatrixRef<T> a, Panels<T> b,
+                                                     Vec<T> (&sum)[kRows][kVectors]) {
+  const bool is_dense = b.row_step == kPanel<T>;
+  if (is_dense && a.col == 1) {
+    a.col = 1;
+    b.row_step = kPanel<T>;
+    multiply_tile(k, a, b, sum);
+  } else if (is_dense && a.row == 1) {
+    a.row = 1;
+    b.row_step = kPanel<T>;
+    multiply_tile(k, a, b, sum);
   } else {
-    multiply_tile<StorageOrder::kAny>(k, a, source, sum);
+    multiply_tile(k, a, b, sum);
   }
 }
 
@@ -201,15 +171,14 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-// One tile of C: zeroed or loaded, multiplied, bias added, stored. `A` and `Source` are a MatrixRef
-// and a TileSource, or other types that have a multiply_source together. Integers, whose sums are
-// not Vec<T>, have their own compute_tile.
+// One tile of C: zeroed or loaded, multiplied, bias added, stored. `A` and `B` are a MatrixRef and
+// Panels; integers, whose sums are not Vec<T>, have their own types and their own compute_tile.
 //
 // Arguments come by reference: to pass a struct by value, the compiler copies it by vectors right
 // after its numbers are written, and such a load waits until the stores of the previous tile have
 // left the store buffer.
-template <class T, int kRows, int kVectors, class A, class Source>
-inline void compute_tile(index_t k, const A& a, const Source& source, const TileTarget<T>& out) {
+template <class T, int kRows, int kVectors, class A, class B>
+inline void compute_tile(index_t k, const A& a, const B& b, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
   if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row, out.large);
   Vec<T> sum[kRows][kVectors];
@@ -221,33 +190,33 @@ inline void compute_tile(index_t k, const A& a, const Source& source, const Tile
       sum[r][v] = !out.accumulate ? Vec<T>{} : full ? load(from) : load_partial(from, out.width(v));
     }
   }
-  multiply_source(k, a, source, sum);
+  multiply_operands(k, a, b, sum);
   store_tile(out, sum);
 }
 
 /// compute_tile for a number of rows known at run time, on one panel or on tile_panels(rows).
-template <class T, int kRows = kTileRows, class A, class Source>
-inline void compute_rows(index_t rows, bool wide, index_t k, const A& a, const Source& source,
+template <class T, int kRows = kTileRows, class A, class B>
+inline void compute_rows(index_t rows, bool wide, index_t k, const A& a, const B& b,
                          const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
     if (rows != kRows) {
-      return compute_rows<T, kRows - 1>(rows, wide, k, a, source, out);
+      return compute_rows<T, kRows - 1>(rows, wide, k, a, b, out);
     }
     if (wide) {
-      compute_tile<T, kRows, tile_panels(kRows) * kPanelVectors>(k, a, source, out);
+      compute_tile<T, kRows, tile_panels(kRows) * kPanelVectors>(k, a, b, out);
     } else {
-      compute_tile<T, kRows, kPanelVectors>(k, a, source, out);
+      compute_tile<T, kRows, kPanelVectors>(k, a, b, out);
     }
   }
 }
 
 /// The same on one vector, for a last panel with at most kLanes columns.
 template <class T, int kRows = kTileRows>
-inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a,
-                                const TileSource<T>& source, const TileTarget<T>& out) {
+inline void compute_narrow_rows(index_t rows, index_t k, const MatrixRef<T>& a, const Panels<T>& b,
+                                const TileTarget<T>& out) {
   if constexpr (kRows > 0) {
-    if (rows != kRows) return compute_narrow_rows<T, kRows - 1>(rows, k, a, source, out);
-    compute_tile<T, kRows, 1>(k, a, source, out);
+    if (rows != kRows) return compute_narrow_rows<T, kRows - 1>(rows, k, a, b, out);
+    compute_tile<T, kRows, 1>(k, a, b, out);
   }
 }
 
@@ -265,17 +234,17 @@ inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, ind
 /// The last, narrower panel of multiply_block. In a function of its own, because one more case in
 /// the loop of full panels would cost 3 to 10 %.
 template <class T, class Finish>
-[[gnu::noinline]] void multiply_tail(index_t m, index_t k, const BlockRows<T>& a,
-                                     const TileSource<T>& source, const TileTarget<T>& panel,
+[[gnu::noinline]] void multiply_tail(index_t m, index_t k, const MatrixRef<T>& a,
+                                     const Panels<T>& b, const TileTarget<T>& panel,
                                      const Finish& finish) {
   index_t rows = 0;
   for (index_t i = 0; i < m; i += rows) {
     rows = next_rows(m - i);
     const TileTarget<T> out = tile_of(panel, i, 0, panel.columns);
     if (panel.columns <= kLanes<T>) {
-      compute_narrow_rows(rows, k, a.tile(i, rows, k), source, out);
+      compute_narrow_rows(rows, k, a.tile(i, rows, k), b, out);
     } else {
-      compute_rows(rows, false, k, a.tile(i, rows, k), source, out);
+      compute_rows(rows, false, k, a.tile(i, rows, k), b, out);
     }
     finish(i, rows);
   }
@@ -285,10 +254,9 @@ template <class T, class Finish>
 /// without dividing k: the part that gemm and attention share. Calls `finish(i, j, rows, columns)`
 /// for each stored tile while it is still in L1.
 ///
-/// For Panels, `a` is a BlockRows; each other kind of panels has its own type of rows. A kind of
-/// panels must have kNarrowLast and source_of; its sources must have take_share and
-/// multiply_source, or their own compute_tile, and may have their own compute_rows, which is not
-/// inlined. `out` is a TileTarget, or a different type with a tile_of for the position of a tile.
+/// `b` is Panels, and `a` a MatrixRef; integers have their own types, with the same kNarrowLast,
+/// `from`, `take_share` and `tile`, and their own compute_rows, which is not inlined. `out` is a
+/// TileTarget, or a different type with a tile_of for the position of a tile.
 template <class A, template <class> class Target, class T, class B, class Finish>
 inline void multiply_block(index_t m, index_t k, const A& a, const B& b, const Target<T>& out,
                            const Finish& finish) {
@@ -300,18 +268,17 @@ inline void multiply_block(index_t m, index_t k, const A& a, const B& b, const T
     columns = wide ? wide_columns : at_most(n - j, kPanel<T>);
     if constexpr (B::kNarrowLast) {
       if (columns < kPanel<T>) {
-        multiply_tail(m, k, a, TileSource<T>{b.tail, 0, b.tail_row_step, 0},
-                      tile_of(out, 0, j, columns),
+        multiply_tail(m, k, a, Panels<T>{b.tail, 0, b.tail_row_step}, tile_of(out, 0, j, columns),
                       [&](index_t i, index_t rows) { finish(i, j, rows, columns); });
         return;
       }
     }
-    auto source = source_of(b, j, n);
+    B panels = b.from(j, n);
     index_t rows = 0;
     for (index_t i = 0; i < m; i += rows) {
       rows = next_rows(m - i);
-      source.take_share(i, i + rows, m);
-      compute_rows(rows, wide, k, a.tile(i, rows, k), source, tile_of(out, i, j, columns));
+      panels.take_share(i, i + rows, m);
+      compute_rows(rows, wide, k, a.tile(i, rows, k), panels, tile_of(out, i, j, columns));
       finish(i, j, rows, columns);
     }
   }

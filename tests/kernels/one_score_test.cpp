@@ -86,7 +86,7 @@ TEST(OneScore, OfTheTile) {
     expect_line("panel row " + std::to_string(p) + " = " + row(panel + p * kPanel, 3), lesson);
     double c[3 * kPanel] = {};
     tiles::compute_rows(3, false, p + 1, kernels::MatrixRef<double>{x.q.data<double>(), 3, 1},
-                        tiles::TileSource<double>{panel, 0, kPanel, 0},
+                        tiles::Panels<double>{panel, 0, kPanel},
                         tiles::TileTarget<double>{c, kPanel, 3, false});
     sums += " -> " + row(c + 2, 1);
   }
