@@ -53,7 +53,7 @@ class Backward {
     args_.dq = heads<float>(d_qkv_, 0);
     args_.dk = heads<float>(d_qkv_, 1);
     args_.dv = heads<float>(d_qkv_, 2);
-    const auto& kernel = kernels::table().of<float>();
+    const auto& kernel = kernels::table<float>();
     Tensor workspace = Tensor::empty({kernel.attention_workspace(args_.forward)});
     args_.forward.workspace = workspace.mutable_data<float>();
     kernel.attention(args_.forward);
@@ -63,7 +63,7 @@ class Backward {
 
   /// (batch, tokens, 3, heads, width)
   Tensor run() const {
-    kernels::table().of<float>().attention_backward(args_);
+    kernels::table<float>().attention_backward(args_);
     return d_qkv_;
   }
 

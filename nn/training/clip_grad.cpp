@@ -69,9 +69,8 @@ double sum_of_squares(const std::vector<Piece>& pieces) {
   const index_t blocks = pieces.empty() ? 0 : pieces.back().first + pieces.back().count;
   Tensor squares = Tensor::empty({blocks}, kFloat64);
   double* const sum = squares.mutable_data<double>();
-  const kernels::KernelTable& table = kernels::table();
   for_each_block(pieces, [&]<class T>(index_t number, T* data, index_t n) {
-    sum[number] = table.of<T>().sum_of_squares(n, data);
+    sum[number] = kernels::table<T>().sum_of_squares(n, data);
   });
   double total = 0;
   for (index_t i = 0; i < blocks; ++i) total += sum[i];
@@ -92,10 +91,9 @@ double clip_grad_norm(const Parameters& parameters, double max_norm, const ClipO
   const double clipped = max_norm / (norm + 1e-6);
   const double scale = clipped >= 1 ? options.scale : options.scale * clipped;
   if (scale == 1) return norm;
-  const kernels::KernelTable& table = kernels::table();
   for_each_block(pieces, [&]<class T>(index_t, T* data, index_t n) {
     const T factor = static_cast<T>(scale);
-    table.of<T>().binary(kernels::BinaryOp::kMul, n, data, 1, &factor, 0, data);
+    kernels::table<T>().binary(kernels::BinaryOp::kMul, n, data, 1, &factor, 0, data);
   });
   return norm;
 }

@@ -31,7 +31,7 @@ std::string SGD::conflict() const {
 void SGD::update(const ParameterSlice& s) const {
   visit_floating(s.dtype, [&](auto kind) {
     using T = decltype(kind);
-    kernels::table().of<T>().sgd({
+    kernels::table<T>().sgd({
         .n = s.count,
         .w = s.weights_as<T>(),
         .gradient = s.gradient_as<T>(),
@@ -62,7 +62,7 @@ void Adam::update(const ParameterSlice& s) const {
     const double beta1 = option("beta1"), beta2 = option("beta2");
     const bool is_decoupled = option("decoupled") != 0;
     const auto t = static_cast<double>(s.steps + 1);
-    kernels::table().of<T>().adam({
+    kernels::table<T>().adam({
         .n = s.count,
         .w = s.weights_as<T>(),
         .gradient = s.gradient_as<T>(),

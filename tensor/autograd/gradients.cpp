@@ -18,7 +18,7 @@ void write_sum(Tensor& to, const Tensor& a, const Tensor& b) {
   const index_t step = plan.strides[0].back();
   const index_t a_step = plan.strides[1].back();
   const index_t b_step = plan.strides[2].back();
-  const auto kernel = kernels::table().of<T>().binary;
+  const auto kernel = kernels::table<T>().binary;
   const T* const left = a.data<T>();
   const T* const right = b.data<T>();
   T* const out = to.mutable_data<T>();

@@ -71,7 +71,7 @@ Tensor reduce_floating(ReduceOp op, const Tensor& x, const Axes& axes, bool keep
   const Tensor merged = merge_last(x, axes);
   visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    reduce_blocks(kernels::table().of<T>(), op, merged, result.mutable_data<T>());
+    reduce_blocks(kernels::table<T>(), op, merged, result.mutable_data<T>());
   });
   return result;
 }

@@ -16,29 +16,39 @@ namespace tessera {
 
 namespace kernels {
 
+// The tables that the files of isa/ define.
 namespace baseline {
-const KernelTable& table() noexcept;
-}
+extern const FloatKernels<float> kFloat32Kernels;
+extern const FloatKernels<double> kFloat64Kernels;
+extern const Int8Kernels kInt8Kernels;
+}  // namespace baseline
 #if defined(__x86_64__)
 namespace avx2 {
-const KernelTable& table() noexcept;
-}
+extern const FloatKernels<float> kFloat32Kernels;
+extern const FloatKernels<double> kFloat64Kernels;
+extern const Int8Kernels kInt8Kernels;
+}  // namespace avx2
 #elif defined(__aarch64__)
 namespace dotprod {
-const KernelTable& table() noexcept;
-}
+extern const FloatKernels<float> kFloat32Kernels;
+extern const FloatKernels<double> kFloat64Kernels;
+extern const Int8Kernels kInt8Kernels;
+}  // namespace dotprod
 #endif
 #if defined(TESSERA_HAS_AVX512)
 namespace avx512 {
-const KernelTable& table() noexcept;
-}
+extern const FloatKernels<float> kFloat32Kernels;
+extern const Int8Kernels kInt8Kernels;
+}  // namespace avx512
 #endif
 
 namespace {
 
 struct Isa {
   const char* name;
-  const KernelTable& (*table)() noexcept;
+  const FloatKernels<float>* float32;
+  const FloatKernels<double>* float64;
+  const Int8Kernels* int8;
   bool has_dots = false;  // dot products of bytes at its vector width
 };
 
@@ -54,21 +64,28 @@ bool has_avx_vnni() {
 // __builtin_cpu_supports also checks that the operating system saves the wide registers; if it does
 // not, the instruction set counts as missing.
 std::vector<Isa> detect() {
-  std::vector<Isa> isas = {{"baseline", baseline::table}};
+  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels, &baseline::kFloat64Kernels,
+                            &baseline::kInt8Kernels}};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    isas.push_back({"avx2", avx2::table, has_avx_vnni()});
+    isas.push_back({"avx2", &avx2::kFloat32Kernels, &avx2::kFloat64Kernels, &avx2::kInt8Kernels,
+                    has_avx_vnni()});
 #if defined(TESSERA_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
       const bool has_vnni = __builtin_cpu_supports("avx512vnni") != 0;
-      isas.push_back({"avx512", avx512::table, has_vnni});
+      // float64 is for checks of gradients: it uses the kernels of AVX2, which give the same bits.
+      isas.push_back({"avx512", &avx512::kFloat32Kernels, &avx2::kFloat64Kernels,
+                      &avx512::kInt8Kernels, has_vnni});
     }
 #endif
   }
 #elif defined(__aarch64__)
-  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) isas.push_back({"dotprod", dotprod::table, true});
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
+    isas.push_back({"dotprod", &dotprod::kFloat32Kernels, &dotprod::kFloat64Kernels,
+                    &dotprod::kInt8Kernels, true});
+  }
 #endif
   return isas;
 }
@@ -109,8 +126,16 @@ std::atomic<bool>& dots_allowed() {
 
 }  // namespace
 
-const KernelTable& table() {
-  return current().load(std::memory_order_relaxed)->table();
+template <>
+const FloatKernels<float>& table() {
+  return *current().load(std::memory_order_relaxed)->float32;
+}
+template <>
+const FloatKernels<double>& table() {
+  return *current().load(std::memory_order_relaxed)->float64;
+}
+const Int8Kernels& int8_table() {
+  return *current().load(std::memory_order_relaxed)->int8;
 }
 
 bool dot_products() {

@@ -1,6 +1,10 @@
-// The interface of the kernels: one table of function pointers per instruction set, with the same
-// functions in each table. Kernels take raw pointers, extents and strides (in elements); they
-// allocate nothing and throw nothing. `x_row` is the stride between the rows of x.
+// The interface of the kernels: tables of function pointers, one of each kind per instruction set.
+// `table<T>()` and `int8_table()` return those of the instruction set in use. Each file of isa/ is
+// compiled for one instruction set: it includes the headers of all kernels in a namespace of its
+// own, and fills the tables with pointers to their functions, which have the names of the fields.
+//
+// Kernels take raw pointers, extents and strides (in elements); they allocate nothing and throw
+// nothing. `x_row` is the stride between the rows of x.
 #pragma once
 
 #include "tensor/kernels/elementwise_ops.h"
@@ -377,23 +381,16 @@ struct Int8Kernels {
   void (*gemm)(const Int8Args&) noexcept;
 };
 
-struct KernelTable {
-  FloatKernels<float> f32;
-  const FloatKernels<double>& f64;
-  Int8Kernels int8;
+/// The kernels for float or double, in the version for the instruction set in use (dispatch.h).
+template <class T>
+const FloatKernels<T>& table();
+template <>
+const FloatKernels<float>& table();
+template <>
+const FloatKernels<double>& table();
 
-  template <class T>
-  const FloatKernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-/// The table of the instruction set in use: see dispatch.h.
-const KernelTable& table();
+/// The same for int8.
+const Int8Kernels& int8_table();
 
 /// As tessera::dot_products.
 bool dot_products();

@@ -63,7 +63,7 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
   if (is_floating(a.dtype())) {
     return visit_floating(a.dtype(), [&](auto t) {
       using T = decltype(t);
-      const auto kernel = kernels::table().of<T>().binary;
+      const auto kernel = kernels::table<T>().binary;
       return map_rows<T, T, T>(shape, {a, b}, cost_of(kind),
                                [&](T* out, index_t n, Row<T> x, Row<T> y) {
                                  kernel(kind, n, x.first, x.step, y.first, y.step, out);
@@ -169,7 +169,7 @@ Tensor neg(const Tensor& x) {
   Recording op("neg", {&x});
   const Tensor y = visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto kernel = kernels::table().of<T>().unary;
+    const auto kernel = kernels::table<T>().unary;
     return map_rows<T, T>(x.shape(), {x}, 1, [&](T* out, index_t n, Row<T> in) {
       kernel(kernels::UnaryOp::kNeg, n, in.first, in.step, out);
     });

@@ -43,7 +43,7 @@ Tensor compare(const char* op, CompareOp kind, const Tensor& a, const Tensor& b)
   return visit_dtype(a.dtype(), [&](auto t) {
     using T = decltype(t);
     if constexpr (std::is_floating_point_v<T>) {
-      const auto kernel = kernels::table().of<T>().compare;
+      const auto kernel = kernels::table<T>().compare;
       return map_rows<bool, T, T>(shape, {a, b}, 1, [&](bool* out, index_t n, Row<T> x, Row<T> y) {
         kernel(kind, n, x.first, x.step, y.first, y.step, out);
       });
@@ -217,7 +217,7 @@ Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a,
   return visit_dtype(a.dtype(), [&](auto t) {
     using T = decltype(t);
     if constexpr (std::is_floating_point_v<T>) {
-      const auto kernel = kernels::table().of<T>().where;
+      const auto kernel = kernels::table<T>().where;
       return map_rows<T, bool, T, T>(
           shape, {condition, a, b}, 1, [&](T* out, index_t n, Row<bool> mask, Row<T> x, Row<T> y) {
             kernel(n, mask.first, mask.step, x.first, x.step, y.first, y.step, out);

@@ -24,7 +24,7 @@ void run(const Tensor& x, const kernels::Dropout& mask, const Tensor& residual, 
       .y = y.mutable_data<T>(),
       .mask = mask,
   };
-  const auto& kernel = kernels::table().of<T>();
+  const auto& kernel = kernels::table<T>();
   const index_t groups = (all.n + kernels::kDropoutGroup - 1) / kernels::kDropoutGroup;
   kernels::parallel_for(groups, kCost, [&](index_t begin, index_t end) {
     kernels::DropoutArgs<T> piece = all;

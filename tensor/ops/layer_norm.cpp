@@ -123,7 +123,7 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
     all.dweight = sums.mutable_data<T>();
     all.dbias = all.dweight + blocks * all.n;
   }
-  const auto kernel = kernels::table().of<T>().layer_norm_gradient;
+  const auto kernel = kernels::table<T>().layer_norm_gradient;
   kernels::parallel_for(blocks, 2 * kLayerNormCost * all.n * per_block,
                         [&](index_t begin, index_t end) {
                           for (index_t block = begin; block < end; ++block)
@@ -179,7 +179,7 @@ void run(const Tensor& rows, const Tensor& weight, const Tensor& bias, double ep
   if (saved.mean.defined()) all.mean = saved.mean.mutable_data<T>();
   if (saved.rstd.defined()) all.rstd = saved.rstd.mutable_data<T>();
   if (saved.shift.defined()) all.shift = saved.shift.mutable_data<T>();
-  const auto kernel = kernels::table().of<T>().layer_norm;
+  const auto kernel = kernels::table<T>().layer_norm;
   kernels::parallel_for(all.rows, kLayerNormCost * all.n, [&](index_t begin, index_t end) {
     kernels::LayerNormArgs<T> piece = all;
     piece.rows = end - begin;

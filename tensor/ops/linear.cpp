@@ -78,7 +78,7 @@ void check_passes_gradient(const char* op, const Recording& recording, const Wei
 /// or NaN gives a row of NaN.
 void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
                    kernels::GemmArgs<float> product) {
-  const auto& kernel = kernels::table().int8;
+  const auto& kernel = kernels::int8_table();
   const bool dots = kernels::dot_products();
   const index_t words = product.m * kernel.row_size(product.k, dots);
   const Storage memory = Storage::allocate((words + 2 * product.m) * index_t{4});
@@ -156,7 +156,7 @@ Tensor halves_gradient(const Tensor& halves, Activation activation, const Tensor
   Tensor dz = Tensor::empty(halves.shape(), dy.dtype());
   visit_floating(dy.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    const auto kernel = kernels::table().of<T>().gated_gradient;
+    const auto kernel = kernels::table<T>().gated_gradient;
     const T* const z = halves.data<T>();
     const T* const from = rows.data<T>();
     T* const to = dz.mutable_data<T>();

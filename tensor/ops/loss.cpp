@@ -80,7 +80,7 @@ double weight_of_targets(const Tensor& targets, index_t ignored, const Tensor& w
 
 template <class T>
 void run_cross_entropy(const kernels::CrossEntropyArgs<T>& all) {
-  const auto kernel = kernels::table().of<T>().cross_entropy;
+  const auto kernel = kernels::table<T>().cross_entropy;
   kernels::parallel_for(all.rows, kCrossEntropyCost * all.classes, [&](index_t begin, index_t end) {
     kernels::CrossEntropyArgs<T> piece = all;
     piece.rows = end - begin;
@@ -133,7 +133,7 @@ void run_pointwise(const Pointwise& of, double scale, Tensor& losses, Tensor& dx
       .gradient_scale = static_cast<T>(scale),
       .beta = static_cast<T>(of.beta),
   };
-  const auto kernel = kernels::table().of<T>().pointwise_loss;
+  const auto kernel = kernels::table<T>().pointwise_loss;
   kernels::parallel_for(all.n, kPointwiseCost, [&](index_t begin, index_t end) {
     kernels::PointwiseLossArgs<T> piece = all;
     piece.n = end - begin;

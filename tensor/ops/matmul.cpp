@@ -31,7 +31,7 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
                                .a = matrix_ref<T>(a),
                                .b = matrix_ref<T>(b)};
   if (out.rank() == 2) return multiply_once(args);
-  const auto& kernel = kernels::table().of<T>();
+  const auto& kernel = kernels::table<T>();
   const Shape batch = leading(out.shape());
   const auto plan =
       plan_loop<3>(batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});

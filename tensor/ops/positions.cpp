@@ -94,7 +94,7 @@ void run(const HeadRotation& rotation, const Tensor& x, Tensor& y, bool back) {
                                       .y = {y.mutable_data<T>(), to[0], to[2], to[1]},
                                       .rows = 0,
                                       .back = back};
-  const auto kernel = kernels::table().of<T>().rotary;
+  const auto kernel = kernels::table<T>().rotary;
   kernels::parallel_for(x.size(0) * x.size(1), rotation.heads * rotation.width,
                         [&](index_t begin, index_t end) {
                           kernels::RotaryArgs<T> part = all;

@@ -129,7 +129,7 @@ Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
   }
   return visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto kernel = kernels::table().of<T>().argmax;
+    const auto kernel = kernels::table<T>().argmax;
     return reduce_rows<index_t, T>(
         detail::merge_last(x, normal), reduced_shape(x.shape(), normal, keepdim),
         [&](Row<T> row, index_t n) { return kernel(n, row.first, row.step); });

@@ -32,7 +32,7 @@ Tensor map_rows(const char* op, const Tensor& input, const Axes& wanted, const P
   const index_t n = rows.size(1);
   visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    const auto kernel = pick(kernels::table().of<T>());
+    const auto kernel = pick(kernels::table<T>());
     const index_t step = rows.strides()[0];
     const T* from = rows.data<T>();
     T* to = result.mutable_data<T>();
@@ -54,7 +54,7 @@ Tensor rows_gradient(const Tensor& y, const Tensor& dy, const Axes& wanted, cons
   const index_t n = results.size(1);
   visit_floating(y.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    const auto kernel = pick(kernels::table().of<T>());
+    const auto kernel = pick(kernels::table<T>());
     const index_t y_row = results.strides()[0];
     const index_t dy_row = gradients.strides()[0];
     const T* from = results.data<T>();
@@ -99,7 +99,7 @@ Tensor logsumexp(const Tensor& input, const Axes& wanted, bool keepdim) {
   Tensor result = Tensor::empty(reduced_shape(x.shape(), axes, keepdim), x.dtype());
   visit_floating(x.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    const auto& table = kernels::table().of<T>();
+    const auto& table = kernels::table<T>();
     const index_t step = rows.strides()[0];
     const T* from = rows.data<T>();
     T* to = result.mutable_data<T>();

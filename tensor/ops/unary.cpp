@@ -29,7 +29,7 @@ Tensor unary(const char* op, UnaryOp kind, index_t cost, const Tensor& x) {
   Recording recording(op, {&x});
   const Tensor y = visit_floating(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto kernel = kernels::table().of<T>().unary;
+    const auto kernel = kernels::table<T>().unary;
     const Tensor input = x.to(dtype_of<T>);
     return map_rows<T, T>(x.shape(), {input}, cost, [&](T* out, index_t n, Row<T> in) {
       kernel(kind, n, in.first, in.step, out);
@@ -60,7 +60,7 @@ Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t
   Recording recording(op, {&input});
   const Tensor y = visit_floating(input.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto kernel = kernels::table().of<T>().parametric;
+    const auto kernel = kernels::table<T>().parametric;
     return map_rows<T, T>(input.shape(), {input}, cost, [&](T* out, index_t n, Row<T> in) {
       kernel(kind, static_cast<T>(p), static_cast<T>(q), n, in.first, in.step, out);
     });
@@ -70,7 +70,7 @@ Tensor parametric(const char* op, ParametricOp kind, double p, double q, index_t
       const Tensor s = saved;
       dx.add(0, visit_floating(s.dtype(), [&](auto t) {
                using T = decltype(t);
-               const auto kernel = kernels::table().of<T>().parametric_gradient;
+               const auto kernel = kernels::table<T>().parametric_gradient;
                return map_rows<T, T, T>(s.shape(), {s, dy}, cost,
                                         [&](T* out, index_t n, Row<T> in, Row<T> d) {
                                           kernel(kind, static_cast<T>(p), static_cast<T>(q), n,
@@ -91,7 +91,7 @@ index_t wrapping_product(index_t a, index_t b) {
 Tensor detail::unary_gradient(UnaryOp op, const Tensor& s, const Tensor& dy) {
   return visit_floating(dy.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto kernel = kernels::table().of<T>().unary_gradient;
+    const auto kernel = kernels::table<T>().unary_gradient;
     const Tensor from = s.to(dtype_of<T>);
     return map_rows<T, T, T>(s.shape(), {from, dy}, kCostly,
                              [&](T* out, index_t n, Row<T> in, Row<T> d) {

@@ -33,8 +33,8 @@ TEST_F(DispatchTest, SetIsaSwitchesTheTable) {
   for (const std::string& isa : available_isas()) {
     set_isa(isa);
     EXPECT_EQ(current_isa(), isa);
-    EXPECT_GE(kernels::table().f32.lanes, width) << "no set is narrower than the one before";
-    width = kernels::table().f32.lanes;
+    EXPECT_GE(kernels::table<float>().lanes, width) << "no set is narrower than the one before";
+    width = kernels::table<float>().lanes;
   }
 }
 

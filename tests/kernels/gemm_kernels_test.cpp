@@ -99,7 +99,7 @@ struct Product {
                                  .b = {b.data(), b.row, b.col},
                                  .epilogue = {.bias = bias ? addend.data() : nullptr},
                                  .workers = thread_count()};
-    const auto& table = kernels::table().of<T>();
+    const auto& table = kernels::table<T>();
     Guarded<T> workspace(table.gemm_workspace(args));
     for (index_t i = 0; i < table.gemm_workspace(args); ++i) {
       workspace[i] = std::numeric_limits<T>::quiet_NaN();
@@ -232,7 +232,7 @@ TEST_P(GemmTest, IsExactPastBlocksOfK) {
 /// Enough panels of B to pack A (kReadsWorthPacking); the last tiles are narrower.
 TEST_P(GemmTest, IsExactWithStrips) {
   for_floats([]<class T>(T) {
-    const index_t n = 64 * 2 * kernels::table().of<T>().lanes + 5;
+    const index_t n = 64 * 2 * kernels::table<T>().lanes + 5;
     int number = 0;
     for (index_t m : {48, 61, 150}) {
       for (index_t k : {0, 1, 7, 16, 30}) {
@@ -247,7 +247,7 @@ TEST_P(GemmTest, IsExactWithStrips) {
 /// Rows of A a multiple of 4 KiB apart, which are packed for few panels of B.
 TEST_P(GemmTest, IsExactWithCollidingRows) {
   for_floats([]<class T>(T) {
-    const index_t n = 5 * 2 * kernels::table().of<T>().lanes + 3;
+    const index_t n = 5 * 2 * kernels::table<T>().lanes + 3;
     for (index_t m : {8, 9, 13, 25}) {
       for (index_t k : {512, 1024, 2048}) ASSERT_TRUE(is_exact<T>(m, n, k, 0));
     }

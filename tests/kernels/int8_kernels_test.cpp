@@ -58,12 +58,10 @@ class Int8KernelsTest : public ::testing::TestWithParam<Int8Loop> {
 INSTANTIATE_TEST_SUITE_P(Loops, Int8KernelsTest, ::testing::ValuesIn(each_int8_loop()),
                          int8_loop_name);
 
-const kernels::Int8Kernels& int8_table() {
-  return kernels::table().int8;
-}
+using kernels::int8_table;
 
 index_t int8_panel_width() {
-  return 2 * kernels::table().f32.lanes;
+  return 2 * kernels::table<float>().lanes;
 }
 
 /// Rounds to float after each operation.
@@ -105,7 +103,7 @@ struct RowCodes {
 /// B as codes.
 struct ColumnCodes {
   index_t k, n;
-  index_t count = kernels::panel_columns(n, false, kernels::table().f32.lanes);
+  index_t count = kernels::panel_columns(n, false, kernels::table<float>().lanes);
   Guarded<std::int8_t> codes{count * ((k + kInt8Group - 1) / kInt8Group * kInt8Group)};
   Guarded<float> scales{count};
   Guarded<std::int32_t> sums{count};

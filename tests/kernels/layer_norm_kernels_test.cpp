@@ -38,7 +38,7 @@ constexpr T kEps = static_cast<T>(1e-5);
 
 template <class T>
 void layer_norm(const kernels::LayerNormArgs<T>& args) {
-  kernels::table().of<T>().layer_norm(args);
+  kernels::table<T>().layer_norm(args);
 }
 
 // Three rows with gaps, with or without weight and bias, and the extra outputs.

@@ -66,7 +66,7 @@ void expect_cross_entropy(index_t classes, T smoothing, bool weighted) {
                               .loss = loss.data(),
                               .dx = dx.data(),
                               .gradient_scale = T{0.25}};
-  kernels::table().of<T>().cross_entropy(args);
+  kernels::table<T>().cross_entropy(args);
   const T small = sizeof(T) == sizeof(float) ? T(1e-5) : T(1e-13);
   std::vector<Wide<T>> want_loss, want_dx;
   for (index_t row = 0; row < kRows; ++row) {
@@ -84,7 +84,7 @@ void expect_cross_entropy(index_t classes, T smoothing, bool weighted) {
   EXPECT_TRUE(near(dx.values(), want_dx, 8, small / 10));
   const std::vector<T> with_gradient = loss.values();
   args.dx = nullptr;
-  kernels::table().of<T>().cross_entropy(args);
+  kernels::table<T>().cross_entropy(args);
   EXPECT_TRUE(same_bits(loss.values(), with_gradient)) << "without a gradient";
   EXPECT_TRUE(loss.intact());
   EXPECT_TRUE(dx.intact());
@@ -121,7 +121,7 @@ void expect_pointwise(PointwiseLoss kind, index_t n, bool weighted) {
                                .dx = dx.data(),
                                .gradient_scale = T{0.25},
                                .beta = T{4}};
-  kernels::table().of<T>().pointwise_loss(kind, args);
+  kernels::table<T>().pointwise_loss(kind, args);
   std::vector<W> want_loss, want_dx;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const W z = xs[i];
@@ -173,15 +173,15 @@ void expect_cuts_change_nothing(PointwiseLoss kind, bool weighted) {
   const auto losses = [&](index_t cut) {
     std::vector<T> both(2 * kCount);
     for (const auto& [begin, end] : {std::pair{index_t{0}, cut}, std::pair{cut, kCount}}) {
-      kernels::table().of<T>().pointwise_loss(
-          kind, {.n = end - begin,
-                 .x = x.data() + begin,
-                 .target = t.data() + begin,
-                 .weight = weighted ? w.data() + begin : nullptr,
-                 .positive_weight = weighted ? w.data() + begin : nullptr,
-                 .loss = both.data() + begin,
-                 .dx = both.data() + kCount + begin,
-                 .gradient_scale = T(0.3)});
+      kernels::table<T>().pointwise_loss(kind,
+                                         {.n = end - begin,
+                                          .x = x.data() + begin,
+                                          .target = t.data() + begin,
+                                          .weight = weighted ? w.data() + begin : nullptr,
+                                          .positive_weight = weighted ? w.data() + begin : nullptr,
+                                          .loss = both.data() + begin,
+                                          .dx = both.data() + kCount + begin,
+                                          .gradient_scale = T(0.3)});
     }
     return both;
   };
@@ -197,13 +197,12 @@ void expect_smooth_l1(T beta, std::vector<T> x, const std::vector<T>& loss,
   const std::vector<T> zeros(x.size());
   std::vector<T> got(x.size());
   std::vector<T> dx(x.size());
-  kernels::table().of<T>().pointwise_loss(PointwiseLoss::kSmoothL1,
-                                          {.n = static_cast<index_t>(x.size()),
-                                           .x = x.data(),
-                                           .target = zeros.data(),
-                                           .loss = got.data(),
-                                           .dx = dx.data(),
-                                           .beta = beta});
+  kernels::table<T>().pointwise_loss(PointwiseLoss::kSmoothL1, {.n = static_cast<index_t>(x.size()),
+                                                                .x = x.data(),
+                                                                .target = zeros.data(),
+                                                                .loss = got.data(),
+                                                                .dx = dx.data(),
+                                                                .beta = beta});
   EXPECT_TRUE(same_bits(got, loss));
   EXPECT_TRUE(same_bits(dx, slope));
 }

@@ -107,7 +107,7 @@ TEST(OneScore, OfTheFusedOp) {
   args.scale = 1 / std::sqrt(3.0);
   args.statistics = {maxima, scales};
   args.workers = 1;
-  const auto& kernel = kernels::table().of<double>();
+  const auto& kernel = kernels::table<double>();
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, kFloat64);
   args.workspace = workspace.mutable_data<double>();
   kernel.attention(args);

@@ -54,7 +54,7 @@ void expect_sgd(index_t n, bool momentum, bool nesterov) {
                      .weight_decay = T(0.05),
                      .momentum = T(0.9),
                      .gain = T(0.7)};
-  for (int step = 0; step < 3; ++step, args.first = false) kernels::table().of<T>().sgd(args);
+  for (int step = 0; step < 3; ++step, args.first = false) kernels::table<T>().sgd(args);
   std::vector<Wide<T>> want;
   for (std::size_t i = 0; i < buffers.start.size(); ++i) {
     Wide<T> w = buffers.start[i];
@@ -97,7 +97,7 @@ void expect_adam(index_t n, T l2, T keep) {
                       .step = T(0.01),
                       .root = T(0.5),
                       .eps = T(1e-3)};
-  for (int step = 0; step < 3; ++step) kernels::table().of<T>().adam(args);
+  for (int step = 0; step < 3; ++step) kernels::table<T>().adam(args);
   std::vector<Wide<T>> want;
   for (std::size_t i = 0; i < buffers.start.size(); ++i) {
     Wide<T> w = buffers.start[i];
@@ -153,7 +153,7 @@ void expect_cuts_change_nothing(const Args& plain, void (*kernel)(const Args&) n
 
 template <class T>
 void expect_cuts_change_nothing() {
-  const auto& table = kernels::table().of<T>();
+  const auto& table = kernels::table<T>();
   for (const T decay : {T(0), T(0.05)}) {
     AdamArgs<T> adam = {};
     adam.l2 = decay;
@@ -193,7 +193,7 @@ void expect_sum_of_squares(index_t n) {
   Guarded<T> x(random_values<T>(n, 3, -9, 9), n % 5);
   long double want = 0;
   for (const T value : x.values()) want += static_cast<long double>(value) * value;
-  const double got = kernels::table().of<T>().sum_of_squares(n, x.data());
+  const double got = kernels::table<T>().sum_of_squares(n, x.data());
   EXPECT_NEAR(got, static_cast<double>(want), 1e-14 * static_cast<double>(want));
 }
 

@@ -81,12 +81,12 @@ void expect_definition(const RotaryCase& c) {
     Guarded<T> source(x, 1), out(kEnd * y_row, 3);
     args.x = {source.data(), kTokens * x_row, x_head, x_row};
     args.y = {out.data(), kTokens * y_row, c.width, y_row};
-    kernels::table().of<T>().rotary(args);
+    kernels::table<T>().rotary(args);
     Guarded<T> same(x, 2);  // in place
     RotaryArgs<T> in_place = args;
     in_place.x = {same.data(), kTokens * x_row, x_head, x_row};
     in_place.y = {same.data(), kTokens * x_row, x_head, x_row};
-    kernels::table().of<T>().rotary(in_place);
+    kernels::table<T>().rotary(in_place);
     ASSERT_TRUE(out.intact() && same.intact()) << name(c);
     auto untouched = x;
     for (index_t i = kFirst; i < kEnd; ++i) {
@@ -129,7 +129,7 @@ void expect_same_in_any_place(bool interleaved) {
     args.rows = args.rotation.heads = 1;
     args.x = {.data = x.data()};
     args.y = {.data = x.data()};
-    kernels::table().of<T>().rotary(args);
+    kernels::table<T>().rotary(args);
     return x;
   };
   const std::vector<T> one = rotated(1), many = rotated(kPairs);
@@ -164,7 +164,7 @@ struct Product : Sizes {
 template <class T>
 std::vector<T> multiply(const Product<T>& p, const kernels::HeadRotation<T>& rotation, bool fused,
                         bool packed, index_t workers) {
-  const auto& table = kernels::table().of<T>();
+  const auto& table = kernels::table<T>();
   const std::vector<T>&a = p.a, &b = p.b, &bias = p.bias;
   Guarded<T> c(p.m * p.n);
   kernels::GemmArgs<T> args = {.m = p.m,

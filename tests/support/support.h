@@ -24,7 +24,7 @@ namespace tessera::test {
 ///
 ///     using ExpTest = IsaTest;
 ///     INSTANTIATE_TEST_SUITE_P(Isa, ExpTest, each_isa(), isa_name);
-///     TEST_P(ExpTest, OfZeroIsOne) { ... kernels::table() is the set's table here ... }
+///     TEST_P(ExpTest, OfZeroIsOne) { ... table<float>() is the set's table here ... }
 class IsaTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { set_isa(GetParam()); }
@@ -46,11 +46,7 @@ inline std::string isa_name(const ::testing::TestParamInfo<std::string>& info) {
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
-/// The kernels for T of the current instruction set.
-template <class T>
-const kernels::FloatKernels<T>& table() {
-  return kernels::table().of<T>();
-}
+using kernels::table;
 
 inline std::uint64_t& last_seed() {
   static thread_local std::uint64_t seed = 0;

@@ -147,7 +147,7 @@ void run(const Operands& x, const AttentionRequest& request, Outputs& y) {
   if (y.statistics.defined()) {
     args.statistics = statistics_at(y.statistics.mutable_data<T>(), y.statistics);
   }
-  const auto& kernel = kernels::table().of<T>();
+  const auto& kernel = kernels::table<T>();
   args.workers = kernels::worker_count(args.batch * args.heads * args.queries,
                                        flops_of(x) / kernels::kFlopsPerOperation);
   Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, dtype_of<T>);
@@ -176,7 +176,7 @@ void run_backward(const Operands& x, const Outputs& y, const Tensor& d_out, Grad
   kernels::AttentionArgs<T>& forward = args.forward;
   forward.out = heads_at(const_cast<T*>(y.out.data<T>()), y.out);
   forward.statistics = statistics_at(const_cast<T*>(y.statistics.data<T>()), y.statistics);
-  const auto& kernel = kernels::table().of<T>();
+  const auto& kernel = kernels::table<T>();
   forward.workers = kernels::worker_count(forward.batch * forward.heads * forward.queries,
                                           5 * flops_of(x) / (2 * kernels::kFlopsPerOperation));
   Tensor workspace = Tensor::empty({kernel.attention_backward_workspace(args)}, dtype_of<T>);

@@ -110,8 +110,7 @@ void put_elements(const LoopPlan<3>& outer, const LoopPlan<3>& indexed, index_t 
   const bool by_rows = outer.strides[1].back() == 1 && outer.strides[2].back() == 0;
   const auto add = [&] {
     if constexpr (std::is_floating_point_v<T>) {
-      return [kernel = kernels::table().of<T>().binary](index_t n, const T* part, index_t step,
-                                                        T* sum) {
+      return [kernel = kernels::table<T>().binary](index_t n, const T* part, index_t step, T* sum) {
         kernel(kernels::BinaryOp::kAdd, n, sum, 1, part, step, sum);
       };
     } else {

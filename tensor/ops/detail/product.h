@@ -37,7 +37,7 @@ void count_product(const kernels::GemmArgs<T>& args, index_t products = 1,
 /// One product, shared by all threads.
 template <class T>
 void multiply_once(kernels::GemmArgs<T> args) {
-  const auto& kernel = kernels::table().of<T>();
+  const auto& kernel = kernels::table<T>();
   args.workers = thread_count();
   Tensor workspace;
   if (const index_t room = kernel.gemm_workspace(args); room > 0) {

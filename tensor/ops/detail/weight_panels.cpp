@@ -12,8 +12,7 @@ namespace tessera::detail {
 namespace {
 
 index_t lanes_of(DType dtype) {
-  return visit_floating(dtype,
-                        [](auto kind) { return kernels::table().of<decltype(kind)>().lanes; });
+  return visit_floating(dtype, [](auto kind) { return kernels::table<decltype(kind)>().lanes; });
 }
 
 /// weight^T as kernels read it.
@@ -45,7 +44,7 @@ WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat fo
       dtype_(dtype),
       gated_(gated),
       format_(format),
-      table_(&kernels::table()),
+      made_for_(&kernels::table<float>()),
       lanes_(lanes_of(dtype)) {
   constexpr index_t kGroup = kernels::kInt8Group;
   const bool is_int8 = format == WeightFormat::kInt8;
@@ -76,17 +75,17 @@ void WeightPanels::check_source() const {
 void WeightPanels::pack_exact(const Tensor& weight) {
   visit_floating(dtype_, [&](auto kind) {
     using T = decltype(kind);
-    const auto pack = gated_ ? table_->of<T>().pack_gated_b : table_->of<T>().pack_b;
+    const auto pack = gated_ ? kernels::table<T>().pack_gated_b : kernels::table<T>().pack_b;
     pack(shape_[1], outputs(), transposed<T>(weight), reinterpret_cast<T*>(memory_.data()));
   });
 }
 
 void WeightPanels::pack_int8(const Tensor& weight) {
   const index_t scales = columns_ * words_;
-  const bool finite =
-      table_->int8.pack(shape_[1], outputs(), gated_, transposed<float>(weight),
-                        reinterpret_cast<std::int8_t*>(at(0)), reinterpret_cast<float*>(at(scales)),
-                        reinterpret_cast<std::int32_t*>(at(scales + columns_)));
+  const bool finite = kernels::int8_table().pack(
+      shape_[1], outputs(), gated_, transposed<float>(weight),
+      reinterpret_cast<std::int8_t*>(at(0)), reinterpret_cast<float*>(at(scales)),
+      reinterpret_cast<std::int32_t*>(at(scales + columns_)));
   require(finite, "weight", "elements ", shape_, " must be finite for int8, got inf or NaN");
 }
 
@@ -187,7 +186,7 @@ bool is_finite(const Tensor& matrix) {
   std::atomic<bool> all = true;
   kernels::parallel_for(matrix.size(0), k, [&](index_t begin, index_t end) {
     for (index_t i = begin; i < end && all; ++i) {
-      if (!kernels::table().int8.is_finite(k, x + i * row, column)) all = false;
+      if (!kernels::int8_table().is_finite(k, x + i * row, column)) all = false;
     }
   });
   return all;

@@ -41,7 +41,7 @@ class WeightPanels {
   bool is_gated() const { return gated_; }
   WeightFormat format() const { return format_; }
   /// Whether the panels are for the instruction set in use.
-  bool is_current() const { return table_ == &kernels::table(); }
+  bool is_current() const { return made_for_ == &kernels::table<float>(); }
 
   /// The elements (out, in): exact, or as the format rounded them.
   Tensor elements() const;
@@ -71,10 +71,10 @@ class WeightPanels {
   DType dtype_;
   bool gated_;
   WeightFormat format_;
-  const kernels::KernelTable* table_;
-  index_t lanes_;    // a panel has kPanelVectors times as many columns
-  index_t words_;    // of a column
-  index_t columns_;  // of all panels
+  const void* made_for_;  // the address of an instruction set's kernels
+  index_t lanes_;         // a panel has kPanelVectors times as many columns
+  index_t words_;         // of a column
+  index_t columns_;       // of all panels
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
