@@ -8,7 +8,7 @@
 #include "nn/linear.h"
 #include "nn/module.h"
 #include "tensor/error.h"
-#include "tensor/ops/detail/weight_panels.h"
+#include "tensor/ops/detail/product.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"

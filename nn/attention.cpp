@@ -124,7 +124,7 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 }  // namespace
 
 /// x W^T + b; a module with rotary positions rotates the first `rotated` heads of the result.
-Tensor MultiHeadAttention::product(const Tensor& x, const WeightView& weight, const Tensor& bias,
+Tensor MultiHeadAttention::product(const Tensor& x, const Weight& weight, const Tensor& bias,
                                    index_t rotated, const Tensor& positions) const {
   if (!rotary || rotated == 0) return linear(x, weight, bias);
   return rotary_linear(x, weight, bias, rotary->columns(rotated, x.dtype(), positions));
@@ -136,13 +136,15 @@ Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& 
   const index_t begin = part * e;
   const index_t end = begin + e;
   const Weight* const separate[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
-  const WeightView weight =
-      in_proj_weight.defined() ? in_proj_weight.rows(begin, end) : WeightView(*separate[part]);
+  const bool is_joined = in_proj_weight.defined();
   const Tensor bias = in_proj_bias.defined() ? in_proj_bias.slice(0, begin, end) : Tensor();
   constexpr const char* kNames[] = {"query", "key", "value"};
-  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[part], " must have width ",
-          weight.size(1), ", got shape ", x.shape());
-  return product(x, weight, bias, part < 2 ? num_heads : 0, positions);
+  const index_t width = is_joined ? e : separate[part]->size(1);
+  require(x.size(-1) == width, "MultiHeadAttention", kNames[part], " must have width ", width,
+          ", got shape ", x.shape());
+  const index_t rotated = part < 2 ? num_heads : 0;
+  return is_joined ? product(x, in_proj_weight.rows(begin, end), bias, rotated, positions)
+                   : product(x, *separate[part], bias, rotated, positions);
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.

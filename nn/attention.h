@@ -110,7 +110,7 @@ struct MultiHeadAttention {
 
  private:
   index_t embed_dim() const { return out_proj.weight.size(0); }
-  Tensor product(const Tensor& x, const WeightView& weight, const Tensor& bias, index_t rotated,
+  Tensor product(const Tensor& x, const Weight& weight, const Tensor& bias, index_t rotated,
                  const Tensor& positions) const;
   Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
   std::array<Tensor, 3> project_joined(const Tensor& x, const Tensor& positions) const;

@@ -32,7 +32,7 @@ Linear::Linear(const LinearOptions& options, const ParameterSource& from)
 }
 
 Tensor Linear::operator()(const Tensor& x, Activation activation, const Tensor& residual) const {
-  return linear(x, weight, bias, {.activation = activation, .residual = residual});
+  return linear(x, weight, bias, activation, residual);
 }
 
 }  // namespace tessera::nn

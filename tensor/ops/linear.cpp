@@ -1,12 +1,10 @@
 #include "tensor/ops/linear.h"
 
 #include "tensor/autograd/recording.h"
-#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/ops/detail/map.h"
 #include "tensor/ops/detail/product.h"
 #include "tensor/ops/detail/rotation.h"
-#include "tensor/ops/detail/weight_panels.h"
 #include "tensor/ops/matmul.h"
 
 namespace tessera {
@@ -26,39 +24,38 @@ Shape product_shape(const Tensor& x, index_t columns) {
   return shape;
 }
 
-void check_operands(const char* op, bool is_gated, const Tensor& x, const WeightView& weight,
+void check_operands(const char* op, bool is_gated, const Tensor& x, const Weight& weight,
                     const Tensor& bias) {
   require(x.defined() && weight.defined(), op,
           "x and weight must be defined, got an undefined tensor");
-  require(weight.shape.size() == 2 && x.rank() >= 1 && x.size(-1) == weight.shape[1], op,
+  require(weight.rank() == 2 && x.rank() >= 1 && x.size(-1) == weight.size(1), op,
           "x and weight must have shapes (..., in) and (", is_gated ? "2 out" : "out",
-          ", in), got ", x.shape(), " and ", weight.shape);
-  require(!is_gated || weight.shape[0] % 2 == 0, op,
-          "weight must have an even number of rows, got ", weight.shape);
-  require(is_floating(x.dtype()) && x.dtype() == weight.dtype, op,
-          "x and weight must have the same floating dtype, got ", x.dtype(), " and ", weight.dtype);
+          ", in), got ", x.shape(), " and ", weight.shape());
+  require(!is_gated || weight.size(0) % 2 == 0, op, "weight must have an even number of rows, got ",
+          weight.shape());
+  require(is_floating(x.dtype()) && x.dtype() == weight.dtype(), op,
+          "x and weight must have the same floating dtype, got ", x.dtype(), " and ",
+          weight.dtype());
   if (!bias.defined()) return;
-  require(bias.shape() == Shape{weight.shape[0]} && bias.dtype() == x.dtype(), op, "bias must be ",
-          x.dtype(), ' ', Shape{weight.shape[0]}, " for weight ", weight.shape, ", got ",
+  require(bias.shape() == Shape{weight.size(0)} && bias.dtype() == x.dtype(), op, "bias must be ",
+          x.dtype(), ' ', Shape{weight.size(0)}, " for weight ", weight.shape(), ", got ",
           bias.dtype(), ' ', bias.shape());
 }
 
-void check_epilogue(const Tensor& x, const WeightView& weight, const LinearEpilogue& epilogue) {
-  require_enum(kLinearOp, "activation", epilogue.activation, Activation::kSilu);
-  const Tensor& residual = epilogue.residual;
+void check_residual(const Tensor& x, const Weight& weight, const Tensor& residual) {
   if (!residual.defined()) return;
-  const Shape wanted = product_shape(x, weight.shape[0]);
+  const Shape wanted = product_shape(x, weight.size(0));
   require(residual.shape() == wanted && residual.dtype() == x.dtype(), kLinearOp,
           "residual must be ", x.dtype(), ' ', wanted, " like the output, got ", residual.dtype(),
           ' ', residual.shape());
 }
 
 /// The rotation of heads of a layer's output, for the layer's input x (..., T, K).
-detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
+detail::HeadRotation checked_columns(const Tensor& x, const Weight& weight,
                                      const RotaryColumns& columns) {
   const auto& [rotation, heads, width] = columns;
-  require(heads >= 1 && width >= 1 && width <= weight.shape[0] / heads, kRotaryOp,
-          "rotary heads must fit an output of width ", weight.shape[0], ", got ", heads,
+  require(heads >= 1 && width >= 1 && width <= weight.size(0) / heads, kRotaryOp,
+          "rotary heads must fit an output of width ", weight.size(0), ", got ", heads,
           " of width ", width);
   Shape tokens = x.shape();
   tokens.erase(tokens.size() - 1);
@@ -68,9 +65,9 @@ detail::HeadRotation checked_columns(const Tensor& x, const WeightView& weight,
 
 /// Throws if a gradient must pass a weight that is prepacked or rounded.
 /// Panels are made for x W^T: the gradient of x, dz W, cannot read them.
-void check_passes_gradient(const char* op, const Recording& recording, const WeightView& weight) {
+void check_passes_gradient(const char* op, const Recording& recording, const Weight& weight) {
   const bool passes = recording.needs_gradient(0) || recording.needs_gradient(1);
-  require(!passes || !weight.is_prepacked_or_rounded(), op, "weight ", weight.shape,
+  require(!passes || !weight.is_prepacked_or_rounded(), op, "weight ", weight.shape(),
           " must not be prepacked or rounded if a gradient is required; call unpack() first");
 }
 
@@ -94,10 +91,10 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
 
 /// out = x weight^T, then `bias` and the rest of the epilogue.
 template <class T>
-void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias,
+void run_product(const Tensor& x, const Weight& weight, const Tensor& bias,
                  kernels::Epilogue<T> epilogue, Tensor& out) {
   const Tensor addend = bias.defined() ? bias.contiguous() : bias;
-  epilogue.bias = detail::data_or_null<T>(addend);
+  epilogue.bias = addend.defined() ? addend.data<T>() : nullptr;
   const Tensor rows = as_matrix(x);
   kernels::GemmArgs<T> args = {.m = rows.size(0),
                                .n = out.size(-1),
@@ -107,17 +104,12 @@ void run_product(const Tensor& x, const WeightView& weight, const Tensor& bias,
                                .a = detail::matrix_ref<T>(rows),
                                .epilogue = epilogue};
   const std::shared_ptr<const detail::WeightPanels> panels = weight.panels(epilogue.gated);
-  if (panels == nullptr) {
-    args.b = detail::matrix_ref<T>(weight.elements.t());
-    return detail::multiply_once(args);
-  }
-  const index_t first = panels->shape()[0] == weight.shape[0] ? 0 : weight.first_row;
   if constexpr (std::is_same_v<T, float>) {
     if (panels->format() == WeightFormat::kInt8) {
-      return multiply_int8(rows, panels->int8(first), args);
+      return multiply_int8(rows, panels->int8(), args);
     }
   }
-  args.packed_b = panels->exact<T>(first);
+  args.packed_b = panels->exact<T>();
   detail::multiply_once(args);
 }
 
@@ -130,9 +122,9 @@ T* data_of(Tensor& x) {
 struct ProductSaved {
   Saved x, weight;
 
-  ProductSaved(const Recording& op, const Tensor& input, const WeightView& view) {
+  ProductSaved(const Recording& op, const Tensor& input, const Weight& factor) {
     if (op.needs_gradient(1)) x = op.save(input);
-    if (op.needs_gradient(0)) weight = op.save(view.elements);
+    if (op.needs_gradient(0)) weight = op.save(*factor);
   }
 
   /// The gradients of z = x weight^T + bias, in the order (x, weight, bias), from dz. `dy`, the
@@ -171,15 +163,14 @@ Tensor halves_gradient(const Tensor& halves, Activation activation, const Tensor
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
-              const LinearEpilogue& epilogue) {
-  const Activation activation = epilogue.activation;
-  const Tensor& residual = epilogue.residual;
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias, Activation activation,
+              const Tensor& residual) {
   check_operands(kLinearOp, false, x, weight, bias);
-  check_epilogue(x, weight, epilogue);
-  Recording op(kLinearOp, {&x, &weight.elements, &bias, &residual});
+  require_enum(kLinearOp, "activation", activation, Activation::kSilu);
+  check_residual(x, weight, residual);
+  Recording op(kLinearOp, {&x, &weight.elements_or_none(), &bias, &residual});
   check_passes_gradient(kLinearOp, op, weight);
-  Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
+  Tensor out = Tensor::empty(product_shape(x, weight.size(0)), x.dtype());
   // The gradient of an activation reads the argument; ReLU's can read the result instead.
   const bool is_active = activation != Activation::kNone;
   const bool reads_result = activation == Activation::kRelu && !residual.defined();
@@ -211,13 +202,13 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
   });
 }
 
-Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+Tensor rotary_linear(const Tensor& x, const Weight& weight, const Tensor& bias,
                      const RotaryColumns& columns) {
   check_operands(kRotaryOp, false, x, weight, bias);
   const detail::HeadRotation rotation = checked_columns(x, weight, columns);
-  Recording op(kRotaryOp, {&x, &weight.elements, &bias});
+  Recording op(kRotaryOp, {&x, &weight.elements_or_none(), &bias});
   check_passes_gradient(kRotaryOp, op, weight);
-  Tensor out = Tensor::empty(product_shape(x, weight.shape[0]), x.dtype());
+  Tensor out = Tensor::empty(product_shape(x, weight.size(0)), x.dtype());
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);
@@ -232,15 +223,15 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
   });
 }
 
-Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+Tensor gated_linear(const Tensor& x, const Weight& weight, const Tensor& bias,
                     Activation activation) {
   check_operands(kGatedOp, true, x, weight, bias);
   require_enum(kGatedOp, "activation", activation, Activation::kSilu);
-  Recording op(kGatedOp, {&x, &weight.elements, &bias});
+  Recording op(kGatedOp, {&x, &weight.elements_or_none(), &bias});
   check_passes_gradient(kGatedOp, op, weight);
-  Tensor out = Tensor::empty(product_shape(x, weight.shape[0] / 2), x.dtype());
+  Tensor out = Tensor::empty(product_shape(x, weight.size(0) / 2), x.dtype());
   const index_t rows = as_matrix(out).size(0);
-  Tensor halves = op ? Tensor::empty({rows, weight.shape[0]}, x.dtype()) : Tensor();
+  Tensor halves = op ? Tensor::empty({rows, weight.size(0)}, x.dtype()) : Tensor();
   if (out.count() > 0) {
     visit_floating(x.dtype(), [&](auto kind) {
       using T = decltype(kind);

@@ -1,7 +1,7 @@
 // The products of linear layers. The bias and the ops that follow are applied to each tile of the
 // output while the tile is still in the cache.
 //
-//   linear(x, weight, bias, {.activation = Activation::kGelu, .residual = h})
+//   linear(x, weight, bias, Activation::kGelu, h)            // gelu(x W^T + bias) + h
 //   rotary_linear(x, weight, bias, {by, 2 * heads, width})   // rotates q and k; by: a Rotation
 //   gated_linear(x, weight, bias, Activation::kSilu)         // SwiGLU
 #pragma once
@@ -12,26 +12,19 @@
 
 namespace tessera {
 
-/// The operations after x W^T + bias.
-struct LinearEpilogue {
-  Activation activation = Activation::kNone;
-  Tensor residual = {};  // (..., N), added last; undefined for none
-};
-
 /// The affine map of a linear layer: `activation(x W^T + b) + residual`, where W is `weight` and b
 /// is `bias`. The result has the same bits as the separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
-/// `weight` is a Weight (weight.h), rows of a Weight, or a Tensor. A Weight is packed into the
-/// layout of products once, and again after its elements have changed; a Tensor is packed in each
-/// call.
+/// A Weight (weight.h) is packed into the layout of products once, and again after its elements
+/// have changed; a Tensor, which converts to a Weight, is packed in each call.
 /// **Errors**: an undefined x or weight; x that is not floating; sizes or dtypes that do not match;
 /// an unknown activation; x or the weight requires a gradient while a tape records, and the weight
 /// is prepacked or rounded; a weight prepacked for a different instruction set than the one in use;
 /// inf or NaN in a weight that kInt8 rounds.
 /// **Source**: torch.nn.functional.linear.
-Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {},
-              const LinearEpilogue& epilogue = {});
+Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias = {},
+              Activation activation = Activation::kNone, const Tensor& residual = {});
 
 /// `x W^T + b`, then rotary() of the columns of the result that `columns` selects. The result has
 /// the same bits as the separate ops.
@@ -40,7 +33,7 @@ Tensor linear(const Tensor& x, const WeightView& weight, const Tensor& bias = {}
 /// **Errors**: those of linear() and rotary(); `columns` with heads or width below 1; more columns
 /// to rotate than the weight has rows.
 /// **Source**: as linear and rotary.
-Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+Tensor rotary_linear(const Tensor& x, const Weight& weight, const Tensor& bias,
                      const RotaryColumns& columns);
 
 /// The first layer of a gated feed-forward network. W1 and b1 are the first halves of `weight` and
@@ -59,7 +52,7 @@ Tensor rotary_linear(const Tensor& x, const WeightView& weight, const Tensor& bi
 /// which each call packs again.
 /// **Errors**: those of linear(); a weight with an odd number of rows.
 /// **Source**: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
-Tensor gated_linear(const Tensor& x, const WeightView& weight, const Tensor& bias,
+Tensor gated_linear(const Tensor& x, const Weight& weight, const Tensor& bias,
                     Activation activation);
 
 }  // namespace tessera

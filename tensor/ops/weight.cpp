@@ -9,7 +9,7 @@
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"
-#include "tensor/ops/detail/weight_panels.h"
+#include "tensor/ops/detail/product.h"
 
 namespace tessera {
 
@@ -157,7 +157,8 @@ Weight Weight::prepacked(WeightFormat format) const {
     return fits ? *this : unpacked().prepacked(format);
   }
   if (format != this->format()) cache_.store(nullptr);  // so that new panels can reuse the memory
-  const auto packed = format == this->format() ? panels() : in_format(format).panels();
+  const auto packed =
+      format == this->format() ? panels(is_gated()) : in_format(format).panels(is_gated());
   const auto made = std::make_shared<WeightPanels>(*packed);
   made->forget_source();
   Weight result;
@@ -191,7 +192,11 @@ Weight Weight::unpacked() const {
 
 // ---- products ----
 
-std::shared_ptr<const WeightPanels> Weight::panels() const {
+std::shared_ptr<const WeightPanels> Weight::panels(bool gated) const {
+  if (gated != is_gated()) {
+    if (is_prepacked_or_rounded()) return panels(is_gated())->rows(0, size(0), gated);
+    return std::make_shared<const WeightPanels>(elements_, gated, WeightFormat::kExact);
+  }
   if (is_prepacked()) {
     require(only_panels_->is_current(), "weight",
             "a prepacked weight's instruction set must be the one in use, which is now ",
@@ -211,41 +216,23 @@ std::shared_ptr<const WeightPanels> Weight::panels() const {
   const std::lock_guard lock(packing_mutex(this));
   if (std::shared_ptr<const WeightPanels> panels = current()) return panels;
   cache_.store(nullptr);  // frees the old panels first
-  const auto made = std::make_shared<const WeightPanels>(elements_, is_gated(), format);
+  const auto made = std::make_shared<const WeightPanels>(elements_, gated, format);
   cache_.store(made);
   return made;
 }
 
-WeightView Weight::rows(index_t begin, index_t end) const {
+Weight Weight::rows(index_t begin, index_t end) const {
   require(0 <= begin && begin <= end && rank() == 2 && end <= size(0), "rows",
           "rows must be a range within weight ", shape(), ", got ", begin, " to ", end);
-  WeightView view = *this;
-  if (!is_prepacked()) view.elements = elements_.slice(0, begin, end);
-  view.shape[0] = end - begin;
-  view.first_row = begin;
-  return view;
-}
-
-WeightView::WeightView(const Tensor& tensor)
-    : shape(tensor.shape()), dtype(tensor.dtype()), elements(tensor) {}
-
-WeightView::WeightView(const Weight& whole)
-    : shape(whole.shape()),
-      dtype(whole.dtype()),
-      elements(whole.elements_),
-      weight(whole.defined() ? &whole : nullptr) {}
-
-index_t WeightView::size(index_t axis) const {
-  return shape[normalize_axis("size", axis, shape.size())];
-}
-
-std::shared_ptr<const WeightPanels> WeightView::panels(bool gated) const {
-  if (weight == nullptr) return nullptr;
-  const bool fits =
-      gated ? shape[0] == weight->shape()[0] : first_row % detail::panel_width(dtype) == 0;
-  if (weight->is_gated() == gated && fits) return weight->panels();
-  if (!is_prepacked_or_rounded()) return nullptr;
-  return weight->panels()->part(first_row, first_row + shape[0], gated);
+  Weight result;
+  if (is_prepacked_or_rounded()) {
+    result.only_panels_ = panels(is_gated())->rows(begin, end, false);
+    return result;
+  }
+  result.elements_ = elements_.slice(0, begin, end);
+  const bool is_shared = is_floating(dtype()) && begin % detail::panel_width(dtype()) == 0;
+  if (!is_gated() && is_shared) result.cache_.store(panels(false)->rows(begin, end, false));
+  return result;
 }
 
 }  // namespace tessera

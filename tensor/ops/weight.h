@@ -32,8 +32,6 @@ namespace detail {
 class WeightPanels;
 }
 
-struct WeightView;
-
 /// A matrix (out, in) that products read as panels: its elements, copied into a layout for the
 /// instruction set in use. A weight has one of two forms. A weight with elements also gets panels
 /// in its first product, and new ones in the first product after the elements have changed. A
@@ -92,13 +90,15 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// Rows [begin, end), as a factor of products. For linear(), a product uses the panels of the
-  /// whole weight if a panel begins at row `begin` (a panel has 4 to 32 rows); for gated_linear(),
-  /// only if `begin` and `end` choose all rows. Otherwise the product reads the elements of these
-  /// rows; for a prepacked or rounded weight, each product first makes panels of these rows from
-  /// those of the whole weight. The weight must outlive the view.
-  /// **Errors**: not a matrix; rows out of range.
-  WeightView rows(index_t begin, index_t end) const;
+  /// The elements, which are undefined if the weight is prepacked.
+  const Tensor& elements_or_none() const { return elements_; }
+
+  /// Rows [begin, end) as a weight for linear(). If a panel begins at row `begin` (a panel has 4 to
+  /// 32 rows) and this weight is for linear() too, the rows share this weight's panels; otherwise
+  /// they get their own. The rows of a prepacked or rounded weight are prepacked, and have the same
+  /// rounded elements.
+  /// **Errors**: not a matrix; rows out of range; as panels().
+  Weight rows(index_t begin, index_t end) const;
 
   // ---- forms ----
 
@@ -131,16 +131,23 @@ class Weight {
   /// This weight with its elements, and panels in `format`. **Errors**: the weight is prepacked.
   Weight in_format(WeightFormat format) const;
 
- private:
-  friend struct WeightView;
+  /// The panels for gated_linear() or, if not `gated`, for linear(). If this weight is for the same
+  /// products, it keeps the panels until its elements change; otherwise each call makes them.
+  /// **Errors**: panels for a different instruction set than the one in use; inf or NaN that kInt8
+  /// would round.
+  std::shared_ptr<const detail::WeightPanels> panels(bool gated) const;
 
+ private:
   /// The users of the weight: linear(), gated_linear(), or linear() and code that reads rows.
-  enum class Use { kLinear, kGated, kTable };
+  enum class Use {
+        kLinear,
+        kGated,
+        kTable
+      };
 
   void check_matrix(const std::string& name) const;
   bool is_gated() const { return use_ == Use::kGated; }
   WeightFormat format() const;
-  std::shared_ptr<const detail::WeightPanels> panels() const;
 
   Use use_ = Use::kLinear;
   WeightFormat wanted_ = WeightFormat::kExact;  // requested for panels; see fitting_format()
@@ -159,32 +166,5 @@ bool checks_weights();
 /// Switches the checks of later products on or off; for tests.
 /// **Errors**: as checks_weights.
 void set_checks_weights(bool on);
-
-/// The second factor of a product, by which linear() multiplies: a tensor, which is packed for each
-/// call, or a weight, or rows of a weight. A call linear(x, weight) creates the view and uses it
-/// only during the call.
-struct WeightView {
-  Shape shape;
-  DType dtype = kFloat32;
-  Tensor elements;                 // undefined if the weight is prepacked
-  const Weight* weight = nullptr;  // null for a tensor
-  index_t first_row = 0;           // in `weight`
-
-  WeightView(const Tensor& tensor);
-  WeightView(const Weight& whole);
-
-  /// As Weight's functions of these names.
-  bool defined() const { return elements.defined() || weight != nullptr; }
-  bool is_prepacked_or_rounded() const {
-    return weight != nullptr && weight->is_prepacked_or_rounded();
-  }
-  index_t size(index_t axis) const;
-
-  /// The panels for a product: of all rows of `weight` or, if they do not fit the rows or the kind
-  /// of product, of the rows of the view. Null if the product reads `elements`.
-  /// **Errors**: panels for a different instruction set than the one in use; inf or NaN that kInt8
-  /// would round.
-  std::shared_ptr<const detail::WeightPanels> panels(bool gated) const;
-};
 
 }  // namespace tessera

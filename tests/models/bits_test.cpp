@@ -117,10 +117,8 @@ std::vector<Subject> subjects(DType dtype, Mode mode = Mode::kEval) {
   std::vector<Subject> all = {
       {"matmul",
        [=](const Tensor& x, const AttentionMask&) { return matmul(matmul(x, wide), tall); }},
-      {"linear",
-       [=](const Tensor& x, const AttentionMask&) {
-         return linear(x, weight, bias, {.activation = Activation::kGelu});
-       }},
+      {"linear", [=](const Tensor& x,
+                     const AttentionMask&) { return linear(x, weight, bias, Activation::kGelu); }},
       {"gated_linear",
        [=](const Tensor& x, const AttentionMask&) {
          return gated_linear(x, weight, bias, Activation::kGelu);

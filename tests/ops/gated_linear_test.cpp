@@ -128,7 +128,7 @@ TEST(GatedLinear, RefusesAnActivationThatIsNone) {
     gated_linear(x, zeros({4, 3}), {}, none);
   });
   fails("linear", {"activation must be", "got 77"}, [&] {
-    linear(x, zeros({4, 3}), {}, {.activation = none});
+    linear(x, zeros({4, 3}), {}, none);
   });
 }
 

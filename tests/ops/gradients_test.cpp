@@ -135,15 +135,10 @@ TEST(ProductGradients, LinearWithEveryEpilogue) {
       const Tensor w = values({5, 4}, 15);
       const Tensor b = values({5}, 16);
       EXPECT_TRUE(gradcheck(
-          [&](const Tensors& in) {
-            return linear(in[0], in[1], in[2], {.activation = activation, .residual = in[3]});
-          },
+          [&](const Tensors& in) { return linear(in[0], in[1], in[2], activation, in[3]); },
           {x, w, b, values(out, 17)}));
-      EXPECT_TRUE(gradcheck(
-          [&](const Tensors& in) {
-            return linear(in[0], in[1], {}, {.activation = activation, .residual = {}});
-          },
-          {x, w}));
+      EXPECT_TRUE(gradcheck([&](const Tensors& in) { return linear(in[0], in[1], {}, activation); },
+                            {x, w}));
     }
   }
 }
@@ -259,7 +254,7 @@ TEST(Recording, ChangesNoBit) {
   using enum Activation;
   for (const Activation activation : {kNone, kRelu, kGelu, kGeluTanh, kSilu}) {
     const auto forward = [&] {
-      const Tensor y = linear(x, w, b, {.activation = activation, .residual = r});
+      const Tensor y = linear(x, w, b, activation, r);
       return softmax(layer_norm(y, scale, b));
     };
     const Tensor plain = forward();

@@ -249,7 +249,7 @@ TEST(Weight, SeveralThreadsThatAskAtOnceShareOnePacking) {
     for (auto& panels : got) {
       threads.emplace_back([&] {
         for (--waiting; waiting > 0;) std::this_thread::yield();
-        panels = WeightView(weight).panels(false);
+        panels = weight.panels(false);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -268,13 +268,11 @@ TEST_P(WeightTest, AnEpilogueGivesTheBitsOfTheSeparateOps) {
       const Tensor plain = matmul(x, weight.t());
       const Tensor activated = nn::activate(activation, plain + bias);
       SCOPED_TRACE(str_cat("activation ", static_cast<int>(activation), ", ", dtype));
-      EXPECT_TRUE(same_bits(linear(x, weight, bias, {.activation = activation}), activated));
-      EXPECT_TRUE(same_bits(linear(x, weight, {}, {.activation = activation}),
-                            nn::activate(activation, plain)));
+      EXPECT_TRUE(same_bits(linear(x, weight, bias, activation), activated));
+      EXPECT_TRUE(same_bits(linear(x, weight, {}, activation), nn::activate(activation, plain)));
       for (const Layout& layout : layouts_of(residual)) {
-        EXPECT_TRUE(same_bits(
-            linear(x, weight, bias, {.activation = activation, .residual = layout.tensor}),
-            activated + residual))
+        EXPECT_TRUE(
+            same_bits(linear(x, weight, bias, activation, layout.tensor), activated + residual))
             << layout.name;
       }
     }
@@ -282,9 +280,9 @@ TEST_P(WeightTest, AnEpilogueGivesTheBitsOfTheSeparateOps) {
 }
 
 TEST(Weight, AResidualMustHaveTheOutputsShape) {
-  EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 3}), {}, {.residual = zeros({2, 3})}),
+  EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 3}), {}, Activation::kNone, zeros({2, 3})),
                std::invalid_argument);
-  EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 3}), {}, {.residual = zeros({2, 4}, kFloat64)}),
+  EXPECT_THROW(linear(zeros({2, 3}), zeros({4, 3}), {}, Activation::kNone, zeros({2, 4}, kFloat64)),
                std::invalid_argument);
 }
 
@@ -302,10 +300,9 @@ TEST_P(WeightTest, PrepackedPanelsGiveTheBitsOfTheElements) {
       SCOPED_TRACE(tessera::str_cat(rows, " rows, ", in, " -> ", out));
       const Tensor x = random_tensor({rows, in}, kFloat32, 3);
       const Tensor residual = random_tensor({rows, out}, kFloat32, 5);
-      const LinearEpilogue epilogue = {.activation = Activation::kGelu, .residual = residual};
       EXPECT_TRUE(same_bits(linear(x, prepacked(weight)), linear(x, weight)));
-      EXPECT_TRUE(same_bits(linear(x, prepacked(weight), bias, epilogue),
-                            linear(x, weight, bias, epilogue)));
+      EXPECT_TRUE(same_bits(linear(x, prepacked(weight), bias, Activation::kGelu, residual),
+                            linear(x, weight, bias, Activation::kGelu, residual)));
       if (out > 1) {
         EXPECT_TRUE(
             same_bits(gated_linear(x, prepacked(Weight::gated(halves)), {}, Activation::kSilu),
@@ -505,9 +502,8 @@ TEST_P(Int8WeightTest, ProductsHaveTheBitsOfTheDefinition) {
         EXPECT_TRUE(same_bits(linear(x, prepacked), product));
         EXPECT_TRUE(same_bits(linear(x, prepacked, bias), product + bias));
         for (const Activation activation : {Activation::kRelu, Activation::kGelu}) {
-          EXPECT_TRUE(same_bits(
-              linear(x, prepacked, bias, {.activation = activation, .residual = residual}),
-              nn::activate(activation, product + bias) + residual));
+          EXPECT_TRUE(same_bits(linear(x, prepacked, bias, activation, residual),
+                                nn::activate(activation, product + bias) + residual));
         }
       }
     }
@@ -668,7 +664,7 @@ TEST_P(Int8WeightTest, ARowThatIsNotFiniteGivesNaNs) {
   for (const Activation activation :
        {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     products.emplace_back([&, activation](const Tensor& rows) {
-      return linear(rows, prepacked, bias, {.activation = activation, .residual = residual});
+      return linear(rows, prepacked, bias, activation, residual);
     });
   }
   for (const bool dots : {true, false}) {

@@ -1,8 +1,17 @@
-// The common part of ops that call gemm. Private to the ops.
+// The common part of ops that call gemm, and the layout in which products read a weight. Private to
+// the ops.
+//
+// To add a format, add a value of WeightFormat, its words to WeightPanels, and a kernel that
+// linear.cpp calls.
 #pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"
+#include "tensor/ops/weight.h"
 #include "tensor/profile_span.h"
 #include "tensor/tensor.h"
 
@@ -47,5 +56,85 @@ void multiply_once(kernels::GemmArgs<T> args) {
   count_product(args);
   kernel.gemm(args);
 }
+
+/// A weight with fewer rows is not rounded to int8: its products take little time.
+inline constexpr index_t kFewestInt8Rows = 64;
+
+/// weight^T, packed for one instruction set: a row of the weight is a column of the panels
+/// (tensor/kernels/packing.h). Panels never change.
+///
+/// Both formats have one layout of words. With kExact, word p of a column is element p of the row;
+/// with kInt8, a word holds the codes of 4 adjacent elements (tensor/kernels/int8.h), and the words
+/// are followed by a scale and a sum for each column.
+class WeightPanels {
+ public:
+  /// Packs a matrix. **Errors**: kInt8 for an element that is inf or NaN.
+  WeightPanels(const Tensor& weight, bool gated, WeightFormat format);
+
+  /// Whether these are the panels of `weight` as it is now, for the instruction set in use.
+  bool are_of(const Tensor& weight) const;
+  /// Throws if the packed matrix has changed without a new version of its storage.
+  void check_source() const;
+  /// Drops the reference to the packed matrix.
+  void forget_source() { source_ = {}; }
+
+  /// The shape of the weight, (out, in).
+  const Shape& shape() const { return shape_; }
+  /// Whether row i of the first half is next to row i of the second half, as gated products read.
+  bool is_gated() const { return gated_; }
+  WeightFormat format() const { return format_; }
+  /// Whether the panels are for the instruction set in use.
+  bool is_current() const { return made_for_ == &kernels::table<float>(); }
+
+  /// The elements (out, in): exact, or as the format rounded them.
+  Tensor elements() const;
+  /// Rows [begin, end) of the weight: panels of the same memory if possible, otherwise new ones.
+  /// Codes are copied: a row that is rounded again could get a different scale.
+  std::shared_ptr<const WeightPanels> rows(index_t begin, index_t end, bool gated) const;
+
+  /// The panels for kernels, in format kExact.
+  template <class T>
+  const T* exact() const {
+    return reinterpret_cast<const T*>(at(first_ * words_));
+  }
+  /// The same for kInt8.
+  kernels::Int8Panels int8() const;
+
+ private:
+  WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format);
+  void pack_exact();
+  void pack_int8();
+  index_t outputs() const { return gated_ ? shape_[0] / 2 : shape_[0]; }
+  index_t word_size() const { return item_size(dtype_); }
+  index_t column_of(index_t row) const;
+  index_t first_word(index_t column) const;
+  std::byte* at(index_t word) const { return memory_.data() + word * word_size(); }
+
+  Shape shape_;
+  DType dtype_;
+  bool gated_;
+  WeightFormat format_;
+  const void* made_for_;  // the address of an instruction set's kernels
+  index_t lanes_;         // a panel has kPanelVectors times as many columns
+  index_t words_;         // of a column
+  index_t columns_;       // of all panels in the memory
+  index_t first_ = 0;     // the column with the first row
+  Storage memory_;
+  Tensor source_;  // the packed matrix, and its storage's version when it was packed
+  std::uint64_t version_ = 0;
+  std::optional<std::uint64_t> checksum_;  // of the packed matrix, if checks_weights()
+};
+
+/// `wanted`, or kExact if the weight cannot have that format.
+WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape);
+
+/// The rows of a weight in one panel, for the instruction set in use.
+index_t panel_width(DType dtype);
+
+/// Whether a and b are the same view of the same memory.
+bool are_same_elements(const Tensor& a, const Tensor& b);
+
+/// Whether no element of a float32 matrix is inf or NaN.
+bool is_finite(const Tensor& matrix);
 
 }  // namespace tessera::detail

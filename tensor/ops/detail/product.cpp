@@ -1,4 +1,4 @@
-#include "tensor/ops/detail/weight_panels.h"
+#include "tensor/ops/detail/product.h"
 
 #include <atomic>
 #include <bit>
@@ -15,22 +15,16 @@ index_t lanes_of(DType dtype) {
   return visit_floating(dtype, [](auto kind) { return kernels::table<decltype(kind)>().lanes; });
 }
 
-/// weight^T as kernels read it.
-template <class T>
-kernels::MatrixRef<T> transposed(const Tensor& weight) {
-  return {weight.data<T>(), weight.strides()[1], weight.strides()[0]};
-}
-
 /// A hash of the elements' bits (FNV-1a, one step per element).
 std::uint64_t checksum_of(const Tensor& matrix) {
   std::uint64_t sum = 0xcbf29ce484222325U;
   visit_floating(matrix.dtype(), [&](auto kind) {
     using T = decltype(kind);
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    const kernels::MatrixRef<T> x = transposed<T>(matrix);
+    const kernels::MatrixRef<T> x = matrix_ref<T>(matrix);
     for (index_t i = 0; i < matrix.size(0); ++i) {
       for (index_t p = 0; p < matrix.size(1); ++p) {
-        sum = (sum ^ std::bit_cast<Bits>(*x.at(p, i).data)) * 0x100000001b3U;
+        sum = (sum ^ std::bit_cast<Bits>(*x.at(i, p).data)) * 0x100000001b3U;
       }
     }
   });
@@ -56,9 +50,9 @@ WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat fo
 WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format)
     : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
   source_ = weight.detach();
-  version_ = weight.storage().version();
-  if (checks_weights()) checksum_ = checksum_of(weight);
-  format == WeightFormat::kInt8 ? pack_int8(weight) : pack_exact(weight);
+  version_ = source_.storage().version();
+  if (checks_weights()) checksum_ = checksum_of(source_);
+  format == WeightFormat::kInt8 ? pack_int8() : pack_exact();
 }
 
 bool WeightPanels::are_of(const Tensor& weight) const {
@@ -72,26 +66,27 @@ void WeightPanels::check_source() const {
           "call mutable_data() again before writing");
 }
 
-void WeightPanels::pack_exact(const Tensor& weight) {
+void WeightPanels::pack_exact() {
   visit_floating(dtype_, [&](auto kind) {
     using T = decltype(kind);
-    const auto pack = gated_ ? kernels::table<T>().pack_gated_b : kernels::table<T>().pack_b;
-    pack(shape_[1], outputs(), transposed<T>(weight), reinterpret_cast<T*>(memory_.data()));
+    const auto& kernel = kernels::table<T>();
+    const auto pack = gated_ ? kernel.pack_gated_b : kernel.pack_b;
+    pack(shape_[1], outputs(), matrix_ref<T>(source_.t()), reinterpret_cast<T*>(at(0)));
   });
 }
 
-void WeightPanels::pack_int8(const Tensor& weight) {
+void WeightPanels::pack_int8() {
   const index_t scales = columns_ * words_;
   const bool finite = kernels::int8_table().pack(
-      shape_[1], outputs(), gated_, transposed<float>(weight),
+      shape_[1], outputs(), gated_, matrix_ref<float>(source_.t()),
       reinterpret_cast<std::int8_t*>(at(0)), reinterpret_cast<float*>(at(scales)),
       reinterpret_cast<std::int32_t*>(at(scales + columns_)));
   require(finite, "weight", "elements ", shape_, " must be finite for int8, got inf or NaN");
 }
 
-/// The column that holds a row of the weight; columns are counted over all panels.
+/// The column that holds a row of the weight; columns are counted over all panels in the memory.
 index_t WeightPanels::column_of(index_t row) const {
-  if (!gated_) return row;
+  if (!gated_) return first_ + row;
   const index_t i = row % outputs();
   const index_t vector = i / lanes_ * kernels::kPanelVectors + row / outputs();
   return vector * lanes_ + i % lanes_;
@@ -114,13 +109,14 @@ Tensor WeightPanels::elements() const {
       for (index_t i = begin; i < end; ++i) {
         const index_t column = column_of(i);
         if (format_ == WeightFormat::kExact) {
-          const T* const from = exact<T>(0) + first_word(column);
+          const T* const from = reinterpret_cast<const T*>(at(first_word(column)));
           for (index_t p = 0; p < k; ++p) to[i * k + p] = from[p * width];
         } else {
-          const kernels::Int8Panels from = int8(0);
+          const auto* const codes = reinterpret_cast<const std::int8_t*>(at(0));
+          const auto scale = *reinterpret_cast<const float*>(at(columns_ * words_ + column));
           for (index_t p = 0; p < k; ++p) {
             const index_t code = kernels::int8_place(k, width, p, column);
-            to[i * k + p] = static_cast<T>(from.codes[code]) * static_cast<T>(from.scales[column]);
+            to[i * k + p] = static_cast<T>(codes[code]) * static_cast<T>(scale);
           }
         }
       }
@@ -129,9 +125,18 @@ Tensor WeightPanels::elements() const {
   return result;
 }
 
-std::shared_ptr<const WeightPanels> WeightPanels::part(index_t begin, index_t end,
+std::shared_ptr<const WeightPanels> WeightPanels::rows(index_t begin, index_t end,
                                                        bool gated) const {
-  const index_t step = kernels::kPanelVectors * lanes_ * word_size();
+  const index_t width = kernels::kPanelVectors * lanes_;
+  if (!gated_ && !gated && begin % width == 0) {
+    const auto shared = std::make_shared<WeightPanels>(*this);
+    shared->shape_[0] = end - begin;
+    shared->first_ += begin;
+    if (source_.defined()) shared->source_ = source_.slice(0, begin, end);
+    shared->checksum_.reset();
+    return shared;
+  }
+  const index_t step = width * word_size();
   const std::shared_ptr<WeightPanels> made(
       new WeightPanels({end - begin, shape_[1]}, dtype_, gated, format_));
   const index_t all_words = made->columns_ * made->words_;
@@ -156,11 +161,11 @@ std::shared_ptr<const WeightPanels> WeightPanels::part(index_t begin, index_t en
   return made;
 }
 
-kernels::Int8Panels WeightPanels::int8(index_t first) const {
-  const index_t scales = columns_ * words_;
-  return {.codes = reinterpret_cast<const std::int8_t*>(at(first * words_)),
-          .scales = reinterpret_cast<const float*>(at(scales + first)),
-          .sums = reinterpret_cast<const std::int32_t*>(at(scales + columns_ + first))};
+kernels::Int8Panels WeightPanels::int8() const {
+  const index_t scales = columns_ * words_ + first_;
+  return {.codes = reinterpret_cast<const std::int8_t*>(at(first_ * words_)),
+          .scales = reinterpret_cast<const float*>(at(scales)),
+          .sums = reinterpret_cast<const std::int32_t*>(at(scales + columns_))};
 }
 
 WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape) {
