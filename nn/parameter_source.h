@@ -54,18 +54,17 @@ Init constant(double value);
 /// **Source**: candle's VarBuilder.
 class ParameterSource {
  public:
-  /// Returns the parameter with this full name; may throw anything. The dtype and the shape of the
-  /// result are checked.
-  using Find = std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)>;
-
   /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
   ParameterSource(Rng& rng);  // implicit: a generator is a source
   /// The parameters of a state. The module shares those that are contiguous and float32, and gets
   /// copies of the others. Names that no module requests are ignored; load_state_dict refuses them.
   /// **Errors**: a missing name, when a module requests it.
   explicit ParameterSource(StateDict state);
+  /// The parameters that `find` returns for their full names. `find` may throw anything; the dtype
+  /// and the shape of its results are checked.
   /// **Errors**: an empty function (std::bad_function_call), at the first request.
-  explicit ParameterSource(Find find);
+  explicit ParameterSource(
+      std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)> find);
 
   /// The parameter `name` of the module. **Errors**: the errors of the source; not a floating
   /// tensor; a different shape.
@@ -75,6 +74,8 @@ class ParameterSource {
   ParameterSource operator[](std::string_view part) const;
 
  private:
+  using Find = std::function<Tensor(const std::string&, const Shape&, const Init&)>;
+
   std::shared_ptr<const Find> find_;
   std::string module_;  // prefix of all names: "encoder.layers.0"
 };
