@@ -26,7 +26,6 @@
 #pragma once
 
 #include "tensor/kernels/attention_backward_parts.h"
-#include "tensor/kernels/attention_differentiate.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

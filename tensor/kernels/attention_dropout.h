@@ -1,13 +1,13 @@
 // Dropout of attention's weights.
 //
-// Each head has one table of random words (dropout_bits.h): rows are queries, columns are pairs of
+// Each head has one table of random words (dropout.h): rows are queries, columns are pairs of
 // keys. So whether a weight is dropped depends only on the dropout's key and on (batch, head,
 // query, key), not on how the work is divided, and forward and backward agree without a mask in
 // memory.
 #pragma once
 
 #include "tensor/kernels/attention_block.h"
-#include "tensor/kernels/dropout_bits.h"
+#include "tensor/kernels/dropout.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

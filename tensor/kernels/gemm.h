@@ -17,7 +17,6 @@
 #pragma once
 
 #include "tensor/kernels/epilogue.h"
-#include "tensor/kernels/gated.h"
 #include "tensor/kernels/gemm_plan.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/product_args.h"

@@ -2,7 +2,6 @@
 // and how C is divided among threads and caches. The result has the same bits in all cases.
 #pragma once
 
-#include "tensor/kernels/gated.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/product_args.h"
 #include "tensor/kernels/tile.h"

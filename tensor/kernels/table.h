@@ -44,7 +44,7 @@ inline constexpr index_t kNoWindow = index_t{1} << 62;
 /// Dropout draws a random number of 16 bits for each element.
 inline constexpr index_t kDropoutSteps = 65536;
 
-/// A dropout: drops the elements whose random number, a function of `key` (dropout_bits.h), is less
+/// A dropout: drops the elements whose random number, a function of `key` (dropout.h), is less
 /// than `threshold`. Kept elements are multiplied by kDropoutSteps / (kDropoutSteps - threshold);
 /// if all are dropped, this scale is 0.
 struct Dropout {
@@ -205,7 +205,7 @@ struct LayerNormGradientArgs {
 };
 
 /// loss[i] = -log softmax(x[i])[targets[i]] for each row of x, and the gradients: the formulas are
-/// in cross_entropy.h.
+/// in loss.h.
 ///
 /// **Shapes**: x (rows, classes), rows contiguous; targets, loss (rows); dx (rows, classes),
 /// contiguous; weight (classes). A target is in [0, classes), or is `ignored`: then the loss and

@@ -131,7 +131,7 @@ void run_gradient(const NormSaved& saved, const Tensor& x, const Tensor& weight,
                         });
 }
 
-/// The gradients with regard to x, weight and bias; kernels/layer_norm_gradient.h has the formulas.
+/// The gradients with regard to x, weight and bias; kernels/layer_norm.h has the formulas.
 void norm_backward(const NormSaved& saved, const Axes& axes, const Shape& shape, const Tensor& dy,
                    Gradients& dx) {
   const Tensor& x = saved.rows;  // before a leaf's gradient is taken, because this may throw
