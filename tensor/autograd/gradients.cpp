@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "tensor/detail/loop.h"
-#include "tensor/detail/reduction.h"
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/kernels/table.h"

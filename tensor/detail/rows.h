@@ -1,7 +1,9 @@
 // A tensor as a matrix, for ops that work along some of its axes: rows are the indices of the other
-// axes, columns the elements of the axes that the op runs over. Private to the library.
+// axes, columns the elements of the axes that the op runs over. And the reduction of such rows, for
+// the reductions of tensor/ops and the gradients of broadcasting ops. Private to the library.
 #pragma once
 
+#include "tensor/kernels/table.h"
 #include "tensor/tensor.h"
 
 namespace tessera::detail {
@@ -21,5 +23,18 @@ template <class T>
 const T* data_or_null(const Tensor& x) {
   return x.defined() ? x.data<T>() : nullptr;
 }
+
+/// `x` with the axes that a reduction over `axes` (normalized) removes merged into one, the last. A
+/// view if the strides allow it. The merged elements are in row-major order for any strides, so the
+/// layout does not change the bits of a reduction.
+Tensor merge_last(const Tensor& x, const Axes& axes);
+
+/// The reduction of the floating `x` over `axes` (normalized).
+Tensor reduce_floating(kernels::ReduceOp op, const Tensor& x, const Axes& axes, bool keepdim);
+
+/// The sum of the floating `x` over the axes along which broadcasting `shape` to the shape of x
+/// repeats.
+/// **Errors**: a shape that does not broadcast to that of x.
+Tensor sum_to_shape(const Tensor& x, const Shape& shape);
 
 }  // namespace tessera::detail

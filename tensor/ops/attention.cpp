@@ -10,6 +10,7 @@
 #include "tensor/ops/arithmetic.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/detail/attention_kernel.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/reduce.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 using Operands = detail::AttentionOperands;
 using Outputs = detail::AttentionOutputs;
+using Chosen = std::optional<std::vector<index_t>>;
 
 /// x with its last axis contiguous, as the kernel requires.
 Tensor with_whole_rows(const Tensor& x) {
@@ -70,6 +72,34 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
           ", ", k.dtype(), " and ", v.dtype());
 }
 
+void check_chosen(const char* what, const Chosen& chosen, index_t size) {
+  if (!chosen) return;
+  for (index_t number : *chosen) {
+    require(number >= 0 && number < size, detail::kAttentionOp, what, " must be in [0, ", size,
+            "), got ", number);
+  }
+}
+
+Tensor chosen_of(const Tensor& weights, index_t axis, const Chosen& chosen) {
+  return chosen ? index_select(weights, axis, from_vector(*chosen)) : weights;
+}
+
+/// Throws if `x`, the shape (..., Tq, any) of `what`, lacks the heads and queries of the request.
+/// `x` has an axis of heads if it has at least `rank_with_heads` axes.
+void check_request(const AttentionRequest& request, const char* what, const Shape& x,
+                   index_t rank_with_heads) {
+  require(x.size() >= 2, detail::kAttentionOp, what, " must have shape (..., Tq, any), got ", x);
+  const bool has_heads = x.size() >= rank_with_heads;
+  require(has_heads || !request.heads, detail::kAttentionOp, what,
+          " must have an axis of heads to choose from, got ", x);
+  require(has_heads || !request.averaged, detail::kAttentionOp, what,
+          " must have an axis of heads to average, got ", x);
+  require(!request.averaged || !request.heads || !request.heads->empty(), detail::kAttentionOp,
+          "chosen heads must be at least 1 if they are averaged, got 0");
+  if (request.heads) check_chosen("head", request.heads, x[x.size() - 3]);
+  check_chosen("query", request.queries, x[x.size() - 2]);
+}
+
 /// The mask with its additive part in the inputs' dtype.
 AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
   if (!mask.bias().defined() || mask.bias().dtype() == dtype) return mask;
@@ -81,7 +111,7 @@ AttentionMask with_dtype(const AttentionMask& mask, DType dtype) {
 }
 
 /// The number of chosen indices, out of `size`.
-index_t count_of(const std::optional<std::vector<index_t>>& chosen, index_t size) {
+index_t count_of(const Chosen& chosen, index_t size) {
   return chosen ? static_cast<index_t>(chosen->size()) : size;
 }
 
@@ -216,7 +246,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   if (options.weights) {
     Shape padded = q.shape();
     if (options.unpadded) padded[2] = options.unpadded.tokens();
-    detail::check_request(*options.weights, "q", padded, 4);
+    check_request(*options.weights, "q", padded, 4);
   }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of a different dtype are separate variables: these views and casts record
@@ -245,6 +275,13 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   if (!options.weights) return result;
   result.weights = requested_weights(without_added_axes(result.weights, q.rank()), later);
   return result;
+}
+
+Tensor requested_weights(const Tensor& weights, const AttentionRequest& request) {
+  check_request(request, "weights", weights.shape(), 3);
+  const Tensor of_heads = chosen_of(weights, -3, request.heads);
+  const Tensor of_queries = chosen_of(of_heads, -2, request.queries);
+  return request.averaged ? mean(of_queries, {-3}) : of_queries;
 }
 
 }  // namespace tessera

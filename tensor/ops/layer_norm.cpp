@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "tensor/autograd/recording.h"
-#include "tensor/detail/reduction.h"
 #include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"

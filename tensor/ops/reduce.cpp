@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "tensor/autograd/recording.h"
-#include "tensor/detail/reduction.h"
 #include "tensor/detail/rows.h"
 #include "tensor/kernels/parallel.h"
 #include "tensor/kernels/table.h"

@@ -11,11 +11,6 @@ namespace tessera::detail {
 /// The op's name in its errors.
 inline constexpr const char* kAttentionOp = "attention";
 
-/// Throws if `x`, the shape (..., Tq, any) of `what`, lacks the heads and queries of the request.
-/// `x` has an axis of heads if it has at least `rank_with_heads` axes.
-void check_request(const AttentionRequest& request, const char* what, const Shape& x,
-                   index_t rank_with_heads);
-
 /// The inputs of forward and backward: four axes each, an additive mask in the inputs' dtype.
 struct AttentionOperands {
   Tensor q, k, v;

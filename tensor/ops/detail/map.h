@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tensor/detail/loop.h"
-#include "tensor/detail/reduction.h"
+#include "tensor/detail/rows.h"
 #include "tensor/error.h"
 #include "tensor/kernels/table.h"
 #include "tensor/tensor.h"
