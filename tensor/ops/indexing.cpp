@@ -123,47 +123,35 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 
 namespace {
 
-/// Copies, for each row i of the last two axes, columns [first(i), last(i)); zeros elsewhere.
-template <class First, class Last>
-Tensor copy_columns(const char* op, const Tensor& x, const First& first, const Last& last) {
+/// The elements on a diagonal of the last two axes and on one side of it; zeros elsewhere.
+Tensor triangle(const char* op, const Tensor& x, index_t diagonal, bool is_lower) {
+  Recording recording(op, {&x});
   require(x.rank() >= 2, op, "x must have at least 2 axes, got shape ", x.shape());
-  const Tensor result = zeros(x.shape(), x.dtype());
+  const Tensor y = zeros(x.shape(), x.dtype());
+  const index_t columns = x.size(-1);
   for (index_t i = 0; i < (x.count() > 0 ? x.size(-2) : 0); ++i) {
+    const index_t end = i + std::min(diagonal, columns) + (is_lower ? 1 : 0);
+    const index_t cut = std::clamp<index_t>(end, 0, columns);
     const auto part = [&](const Tensor& of) {
-      return of.select(-2, i).slice(-1, first(i), last(i));
+      return of.select(-2, i).slice(-1, is_lower ? 0 : cut, is_lower ? cut : columns);
     };
-    part(result).copy_from(part(x));
+    part(y).copy_from(part(x));
   }
-  return result;
+  return recording.finish(y, [&] {
+    return [op, diagonal, is_lower](const Tensor& dy, Gradients& dx) {
+      dx.add(0, triangle(op, dy, diagonal, is_lower));
+    };
+  });
 }
 
 }  // namespace
 
 Tensor tril(const Tensor& x, index_t diagonal) {
-  Recording op("tril", {&x});
-  const Tensor y = copy_columns(
-      "tril", x, [](index_t) { return index_t{0}; },
-      [&](index_t i) {
-        const index_t columns = x.size(-1);
-        return std::clamp<index_t>(i + 1 + std::min(diagonal, columns), 0, columns);
-      });
-  return op.finish(y, [&] {
-    return [diagonal](const Tensor& dy, Gradients& dx) { dx.add(0, tril(dy, diagonal)); };
-  });
+  return triangle("tril", x, diagonal, true);
 }
 
 Tensor triu(const Tensor& x, index_t diagonal) {
-  Recording op("triu", {&x});
-  const Tensor y = copy_columns(
-      "triu", x,
-      [&](index_t i) {
-        const index_t columns = x.size(-1);
-        return std::clamp<index_t>(i + std::min(diagonal, columns), 0, columns);
-      },
-      [&](index_t) { return x.size(-1); });
-  return op.finish(y, [&] {
-    return [diagonal](const Tensor& dy, Gradients& dx) { dx.add(0, triu(dy, diagonal)); };
-  });
+  return triangle("triu", x, diagonal, false);
 }
 
 // ---- sums at the positions that ids name ----

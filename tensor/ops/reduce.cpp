@@ -54,13 +54,24 @@ Tensor spread(const Tensor& y, const Shape& shape, const Axes& axes) {
 
 /// The largest or smallest element; equal elements share the gradient.
 Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes, bool keepdim) {
+  const Axes normal = choice_axes(op, x, axes);
+  if (!is_floating(x.dtype())) {
+    const auto best_of = [kind](Row<index_t> row, index_t n) {
+      index_t best = row[0];
+      for (index_t i = 1; i < n; ++i) {
+        best = kind == ReduceOp::kMax ? std::max(best, row[i]) : std::min(best, row[i]);
+      }
+      return best;
+    };
+    return reduce_integers(x, normal, keepdim, best_of).to(x.dtype());
+  }
   Recording recording(op, {&x});
-  const Tensor y = reduce_floating(kind, x, axes, keepdim);
+  const Tensor y = reduce_floating(kind, x, normal, keepdim);
   return recording.finish(y, [&] {
-    return [x = recording.save(x), y = recording.save(y), axes](const Tensor& dy, Gradients& dx) {
+    return [x = recording.save(x), y = recording.save(y), normal](const Tensor& dy, Gradients& dx) {
       const Shape& shape = x.get().shape();
-      const Tensor chosen = eq(x, spread(y, shape, axes)).to(dy.dtype());
-      const Tensor share = spread(dy, shape, axes) / sum(chosen, axes, true);
+      const Tensor chosen = eq(x, spread(y, shape, normal)).to(dy.dtype());
+      const Tensor share = spread(dy, shape, normal) / sum(chosen, normal, true);
       dx.add(0, where(ne(chosen, 0), share, 0));
     };
   });
@@ -93,27 +104,11 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keepdim) {
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keepdim) {
-  const Axes normal = choice_axes("max", x, axes);
-  if (is_floating(x.dtype())) return extreme("max", ReduceOp::kMax, x, normal, keepdim);
-  return reduce_integers(x, normal, keepdim,
-                         [](Row<index_t> row, index_t n) {
-                           index_t best = row[0];
-                           for (index_t i = 1; i < n; ++i) best = std::max(best, row[i]);
-                           return best;
-                         })
-      .to(x.dtype());
+  return extreme("max", ReduceOp::kMax, x, axes, keepdim);
 }
 
 Tensor min(const Tensor& x, const Axes& axes, bool keepdim) {
-  const Axes normal = choice_axes("min", x, axes);
-  if (is_floating(x.dtype())) return extreme("min", ReduceOp::kMin, x, normal, keepdim);
-  return reduce_integers(x, normal, keepdim,
-                         [](Row<index_t> row, index_t n) {
-                           index_t best = row[0];
-                           for (index_t i = 1; i < n; ++i) best = std::min(best, row[i]);
-                           return best;
-                         })
-      .to(x.dtype());
+  return extreme("min", ReduceOp::kMin, x, axes, keepdim);
 }
 
 Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
