@@ -21,13 +21,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   }
 }
 
-/// The number in `text` as a whole, nullopt if it is none.
-template <class T>
-std::optional<T> parse(const std::string& text) {
-  T value = 0;
-  return parse_number(text, value) ? std::optional(value) : std::nullopt;
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -76,11 +69,11 @@ bool Parameters::has(const char* key) {
 
 index_t Parameters::whole(const char* key, const std::string& text, index_t low,
                           index_t high) const {
-  const std::optional<index_t> value = parse<index_t>(text);
-  if (!value || *value < low || *value > high) {
+  index_t value = 0;
+  if (!parse_number(text, value) || value < low || value > high) {
     refuse(key, " must be a whole number from ", low, " to ", high, ", got '", text, "'");
   }
-  return *value;
+  return value;
 }
 
 index_t Parameters::size(const char* key, std::optional<index_t> otherwise, index_t low,
@@ -111,11 +104,11 @@ std::vector<index_t> Parameters::sizes(const char* key, std::size_t count) {
 double Parameters::fraction(const char* key, double otherwise) {
   const std::string* const text = find(key);
   if (text == nullptr) return otherwise;
-  const std::optional<double> value = parse<double>(*text);
-  if (!value || !(*value >= 0 && *value < 1)) {
+  double value = 0;
+  if (!parse_number(*text, value) || !(value >= 0 && value < 1)) {
     refuse(key, " must be at least 0 and below 1, got '", *text, "'");
   }
-  return *value;
+  return value;
 }
 
 bool Parameters::flag(const char* key) {

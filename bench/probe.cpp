@@ -16,35 +16,16 @@ namespace tessera::bench {
 
 namespace {
 
-/// Three arrays of one thread. That thread writes to the pages first, so they are allocated near it
-/// on machines where memory is nearer to some processors.
-class Arrays {
- public:
-  explicit Arrays(index_t each)
-      : each_(each), memory_(detail::large_pages<float>(3 * static_cast<std::size_t>(each))) {}
-
-  void run(const ProbeLoops& loops, index_t times) {
-    float* const a = memory_.get();
-    if (!touched_) std::fill_n(a, 3 * each_, 1.0F);
-    touched_ = true;
-    loops.triad(a, a + each_, a + 2 * each_, each_, times);
-  }
-
- private:
-  index_t each_;
-  detail::LargePages<float> memory_;
-  bool touched_ = false;
-};
-
-/// The arrays of all threads, by the worker's number.
+/// Three arrays for each thread, by the worker's number. A thread writes to its pages first, so they
+/// are allocated near it on machines where memory is nearer to some processors.
 class Team {
  public:
   Team(index_t bytes, index_t threads)
-      : threads_(threads),
-        each_(std::max<index_t>(bytes / threads / 3 / index_t{sizeof(float)} / kWidest, 1) *
-              kWidest) {
+      : each_(std::max<index_t>(bytes / threads / 3 / index_t{sizeof(float)} / kWidest, 1) *
+              kWidest),
+        touched_(static_cast<std::size_t>(threads)) {
     for (index_t thread = 0; thread < threads; ++thread) {
-      arrays_.push_back(std::make_unique<Arrays>(each_));
+      memory_.push_back(detail::large_pages<float>(3 * static_cast<std::size_t>(each_)));
     }
   }
 
@@ -52,23 +33,28 @@ class Team {
   double best_bandwidth(double seconds) {
     constexpr index_t kMoved = index_t{16} << 20;
     const ProbeLoops loops = probe_loops(current_isa());
+    const index_t threads = std::ssize(memory_);
     const index_t moved = 3 * each_ * index_t{sizeof(float)};
     const index_t times = std::max<index_t>(kMoved / moved, 1);
     const auto pass = [&] {
-      kernels::parallel_tasks(threads_, threads_, [&](index_t, index_t worker) {
-        arrays_[static_cast<std::size_t>(worker)]->run(loops, times);
+      kernels::parallel_tasks(threads, threads, [&](index_t, index_t worker) {
+        const auto place = static_cast<std::size_t>(worker);
+        float* const a = memory_[place].get();
+        if (touched_[place] == 0) std::fill_n(a, 3 * each_, 1.0F);
+        touched_[place] = 1;
+        loops.triad(a, a + each_, a + 2 * each_, each_, times);
       });
     };
     pass();  // writes to the arrays first
-    return static_cast<double>(moved * times * threads_) / best_seconds(seconds, pass);
+    return static_cast<double>(moved * times * threads) / best_seconds(seconds, pass);
   }
 
  private:
   static constexpr index_t kWidest = 64;  // floats: a multiple of every loop's step
 
-  index_t threads_;
   index_t each_;
-  std::vector<std::unique_ptr<Arrays>> arrays_;
+  std::vector<detail::LargePages<float>> memory_;
+  std::vector<char> touched_;
 };
 
 /// The last level of the caches.

@@ -128,7 +128,6 @@ void register_cblas(const std::string& file) {
   register_kind({.name = "matmul",
                  .pattern = "matmul/M:/N:/K:[/B:][/dtype:float64]",
                  .what = "cblas_sgemm, cblas_dgemm",
-                 .names = {},
                  .work = work,
                  .by = found.name});
 }

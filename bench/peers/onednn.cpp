@@ -153,46 +153,37 @@ Case layer_norm_case(const Rows& s) {
           [=](const Tensor& y) { return layer_norm_error(s, x, y, static_cast<double>(kEps)); }};
 }
 
-void register_rows_kind(const char* name, Case (*make)(const Rows&)) {
-  register_kind({.name = name,
-                 .pattern = std::string(name) + "/rows:/cols:",
+Work rows_work(Parameters& p, Case (*make)(const Rows&)) {
+  const Rows s = {p.size("rows"), p.size("cols")};
+  const double bytes = 8.0 * static_cast<double>(s.rows * s.columns);
+  return {{.bytes = bytes}, [=] { return make(s); }};
+}
+
+Work matmul_work(Parameters& p) {
+  const Layer s = {p.size("M"), p.size("N"), p.size("K"), false, false};
+  return {s.cost(), [s] { return layer_case(s); }};
+}
+
+Work linear_work(Parameters& p) {
+  const Layer s = {p.size("M"), p.size("N"), p.size("K"), true, p.flag("gelu")};
+  return {s.cost(), [s] { return layer_case(s); }};
+}
+
+void add(const char* kind, const char* pattern, std::function<Work(Parameters&)> work) {
+  register_kind({.name = kind,
+                 .pattern = std::string(kind) + pattern,
                  .what = "oneDNN's primitive",
-                 .names = {},
-                 .work =
-                     [make](Parameters& p) {
-                       const Rows s = {p.size("rows"), p.size("cols")};
-                       const double bytes = 8.0 * static_cast<double>(s.rows * s.columns);
-                       return Work{{.bytes = bytes}, [make, s] { return make(s); }};
-                     },
+                 .work = std::move(work),
                  .by = "onednn"});
 }
 
 }  // namespace
 
 void register_onednn() {
-  register_kind({.name = "matmul",
-                 .pattern = "matmul/M:/N:/K:",
-                 .what = "oneDNN's primitive",
-                 .names = {},
-                 .work =
-                     [](Parameters& p) {
-                       const Layer s = {p.size("M"), p.size("N"), p.size("K"), false, false};
-                       return Work{s.cost(), [s] { return layer_case(s); }};
-                     },
-                 .by = "onednn"});
-  register_kind(
-      {.name = "linear",
-       .pattern = "linear/M:/K:/N:[/gelu:1]",
-       .what = "oneDNN's primitive, the weight packed by it",
-       .names = {},
-       .work =
-           [](Parameters& p) {
-             const Layer s = {p.size("M"), p.size("N"), p.size("K"), true, p.flag("gelu")};
-             return Work{s.cost(), [s] { return layer_case(s); }};
-           },
-       .by = "onednn"});
-  register_rows_kind("softmax", softmax_case);
-  register_rows_kind("layer_norm", layer_norm_case);
+  add("matmul", "/M:/N:/K:", matmul_work);
+  add("linear", "/M:/K:/N:[/gelu:1]", linear_work);
+  add("softmax", "/rows:/cols:", [](Parameters& p) { return rows_work(p, softmax_case); });
+  add("layer_norm", "/rows:/cols:", [](Parameters& p) { return rows_work(p, layer_norm_case); });
 }
 
 }  // namespace tessera::bench
