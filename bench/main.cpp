@@ -4,12 +4,11 @@
 #include <iostream>
 
 #include "bench/case.h"
-#include "bench/console.h"
 #include "bench/engine.h"
 #include "bench/machine.h"
+#include "bench/output.h"
 #include "bench/peers/peers.h"
 #include "bench/probe.h"
-#include "bench/records.h"
 #include "bench/registry.h"
 #include "bench/report/report.h"
 #include "examples/programs/cli.h"

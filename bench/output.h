@@ -1,4 +1,4 @@
-// Results as a file of JSON.
+// Results as a file of JSON, and as a table with fitting units.
 #pragma once
 
 #include <string>
@@ -19,5 +19,10 @@ struct Run {
 /// `{"machine": {...}, "cases": [...], "bandwidth": [...]}`. Values that are unknown or not finite
 /// are omitted.
 std::string to_json(const Run& run);
+
+/// The names of the table's columns.
+std::string table_head();
+/// A line of the table.
+std::string table_row(const Result& result);
 
 }  // namespace tessera::bench
