@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <utility>
 
 #include "tensor/error.h"
 #include "tensor/format.h"
@@ -24,12 +23,12 @@ constexpr const char* kStyle =
     ".l{fill:var(--low)}.h{fill:var(--high)}.f{fill:none;stroke:var(--line)}\n"
     "</style>\n";
 
-}  // namespace
-
-std::string svg_text(double x, double y, const std::string& text, const std::string& kind) {
+/// A text centred at x. Kinds: "t" bold, "i" begins at x, "e" ends at x, "o" is on a dark square.
+std::string svg_text(double x, double y, const std::string& text, const std::string& kind = "") {
   return str_cat("<text class=\"", kind, "\" x=\"", x, "\" y=\"", y, "\">", text, "</text>\n");
 }
 
+/// The SVG with the elements `body`.
 std::string svg_frame(const std::string& description, int width, int height,
                       const std::string& body) {
   return str_cat("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"", width,
@@ -38,6 +37,8 @@ std::string svg_frame(const std::string& description, int width, int height,
                  "<rect width=\"100%\" height=\"100%\" style=\"fill:var(--ground)\"/>\n", body,
                  "</svg>\n");
 }
+
+}  // namespace
 
 void write_picture(const std::filesystem::path& folder, const std::string& name,
                    const std::string& svg) {
