@@ -16,8 +16,8 @@ namespace tessera::bench {
 
 namespace {
 
-/// Three arrays for each thread, by the worker's number. A thread writes to its pages first, so they
-/// are allocated near it on machines where memory is nearer to some processors.
+/// Three arrays for each thread, by the worker's number. A thread writes to its pages first, so
+/// that they are allocated near it on machines where memory is nearer to some processors.
 class Team {
  public:
   Team(index_t bytes, index_t threads)

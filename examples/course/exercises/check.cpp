@@ -23,7 +23,7 @@ bool close(double found, double wanted, double tolerance) {
   return found == wanted || std::abs(found - wanted) <= tolerance;  // infinities are equal too
 }
 
-/// The first difference as text; empty if there is none.
+/// The first difference as text; empty if all numbers are close.
 std::string difference(const Matrix& found, const Matrix& wanted, double tolerance) {
   if (found.rows() != wanted.rows() || found.columns() != wanted.columns()) {
     return str_cat(": shape must be ", wanted.shape(), ", got ", found.shape());
@@ -38,7 +38,7 @@ std::string difference(const Matrix& found, const Matrix& wanted, double toleran
   return "";
 }
 
-/// The hint of the mistake with the result `found`; empty if there is none.
+/// The hint of the mistake with the result `found`; empty if no mistake has this result.
 std::string hint_for(const Matrix& found, const std::vector<Mistake>& mistakes, double tolerance) {
   for (const Mistake& mistake : mistakes) {
     if (difference(found, mistake.result, tolerance).empty()) return mistake.hint;

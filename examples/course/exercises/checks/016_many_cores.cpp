@@ -30,8 +30,8 @@ std::vector<float> random_numbers(index_t count) {
 constexpr float kHeld = 7;  // the initial contents of chunks
 constexpr index_t kCount = 6;
 
-/// The sums of kCount chunks of x: to `start`, the elements from begin(c) to before end(c) are added
-/// in order.
+/// The sums of kCount chunks of x: `start`, then in order the elements from begin(c) to before
+/// end(c).
 template <class Number, class Begin, class End>
 Matrix sums_of(const std::vector<float>& x, Number start, const Begin& begin, const End& end) {
   return matrix_of(1, kCount, [&](index_t, index_t c) {
