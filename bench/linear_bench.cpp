@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "bench/case.h"
-#include "bench/product_oracle.h"
+#include "bench/oracles.h"
 #include "bench/registry.h"
 #include "nn/linear.h"
 #include "nn/module.h"

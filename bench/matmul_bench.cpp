@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "bench/ladders.h"
-#include "bench/product_oracle.h"
+#include "bench/oracles.h"
 #include "bench/registry.h"
 #include "tensor/create.h"
 #include "tensor/error.h"

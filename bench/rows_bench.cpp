@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include "bench/oracles.h"
 #include "bench/registry.h"
-#include "bench/rows_oracle.h"
 #include "nn/module.h"
 #include "nn/norm.h"
 #include "tensor/error.h"

@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "bench/oracles.h"
 #include "bench/peers/peers.h"
-#include "bench/product_oracle.h"
 #include "bench/registry.h"
 #include "tensor/error.h"
 #include "tensor/kernels/parallel.h"

@@ -6,10 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bench/oracles.h"
 #include "bench/peers/peers.h"
-#include "bench/product_oracle.h"
 #include "bench/registry.h"
-#include "bench/rows_oracle.h"
 #include "tensor/random.h"
 
 namespace tessera::bench {

@@ -1,4 +1,5 @@
-// Products by their definition in double, one element at a time.
+// Products, softmax and layer norm by their definitions in double, one element at a time. They check
+// our results and those of other libraries.
 #pragma once
 
 #include <cmath>
@@ -6,6 +7,8 @@
 #include "bench/case.h"
 
 namespace tessera::bench {
+
+// ---- products ----
 
 /// sum_k a[i, k] b[k, j] of two matrices with any strides.
 inline double dot(const Tensor& a, const Tensor& b, index_t i, index_t j) {
@@ -43,6 +46,46 @@ inline double product_error(const Tensor& a, const Tensor& b, const Tensor& c) {
     return dot(one(a), one(b), e / n % m, e % n);
   };
   return sampled_error(c, 1000, expected, product_tolerance(a.size(-1)));
+}
+
+// ---- rows ----
+
+/// Rows of a matrix.
+struct Rows {
+  index_t rows, columns;
+  DType dtype = kFloat32;
+};
+
+/// The error of y against `expected(x, first, column)`, whose row begins at element `first` of x.
+template <class Expected>
+double rows_error(const Rows& s, const Tensor& x, const Tensor& y, const Expected& expected) {
+  const Elements elements(x);
+  const auto at = [&](index_t e) {
+    return expected(elements, e / s.columns * s.columns, e % s.columns);
+  };
+  return sampled_error(y, 500, at, 1e-5);
+}
+
+inline double softmax_error(const Rows& s, const Tensor& x, const Tensor& y) {
+  return rows_error(s, x, y, [&](const Elements& row, index_t first, index_t column) {
+    double sum = 0;
+    for (index_t j = 0; j < s.columns; ++j) sum += std::exp(row[first + j]);
+    return std::exp(row[first + column]) / sum;
+  });
+}
+
+inline double layer_norm_error(const Rows& s, const Tensor& x, const Tensor& y, double eps) {
+  return rows_error(s, x, y, [&](const Elements& row, index_t first, index_t column) {
+    const auto n = static_cast<double>(s.columns);
+    double mean = 0;
+    for (index_t j = 0; j < s.columns; ++j) mean += row[first + j] / n;
+    double variance = 0;
+    for (index_t j = 0; j < s.columns; ++j) {
+      const double deviation = row[first + j] - mean;
+      variance += deviation * deviation / n;
+    }
+    return (row[first + column] - mean) / std::sqrt(variance + eps);
+  });
 }
 
 }  // namespace tessera::bench
