@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "bench/best_seconds.h"
+#include "bench/ladders.h"
 #include "bench/machine.h"
-#include "bench/probe_loops.h"
 #include "tensor/detail/large_pages.h"
-#include "tensor/kernels/dispatch.h"
 #include "tensor/kernels/parallel.h"
 
 namespace tessera::bench {
@@ -32,7 +31,7 @@ class Team {
   /// One pass of every thread, or more if starting the threads would take a large part of the time.
   double best_bandwidth(double seconds) {
     constexpr index_t kMoved = index_t{16} << 20;
-    const ProbeLoops loops = probe_loops(current_isa());
+    const ProbeLoops loops = probe_loops();
     const index_t threads = std::ssize(memory_);
     const index_t moved = 3 * each_ * index_t{sizeof(float)};
     const index_t times = std::max<index_t>(kMoved / moved, 1);
@@ -75,7 +74,7 @@ index_t beyond_caches() {
 }  // namespace
 
 double peak_flops(DType dtype, double seconds) {
-  const ProbeLoops loops = probe_loops(current_isa());
+  const ProbeLoops loops = probe_loops();
   const index_t threads = thread_count();
   const bool twice = dtype == kFloat64;
   std::vector<double> sink(static_cast<std::size_t>(threads) * 8);  // a cache line per thread

@@ -1,7 +1,7 @@
 // The loops that probe.h times, on whole registers of each instruction set.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
 #include "tensor/kernels/types.h"
 
@@ -18,9 +18,39 @@ struct ProbeLoops {
   void (*triad)(float* a, const float* b, const float* c, index_t count, index_t times);
 };
 
-ProbeLoops probe_loops(const std::string& isa);
+// probe_loops.cpp, compiled for each instruction set.
+namespace baseline {
+ProbeLoops probe_loops();
+}
+#if defined(__x86_64__)
+namespace avx2 {
+ProbeLoops probe_loops();
+}
+namespace avx512 {
+ProbeLoops probe_loops();
+}
+#endif
 
 /// Additions that each wait for the previous one; returns their cycles, 0 if unknown.
-index_t addition_chain();
+inline index_t addition_chain() {
+#if defined(__x86_64__) || defined(__aarch64__)
+  constexpr index_t kRounds = 4096;
+  std::uint64_t x = 1;
+  std::uint64_t y = 3;
+  for (index_t round = 0; round < kRounds; ++round) {
+#pragma GCC unroll 32
+    for (int i = 0; i < 32; ++i) {
+#if defined(__x86_64__)
+      asm volatile("add %1, %0" : "+r"(x) : "r"(y));
+#else
+      asm volatile("add %0, %0, %1" : "+r"(x) : "r"(y));
+#endif
+    }
+  }
+  return kRounds * 32;
+#else
+  return 0;
+#endif
+}
 
 }  // namespace tessera::bench

@@ -1,7 +1,6 @@
 #include "bench/best_seconds.h"
 #include "bench/ladders.h"
 #include "bench/matmul_ladder.h"
-#include "bench/probe_loops.h"
 #include "examples/course/exercises/check.h"
 
 namespace tessera::exercises::checks {
@@ -103,7 +102,7 @@ void a_tile_is_a_product() {
 void print_times() {
   constexpr index_t kSize = 480;
   const auto best_ms = [](const auto& run) { return 1e3 * bench::best_seconds(0.03, run); };
-  const bench::ProbeLoops loops = bench::probe_loops(current_isa());
+  const bench::ProbeLoops loops = bench::probe_loops();
   const Tiles tiles = tiles_for(current_isa());
   const double lanes = static_cast<double>(tiles.columns) / 2;
   const auto chain = static_cast<double>(bench::addition_chain());
