@@ -58,6 +58,13 @@ inline double sampled_error(const Tensor& result, index_t samples,
   return worst;
 }
 
+/// The same for all elements; `expected` is in float64.
+inline double error_of(const Tensor& result, const Tensor& expected, double tolerance) {
+  const Tensor exact = expected.contiguous();
+  const auto element = [&](index_t e) { return exact.data<double>()[e]; };
+  return sampled_error(result, exact.count(), element, tolerance);
+}
+
 /// The bytes of this number of elements.
 inline double bytes_of(double elements, DType dtype = kFloat32) {
   return elements * static_cast<double>(item_size(dtype));

@@ -59,10 +59,7 @@ models::EncoderOptions modern_options_of(const EncoderSize& size) {
 double encoder_error(const models::Encoder& encoder, const Tensor& x, const Tensor& y) {
   models::Encoder exact = encoder;
   nn::convert(exact, kFloat64);
-  const Tensor expected = exact(x.to(kFloat64)).contiguous();
-  const double* values = expected.data<double>();
-  return sampled_error(
-      y, expected.count(), [&](index_t e) { return values[e]; }, 1e-4);
+  return error_of(y, exact(x.to(kFloat64)), 1e-4);
 }
 
 Case encoder_case(const models::EncoderOptions& options, index_t batch, index_t tokens) {
@@ -118,10 +115,7 @@ Case train_case(const EncoderSize& size, index_t batch, index_t tokens, double d
       [=](const Tensor& dw) {
         default_rng().set_state(start);
         const Tensor expected = gradient(exact, x.to(kFloat64));
-        const double largest = max(abs(expected)).item();
-        const double* values = expected.data<double>();
-        return sampled_error(
-            dw, expected.count(), [&](index_t e) { return values[e]; }, 1e-4 * largest);
+        return error_of(dw, expected, 1e-4 * max(abs(expected)).item());
       },
   };
 }

@@ -61,10 +61,7 @@ Case adamw_case(const Stack& stack) {
         optimizer->step();
         return parameters.front().tensor.detach();
       },
-      [=](const Tensor& w) {
-        return sampled_error(
-            w, 500, [](index_t) { return 1 - 1e-4; }, 1e-6);
-      },
+      [=](const Tensor& w) { return error_of(w, full(w.shape(), 1 - 1e-4, kFloat64), 1e-6); },
       str_cat(static_cast<index_t>(stack.elements()), " parameters"),
   };
 }
@@ -75,8 +72,7 @@ Case clip_case(const Stack& stack) {
   return {
       [=] { return full({}, nn::clip_grad_norm(parameters, 2 * std::sqrt(count))); },
       [=](const Tensor& norm) {
-        return sampled_error(
-            norm, 1, [=](index_t) { return std::sqrt(count); }, 1e-2);
+        return error_of(norm, full({}, std::sqrt(count), kFloat64), 1e-2);
       },
   };
 }
@@ -91,9 +87,7 @@ Case cross_entropy_case(index_t rows, index_t classes) {
         return nn::cross_entropy(x, targets).detach();
       },
       [=](const Tensor& loss) {
-        const double exact = nn::cross_entropy(x.detach().to(kFloat64), targets).item();
-        return sampled_error(
-            loss, 1, [=](index_t) { return exact; }, 1e-5);
+        return error_of(loss, nn::cross_entropy(x.detach().to(kFloat64), targets), 1e-5);
       },
   };
 }
