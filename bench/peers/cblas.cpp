@@ -81,12 +81,12 @@ void multiply(Gemm<T> gemm, const Tensor& a, const Tensor& b, Tensor& c, index_t
   }
 }
 
-struct Product {
+struct CblasProduct {
   index_t batch, m, n, k;
   DType dtype;
 };
 
-Case product_case(const Library& library, const Product& p) {
+Case product_case(const Library& library, const CblasProduct& p) {
   const Tensor a = uniform({p.batch, p.m, p.k}, -1, 1, p.dtype);
   const Tensor b = uniform({p.batch, p.k, p.n}, -1, 1, p.dtype);
   const auto run = [=] {
@@ -120,8 +120,8 @@ void register_cblas(const std::string& file) {
     const auto size = [&](const char* key) {
       return parameters.size(key, {}, 1, std::numeric_limits<int>::max());
     };
-    const Product p = {parameters.size("B", 1), size("M"), size("N"), size("K"),
-                       parameters.dtype()};
+    const CblasProduct p = {parameters.size("B", 1), size("M"), size("N"), size("K"),
+                            parameters.dtype()};
     return Work{product_cost(p.m, p.n, p.k, p.batch, p.dtype),
                 [found, p] { return product_case(found, p); }};
   };
