@@ -146,29 +146,27 @@ TEST(ErrorForm, TextsSayWhatMustBe) {
 }
 
 TEST(ErrorForm, TheRuleItself) {
-  const auto fault = [](const std::string& source) {
-    const std::vector<std::string> faults = faults_in(source);
-    return faults.empty() ? "" : faults.front();
+  const std::string no_rule = "line 1: has no rule, such as 'X must be'";
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {R"(require(a == b, "op", "x must be (", a, "), got ", f(b, c), '"', "; clone() it");)", ""},
+      {R"(fail(kOp, what, " must have 1 axis, got ", n);)", ""},
+      {R"(fail_file(name, "line ", 3, ": must be a number");)", ""},
+      {R"(json.fail("must be a list"); fail(op, text);)", ""},
+      {R"(fail_file(name, "line ", 3, ": ", error.what());)", ""},
+      {R"(throw std::runtime_error(str_cat("rank ", 3, ": ", text));)", ""},
+      {"// fail(op, \"Wrong.\")\n/* fail(op, \"Wrong.\") */ f(1'000, '\"');", ""},
+      {"\n\nfail(op, \"X shall \"\n\"be\");", "line 3: says 'shall'"},
+      {R"(fail("op", "Expected one, must be");)", "line 1: begins with a capital letter"},
+      {R"(fail("op", "x must be one.");)", "line 1: ends with a full stop"},
+      {R"(require(good, "op: x", " must be one");)", "line 1: does not begin with the op"},
+      {R"(value.fail("x is ", 3);)", no_rule},
+      {R"(fail(kOp, "--a needs --b");)", no_rule},
+      {R"(throw std::runtime_error(str_cat(n, " waits"));)", no_rule},
   };
-  EXPECT_EQ(
-      fault(R"(require(a == b, "op", "x must be (", a, "), got ", f(b, c), '"', "; clone() it");)"),
-      "");
-  EXPECT_EQ(fault(R"(fail(kOp, what, " must have 1 axis, got ", n);)"), "");
-  EXPECT_EQ(fault(R"(fail_file(name, "line ", 3, ": must be a number");)"), "");
-  EXPECT_EQ(fault(R"(json.fail("must be a list"); fail(op, text);)"), "");
-  EXPECT_EQ(fault(R"(fail_file(name, "line ", 3, ": ", error.what());)"), "");
-  EXPECT_EQ(fault("// fail(op, \"Wrong.\")\n/* fail(op, \"Wrong.\") */ f(1'000, '\"');"), "");
-  EXPECT_EQ(fault("\n\nfail(op, \"X shall \"\n\"be\");"), "line 3: says 'shall'");
-  EXPECT_EQ(fault(R"(fail("op", "Expected one, must be");)"),
-            "line 1: begins with a capital letter");
-  EXPECT_EQ(fault(R"(fail("op", "x must be one.");)"), "line 1: ends with a full stop");
-  EXPECT_EQ(fault(R"(require(good, "op: x", " must be one");)"),
-            "line 1: does not begin with the op");
-  EXPECT_EQ(fault(R"(value.fail("x is ", 3);)"), "line 1: has no rule, such as 'X must be'");
-  EXPECT_EQ(fault(R"(fail(kOp, "--a needs --b");)"), "line 1: has no rule, such as 'X must be'");
-  EXPECT_EQ(fault(R"(throw std::runtime_error(str_cat("rank ", 3, ": ", text));)"), "");
-  EXPECT_EQ(fault(R"(throw std::runtime_error(str_cat(n, " waits"));)"),
-            "line 1: has no rule, such as 'X must be'");
+  for (const auto& [source, fault] : faults) {
+    const std::vector<std::string> found = faults_in(source);
+    EXPECT_EQ(found.empty() ? "" : found.front(), fault) << source;
+  }
 }
 
 }  // namespace

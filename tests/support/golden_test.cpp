@@ -40,26 +40,6 @@ TEST(Golden, EveryModuleFileHasItsParts) {
   EXPECT_EQ(modules, 54);
 }
 
-TEST(Golden, OptionsAndStateKeepNamesTypesAndShapes) {
-  const GoldenCase golden("encoder_layer_eps");
-  EXPECT_EQ(golden.option("d_model"), 8);
-  EXPECT_EQ(golden.option("norm_first"), 1);
-  EXPECT_EQ(golden.option<double>("layer_norm_eps"), 1e-3);
-  const auto state = golden.state(kFloat64);
-  EXPECT_EQ(state.size(), 12U);
-  EXPECT_EQ(state.at("self_attn.in_proj_weight").shape(), (Shape{24, 8}));
-  EXPECT_EQ(state.at("self_attn.in_proj_weight").dtype(), kFloat64);
-}
-
-TEST(Golden, MasksKeepTheirDtype) {
-  EXPECT_EQ(GoldenCase("encoder_layer_pre_gelu_causal_8").input("src_mask", kFloat64).dtype(),
-            kBool);
-  const GoldenCase additive("encoder_layer_pre_relu_additive_32");
-  EXPECT_EQ(additive.input("src_mask", kFloat64).dtype(), kFloat64);
-  const auto values = additive.input("src_mask").to_vector<float>();
-  EXPECT_TRUE(std::count(values.begin(), values.end(), -std::numeric_limits<float>::infinity()));
-}
-
 TEST(Golden, RealPositionsAreThoseBeforeTheLengths) {
   const GoldenCase golden("encoder_layer_post_relu_padding_36");
   const auto lengths = golden.array("lengths").to_vector<index_t>();
@@ -70,17 +50,6 @@ TEST(Golden, RealPositionsAreThoseBeforeTheLengths) {
     }
   }
   EXPECT_TRUE(GoldenCase("mha_cross").is_real(2, 6));
-}
-
-TEST(Golden, AMissingEntryThrowsByName) {
-  const GoldenCase golden("ops");
-  EXPECT_EQ(golden.array("softmax_axis2.output").shape(), (Shape{3, 4, 9}));
-  try {
-    golden.array("softmax_axis9.output");
-    FAIL() << "no error";
-  } catch (const std::out_of_range& error) {
-    EXPECT_STREQ(error.what(), "golden file ops has no entry softmax_axis9.output");
-  }
 }
 
 }  // namespace

@@ -1,15 +1,6 @@
-// The layers: a file includes only files of its own layer or a lower one,
-//
-//   tensor/kernels <- tensor <- tensor/autograd <- tensor/ops <- nn <- nn/training
-//                                           tensor/ops <- models/text, models/pages
-//                          nn, nn/training <- models/inspect;   nn <- models
-//                     models, models/text, nn/training <- models/hugging_face
-//                     models, models/text, models/pages, nn/training <- models/runs
-//                                                nn/training <- nn/training/mpi
-//                                            bench, examples: all
-//
-// a public header includes nothing from a folder detail/, and the kernels' headers, compiled once
-// per instruction set, include no standard header with code.
+// The layers: a file includes only files of its own folder and of the folders in kMayInclude, a
+// public header includes nothing from a folder detail/, and the kernels' headers, compiled once per
+// instruction set, include no standard header with code.
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -21,51 +12,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kLayers = {
-    "tensor/kernels",      "tensor",      "tensor/autograd", "tensor/ops",     "nn",
-    "nn/training",         "models/text", "models/pages",    "models/inspect", "models",
-    "models/hugging_face", "models/runs", "nn/training/mpi", "bench",          "examples"};
-
-/// Pairs of folders of one level: the first must not include the second, although the second is
-/// earlier in kLayers.
-const std::set<std::pair<std::string, std::string>> kStrangers = {
-    {"models/text", "nn"},
-    {"models/pages", "nn"},
-    {"models/pages", "nn/training"},
-    {"models/pages", "models/text"},
-    {"models/inspect", "models/text"},
-    {"models/inspect", "models/pages"},
-    {"models", "models/inspect"},
-    {"models/hugging_face", "models/inspect"},
-    {"models", "models/pages"},
-    {"models/text", "nn/training"},
-    {"models", "models/text"},
-    {"models", "nn/training"},
-    {"nn/training/mpi", "models"},
-    {"nn/training/mpi", "models/text"},
-    {"nn/training/mpi", "models/pages"},
-    {"nn/training/mpi", "models/hugging_face"},
-    {"models/runs", "models/hugging_face"},
-    {"nn/training/mpi", "models/runs"}};
+/// What a folder includes in addition to its own files; "tensor*" is all folders of tensor.
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"tensor/kernels", {}},
+    {"tensor", {"tensor/kernels"}},
+    {"tensor/autograd", {"tensor/kernels", "tensor"}},
+    {"tensor/ops", {"tensor*"}},
+    {"nn", {"tensor*"}},
+    {"nn/training", {"tensor*", "nn"}},
+    {"nn/training/mpi", {"tensor*", "nn", "nn/training"}},
+    {"models", {"tensor*", "nn"}},
+    {"models/text", {"tensor*"}},
+    {"models/pages", {"tensor*"}},
+    {"models/inspect", {"tensor*", "nn", "nn/training"}},
+    {"models/hugging_face",
+     {"tensor*", "nn", "nn/training", "models", "models/text", "models/pages"}},
+    {"models/runs",
+     {"tensor*", "nn", "nn/training", "models", "models/text", "models/pages", "models/inspect"}},
+    {"bench", {"*"}},
+    {"examples", {"*"}},
+};
 
 /// The umbrella headers include all.
 const std::set<std::string> kUmbrellas = {"nn/nn.h", "models/models.h"};
 
-/// The index in kLayers of the longest prefix of `path`, or -1 if it is in no layer.
-int layer_of(const std::string& path) {
-  int layer = -1;
-  std::size_t longest = 0;
-  for (std::size_t i = 0; i < kLayers.size(); ++i) {
-    if (path.starts_with(kLayers[i] + "/") && kLayers[i].size() > longest) {
-      longest = kLayers[i].size();
-      layer = static_cast<int>(i);
-    }
+/// The longest folder of kMayInclude that has the file, or "".
+std::string layer_of(const std::string& path) {
+  std::string layer;
+  for (const auto& [folder, others] : kMayInclude) {
+    if (path.starts_with(folder + "/") && folder.size() > layer.size()) layer = folder;
   }
   return layer;
 }
 
-std::string layer_name(const std::string& path) {
-  return kLayers[static_cast<std::size_t>(layer_of(path))];
+bool may_include(const std::string& layer, const std::string& other) {
+  const std::set<std::string>& allowed = kMayInclude.at(layer);
+  return layer == other || allowed.contains(other) || allowed.contains("*") ||
+         (other.starts_with("tensor") && allowed.contains("tensor*"));
 }
 
 bool is_isa_code(const std::string& path) {
@@ -123,15 +106,11 @@ std::vector<std::string> violations(const std::string& path, const std::string& 
       if (is_isa_code(path) && !kFreeOfCode.contains(target) && !intrinsics) {
         found.push_back(place + "<" + target + "> in a file compiled per instruction set");
       }
-    } else if (layer_of(target) < 0 || !exists(target)) {
+    } else if (layer_of(target).empty() || !exists(target)) {
       found.push_back(place + target + " is not a path from the root of the repository");
-    } else if (kUmbrellas.contains(path)) {
-      continue;
-    } else if (layer_of(target) > layer_of(path)) {
-      found.push_back(place + target + " is in a layer above");
-    } else if (layer_of(path) >= 0 && kStrangers.contains({layer_name(path), layer_name(target)})) {
-      found.push_back(place + target + " is in a room beside");
-    } else if (path.ends_with(".h") && layer_name(path) != "examples" && is_private(target) &&
+    } else if (!kUmbrellas.contains(path) && !may_include(layer_of(path), layer_of(target))) {
+      found.push_back(place + target + " is not in a layer below");
+    } else if (path.ends_with(".h") && layer_of(path) != "examples" && is_private(target) &&
                !is_private(path)) {
       found.push_back(place + target + " is private, and this header is not");
     }

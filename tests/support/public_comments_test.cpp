@@ -180,45 +180,29 @@ bool has_errors(const Declaration& declaration, const std::string& source) {
   return false;
 }
 
-/// Finds the declarations of a header that, by their form, implement something published: a paper,
-/// a format, or a function of PyTorch, NumPy or Hugging Face.
-class PublishedForms {
- public:
-  PublishedForms(const std::string& path, const std::vector<Declaration>& declarations)
-      : is_published_(std::regex_search(path, std::regex(kPublishedFiles))) {
-    for (const Declaration& declaration : declarations) {
-      static const std::set<std::string> kMembers = {"operator", "visit", "state"};
-      if (!declaration.owner.empty() && kMembers.contains(declaration.name())) {
-        parts_.insert(declaration.owner);
-      }
-    }
-  }
-
-  bool contains(const Declaration& declaration) const {
-    if (!declaration.owner.empty()) return false;
-    if (is_function(declaration)) {
-      static const std::regex kResult(
-          "^(template <.*> )?(requires .* )?(inline )?"
-          "(Tensor|Ordered|AttentionResult|AttentionMask|Schedule|Init) ");
-      return is_published_ || std::regex_search(declaration.code, kResult);
-    }
-    static const std::regex kBase(R"( : (public )?(\w+))");
-    std::smatch base;
-    std::regex_search(declaration.code, base, kBase);
-    return parts_.contains(declaration.name()) || parts_.contains(base[2]) ||
-           base[2] == "Tokenizer" || base[2] == "SubwordModel";
-  }
-
- private:
-  static constexpr const char* kPublishedFiles =
+/// Whether the declaration, by its form, implements something published: a paper, a format, or a
+/// function of PyTorch, NumPy or Hugging Face. `parts` are the classes of the header with operator()
+/// (modules, poolings, tasks), with `visit` (modules), or with `state` (optimisers, generators).
+bool is_published(const std::string& path, const Declaration& declaration,
+                  const std::set<std::string>& parts) {
+  static const std::regex kFiles(
       "^tensor/io/(json|npy|safetensors)|^models/inspect/(attention_flow|attribution|heads|probe)|"
-      "^models/pages/ranks|^models/text/tokenizers";
+      "^models/pages/ranks|^models/text/tokenizers");
+  static const std::regex kResult(
+      "^(template <.*> )?(requires .* )?(inline )?"
+      "(Tensor|Ordered|AttentionResult|AttentionMask|Schedule|Init) ");
+  static const std::regex kBase(R"( : (public )?(\w+))");
+  if (!declaration.owner.empty()) return false;
+  if (is_function(declaration)) {
+    return std::regex_search(path, kFiles) || std::regex_search(declaration.code, kResult);
+  }
+  std::smatch base;
+  std::regex_search(declaration.code, base, kBase);
+  return parts.contains(declaration.name()) || parts.contains(base[2]) || base[2] == "Tokenizer" ||
+         base[2] == "SubwordModel";
+}
 
-  bool is_published_;
-  // Classes with operator() (modules, poolings, tasks), with `visit` (modules), or with `state`
-  // (optimisers, schedules, generators).
-  std::set<std::string> parts_;
-};
+const std::string kSource = "**Source**: ";
 
 /// The project's own ideas, and plumbing: they have one of these forms, but no source.
 const std::set<std::string>& names_without_source() {
@@ -241,61 +225,46 @@ struct Findings {
 };
 
 /// `text` is a header's, `source` that of the `.cpp` next to it. The comments at the head of a file
-/// and of a section count for what their functions share.
+/// and of a section count for what their functions share. A private header is examined for sources.
 void examine(const std::string& path, const std::string& text, const std::string& source,
-             Findings& findings) {
+             bool is_public, Findings& findings) {
   const std::string head = text.substr(0, text.find("#pragma once"));
-  for (const Declaration& declaration : HeaderReader(text).read()) {
-    if (is_told_elsewhere(declaration)) continue;
-    const auto report = [&](const std::string& what) {
-      findings.missing.push_back(path + ":" + std::to_string(declaration.line) + ": " +
-                                 declaration.name() + ": no " + what);
+  const std::vector<Declaration> declarations = HeaderReader(text).read();
+  std::set<std::string> parts;
+  for (const Declaration& declaration : declarations) {
+    static const std::set<std::string> kMembers = {"operator", "visit", "state"};
+    if (kMembers.contains(declaration.name())) parts.insert(declaration.owner);
+  }
+  for (const Declaration& declaration : declarations) {
+    static const std::regex kRefers("^ ?(As|The same|Throws|Refuses)[ ,:]");
+    const std::string comments = head + declaration.section + declaration.comment;
+    const auto needs = [&](const std::string& what) {
+      if (comments.find(what) != std::string::npos) return;
+      if (std::regex_search(declaration.comment, kRefers)) return;
+      if (what == kSource && names_without_source().contains(declaration.name())) {
+        findings.excused.insert(declaration.name());
+      } else {
+        findings.missing.push_back(path + ":" + std::to_string(declaration.line) + ": " +
+                                   declaration.name() + ": no " + what.substr(0, what.find(':')));
+      }
     };
-    const bool refers =
-        std::regex_search(declaration.comment, std::regex("^ ?(As|The same|Throws|Refuses)[ ,:]"));
-    const auto says = [&](std::string_view word) {
-      const std::string comments = head + declaration.section + declaration.comment;
-      return refers || comments.find(word) != std::string::npos;
-    };
+    if (is_published(path, declaration, parts)) {
+      ++findings.with_source;
+      needs(kSource);
+    }
+    if (!is_public || is_told_elsewhere(declaration)) continue;
     ++findings.symbols;
-    if (declaration.comment.empty()) report("comment");
-    if (!is_function(declaration)) continue;
+    if (declaration.comment.empty()) needs("comment");
     if (takes_and_returns_tensors(declaration)) {
       ++findings.with_shapes;
-      if (!says("**Shapes**")) report("**Shapes**");
+      needs("**Shapes**");
     }
-    if (has_errors(declaration, source)) {
+    if (is_function(declaration) && has_errors(declaration, source)) {
       ++findings.with_errors;
-      if (!says("**Errors**")) report("**Errors**");
+      needs("**Errors**");
     }
   }
-}
-
-/// As examine, for sources: the head of the file counts, and the comment of a section.
-void examine_sources(const std::string& path, const std::string& text, Findings& findings) {
-  constexpr const char* kSource = "**Source**: ";
-  const bool has_head =
-      text.substr(0, text.find("#pragma once")).find(kSource) != std::string::npos;
-  const std::vector<Declaration> declarations = HeaderReader(text).read();
-  const PublishedForms published(path, declarations);
-  for (const Declaration& declaration : declarations) {
-    if (!published.contains(declaration)) continue;
-    ++findings.with_source;
-    const std::string name = declaration.name();
-    const bool refers = std::regex_search(declaration.comment, std::regex("^ ?(As|The same)[ ,:]"));
-    const std::string comments = declaration.comment + declaration.section;
-    if (has_head || refers || comments.find(kSource) != std::string::npos) continue;
-    if (names_without_source().contains(name)) {
-      findings.excused.insert(name);
-    } else {
-      findings.missing.push_back(path + ":" + std::to_string(declaration.line) + ": " + name +
-                                 ": no **Source**");
-    }
-  }
-}
-
-/// Sources have one form: `**Source**: Author, "Title", year, section 2; torch.name.`
-void examine_form(const std::string& path, const std::string& text, Findings& findings) {
+  // Sources have one form: `**Source**: Author, "Title", year, section 2; torch.name.`
   static const std::regex kWrong(
       R"(// *(Source|Reference|Paper|See):|\*\*Source\*\*(?!: \S|:\n)|\*\*Source\*\*:[^*]{0,400}"[ \n/]*\([12][0-9]{3}\)|\beq\. [0-9]|arXiv [0-9])");
   std::smatch found;
@@ -311,7 +280,7 @@ bool is_public(const std::string& path) {
          (!path.starts_with("tensor/kernels/") || kOfKernels.contains(path));
 }
 
-TEST(PublicCommentsTest, TellWhatASymbolIsAndItsShapesAndErrors) {
+TEST(PublicCommentsTest, TellWhatASymbolIsItsShapesErrorsAndSources) {
   const fs::path root = TESSERA_SOURCE_DIR;
   Findings findings;
   for (const char* folder : {"tensor", "nn", "models"}) {
@@ -320,11 +289,9 @@ TEST(PublicCommentsTest, TellWhatASymbolIsAndItsShapesAndErrors) {
       const bool has_models = path.starts_with("models/text/detail/") && path.ends_with(".h");
       if (!is_public(path) && !has_models) continue;
       const std::string text = tessera::test::file_text(entry.path());
-      examine_form(path, text, findings);
-      examine_sources(path, text, findings);
-      if (!is_public(path)) continue;
       fs::path source = entry.path();
-      examine(path, text, tessera::test::file_text(source.replace_extension(".cpp")), findings);
+      examine(path, text, tessera::test::file_text(source.replace_extension(".cpp")),
+              is_public(path), findings);
     }
   }
   for (const std::string& missing : findings.missing) ADD_FAILURE() << missing;
@@ -335,66 +302,46 @@ TEST(PublicCommentsTest, TellWhatASymbolIsAndItsShapesAndErrors) {
   EXPECT_EQ(findings.excused, names_without_source()) << "names that need no excuse any more";
 }
 
-std::string in_namespace(const std::string& header) {
-  return "// Things.\n#pragma once\n\nnamespace tessera {\n\n" + header + "\n}\n";
-}
-
-std::vector<std::string> missing_in(const std::string& header, const std::string& source = "") {
-  Findings findings;
-  examine("x.h", in_namespace(header), source, findings);
-  return findings.missing;
-}
-
-std::vector<std::string> without_source(const std::string& header) {
-  Findings findings;
-  examine_form("x.h", in_namespace(header), findings);
-  examine_sources("x.h", in_namespace(header), findings);
-  return findings.missing;
-}
+struct Example {
+  std::string header;  // the part in the namespace, from line 6
+  std::vector<std::string> missing;
+  std::string source = {};
+};
 
 TEST(PublicCommentsTest, TheRuleItself) {
-  using Missing = std::vector<std::string>;
-  EXPECT_EQ(missing_in("/// A thing.\nint thing(int x);\nint other(int x = {});"), Missing{});
-  EXPECT_EQ(missing_in("/// A thing.\nint thing(int x);\n\nint other(int x);"),
-            Missing{"x.h:9: other: no comment"});
-  EXPECT_EQ(missing_in("struct A {\n  int x;  // metres\n  int f() const;\n};"),
-            (Missing{"x.h:6: A: no comment"}));
-  EXPECT_EQ(
-      missing_in("/// A.\nclass A {\n public:\n  A();\n  int f();\n\n private:\n  int g();\n};"),
-      Missing{"x.h:10: f: no comment"});
-  EXPECT_EQ(missing_in("template <class A, class B = int>\nint f(A x, B y = 1);"),
-            Missing{"x.h:6: f: no comment"});
-  EXPECT_EQ(missing_in("/// The sum.\nTensor sum(const Tensor& x);"),
-            Missing{"x.h:7: sum: no **Shapes**"});
-  EXPECT_EQ(missing_in("/// Half.\nint half(int x);",
-                       "int half(int x) {\n  require(x > 0, \"half\", \"x\");\n}\n"),
-            Missing{"x.h:7: half: no **Errors**"});
+  const std::string with_check = "int half(int x) {\n  require(x > 0, \"half\", \"x\");\n}\n";
   const std::string with_axis = "int half(int x) {\n  return normalize_axis(\"half\", x, 2);\n}\n";
-  EXPECT_EQ(missing_in("/// Half.\nint half(int x);", with_axis),
-            Missing{"x.h:7: half: no **Errors**"});
-  EXPECT_EQ(missing_in("// Parts. **Errors**: x < 0.\n\n/// Half.\nint half(int x);", with_axis),
-            Missing{});
-}
-
-TEST(PublicCommentsTest, TheRuleOfSources) {
-  using Missing = std::vector<std::string>;
-  EXPECT_EQ(without_source("/// The sum.\nTensor sum(const Tensor& x);"),
-            Missing{"x.h:7: sum: no **Source**"});
-  EXPECT_EQ(without_source("/// The sum. **Source**: torch.sum.\nTensor sum(const Tensor& x);"),
-            Missing{});
-  EXPECT_EQ(without_source("// Sums. **Source**: torch.\n\n/// The sum.\nTensor sum(Axes axes);"),
-            Missing{});
-  EXPECT_EQ(without_source("struct A {\n  // Sums. **Source**: torch.\n\n  int a;\n};\n\n"
-                           "/// The sum.\nTensor sum(Axes axes);"),
-            Missing{"x.h:13: sum: no **Source**"});
-  EXPECT_EQ(without_source("/// A size.\nindex_t size_of(const Tensor& x);"), Missing{});
-  EXPECT_EQ(without_source("/// A module.\nstruct A {\n  static void visit(Self& self);\n};\n\n"
-                           "/// Another.\nstruct B : A {\n  int b;\n};"),
-            (Missing{"x.h:7: A: no **Source**", "x.h:12: B: no **Source**"}));
-  EXPECT_EQ(without_source("/// **Source**: Ba, \"Norm\" (2016)."),
-            Missing{"x.h: a source in a different form: **Source**: Ba, \"Norm\" (2016)"});
-  EXPECT_EQ(without_source("/// Source: Ba, \"Norm\", 2016."),
-            Missing{"x.h: a source in a different form: // Source:"});
+  const std::string sum = "Tensor sum(const Tensor& x);";
+  const std::vector<Example> examples = {
+      {"/// A thing.\nint thing(int x);\nint other(int x = {});", {}},
+      {"/// A thing.\nint thing(int x);\n\nint other(int x);", {"x.h:9: other: no comment"}},
+      {"struct A {\n  int x;  // metres\n  int f() const;\n};", {"x.h:6: A: no comment"}},
+      {"/// A.\nclass A {\n public:\n  A();\n  int f();\n\n private:\n  int g();\n};",
+       {"x.h:10: f: no comment"}},
+      {"template <class A, class B = int>\nint f(A x, B y = 1);", {"x.h:6: f: no comment"}},
+      {"/// A size.\nindex_t size_of(const Tensor& x);", {}},
+      {"/// The sum. **Source**: torch.sum.\n" + sum, {"x.h:7: sum: no **Shapes**"}},
+      {"/// Half.\nint half(int x);", {"x.h:7: half: no **Errors**"}, with_check},
+      {"/// Half.\nint half(int x);", {"x.h:7: half: no **Errors**"}, with_axis},
+      {"// Parts. **Errors**: x < 0.\n\n/// Half.\nint half(int x);", {}, with_axis},
+      {"/// The sum. **Shapes**: x any.\n" + sum, {"x.h:7: sum: no **Source**"}},
+      {"// Sums. **Source**: torch.\n\n/// The sum.\nTensor sum(Axes axes);", {}},
+      {"/// A.\nstruct A {\n  // Sums. **Source**: torch.\n\n  int a;\n};\n\n/// The sum.\n"
+       "Tensor sum(Axes axes);",
+       {"x.h:14: sum: no **Source**"}},
+      {"/// A module.\nstruct A {\n  static void visit(Self& self);\n};\n\n"
+       "/// Another.\nstruct B : A {\n  int b;\n};",
+       {"x.h:7: A: no **Source**", "x.h:12: B: no **Source**"}},
+      {"/// **Source**: Ba, \"Norm\" (2016).",
+       {"x.h: a source in a different form: **Source**: Ba, \"Norm\" (2016)"}},
+      {"/// Source: Ba, \"Norm\", 2016.", {"x.h: a source in a different form: // Source:"}},
+  };
+  for (const Example& example : examples) {
+    Findings findings;
+    examine("x.h", "// Things.\n#pragma once\n\nnamespace tessera {\n\n" + example.header + "\n}\n",
+            example.source, true, findings);
+    EXPECT_EQ(findings.missing, example.missing) << example.header;
+  }
 }
 
 }  // namespace
