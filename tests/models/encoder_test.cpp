@@ -1,13 +1,173 @@
+// Encoders and their layers.
 #include "models/encoder.h"
 
+#include <iterator>
+
+#include "models/encoder_layer.h"
+#include "models/models.h"
 #include "nn/module.h"
 #include "tests/support/layer_oracle.h"
+#include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 
 namespace tessera::models {
 namespace {
 
 using namespace test;
+
+EncoderLayer make(EncoderLayerOptions options) {
+  options.dropout = 0;
+  EncoderLayer layer(options);
+  std::uint64_t seed = 70;
+  nn::for_each_parameter(layer, [&](const std::string&, Tensor& parameter) {
+    parameter = random_tensor(parameter.shape(), kFloat32, seed++, -0.5, 0.5);
+  });
+  return layer;
+}
+
+using EncoderLayerTest = IsaTest;
+INSTANTIATE_TEST_SUITE_P(Isa, EncoderLayerTest, each_isa(), isa_name);
+
+TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
+  for (bool norm_first : {false, true}) {
+    const EncoderLayer layer =
+        make({.d_model = 12, .nhead = 3, .dim_feedforward = 20, .norm_first = norm_first});
+    const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
+    const AttentionResult got = layer.with_weights({x, causal_mask()});
+    const Tensor input = norm_first ? (*layer.norm1)(x) : x;
+    EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
+    const AttentionResult attended =
+        layer.self_attn({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
+    EXPECT_TRUE(same_bits(got.weights, attended.weights));
+    EXPECT_EQ(layer.with_weights({x}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
+  }
+}
+
+TEST(EncoderLayer, HasPyTorchsDefaults) {
+  const EncoderLayer layer({.d_model = 4, .nhead = 2});
+  EXPECT_EQ(layer.feed_forward.linear1.weight.size(0), 2048);
+  EXPECT_EQ(layer.dropout1.p, 0.1);
+  EXPECT_EQ(layer.dropout2.p, 0.1);
+  EXPECT_EQ(layer.feed_forward.dropout.p, 0.1);
+  EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
+  EXPECT_EQ(layer.norm1->eps, 1e-5);
+  EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
+  EXPECT_FALSE(layer.norm_first);
+}
+
+/// A layer of 6 columns, 2 heads and 10 hidden ones.
+EncoderLayerOptions small(const EncoderLayerOptions& with) {
+  EncoderLayerOptions options = with;
+  options.d_model = 6;
+  options.nhead = 2;
+  options.dim_feedforward = 10;
+  return options;
+}
+
+TEST(EncoderLayer, DetailsChooseItsParameters) {
+  const auto names = [](const EncoderLayerOptions& with) {
+    std::set<std::string> result;
+    for (const auto& [name, tensor] : nn::state_dict(EncoderLayer(small(with)))) {
+      result.insert(name);
+    }
+    return result;
+  };
+  const std::set<std::string> all = names({});
+  const auto without = [&](std::set<std::string> gone) {
+    std::set<std::string> rest;
+    std::ranges::set_difference(all, gone, std::inserter(rest, rest.end()));
+    return rest;
+  };
+  using O = EncoderLayerOptions;
+  struct Case {
+    void (*change)(O&);
+    std::set<std::string> gone;
+  };
+  const std::set<std::string> of_norms = {"norm1.bias", "norm2.bias"};
+  const std::vector<Case> cases = {
+      {[](O& o) { o.bias = false; },
+       {"self_attn.in_proj_bias", "self_attn.out_proj.bias", "linear1.bias", "linear2.bias",
+        "norm1.bias", "norm2.bias"}},
+      {[](O& o) { o.norm_bias = false; }, of_norms},
+      {[](O& o) { o.norm = nn::NormKind::kRmsNorm; }, of_norms},
+      {[](O& o) { o.attention_bias = false; },
+       {"self_attn.in_proj_bias", "self_attn.out_proj.bias"}},
+      {[](O& o) { o.linear1_bias = false; }, {"linear1.bias"}},
+      {[](O& o) { o.linear2_bias = false; }, {"linear2.bias"}},
+      {[](O& o) { o.norm_first = true, o.norm1 = false; }, {"norm1.weight", "norm1.bias"}}};
+  for (const Case& each : cases) {
+    EncoderLayerOptions options;
+    each.change(options);
+    EXPECT_EQ(names(options), without(each.gone));
+  }
+}
+
+TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
+  const auto probabilities = [](std::optional<double> EncoderLayerOptions::*part, double p) {
+    EncoderLayerOptions options = small({});
+    options.*part = p;
+    const EncoderLayer layer(options);
+    return std::vector<double>{layer.self_attn.attend.dropout.p, layer.dropout1.p,
+                               layer.feed_forward.dropout.p, layer.dropout2.p};
+  };
+  using P = std::vector<double>;
+  using O = EncoderLayerOptions;
+  EXPECT_EQ(probabilities(&O::attention_dropout, 0.5), (P{0.5, 0.1, 0.1, 0.1}));
+  EXPECT_EQ(probabilities(&O::dropout1, 0.5), (P{0.1, 0.5, 0.1, 0.1}));
+  EXPECT_EQ(probabilities(&O::feed_forward_dropout, 0), (P{0.1, 0.1, 0, 0.1}));
+  EXPECT_EQ(probabilities(&O::dropout2, 0.5), (P{0.1, 0.1, 0.1, 0.5}));
+}
+
+TEST(EncoderLayer, AStepWithDropoutTakesMemoryThatGrowsWithTheLength) {
+  EncoderLayer layer({.d_model = 32, .nhead = 2, .dim_feedforward = 64, .dropout = 0.1});
+  nn::set_requires_grad(layer);
+  const auto held = [] { return memory_stats().in_use + memory_stats().cached; };
+  const auto taken = [&](index_t tokens) {
+    const Tensor x = random_tensor({1, tokens, 32}, kFloat32, 3).set_requires_grad();
+    nn::zero_grad(layer);
+    release_cached_memory();
+    const index_t before = held();
+    Tape tape;
+    tape.backward(sum(square(layer(x))));
+    return held() - before;
+  };
+  const index_t shorter = taken(1024);
+  const index_t longer = taken(4096);  // one head's weights would have 67 MB
+  EXPECT_LT(longer, 5 * shorter);
+  EXPECT_LT(longer, index_t{40} * 1000 * 1000);
+}
+
+TEST(EncoderLayer, EachDropoutChangesTheOutput) {
+  const Tensor x = random_tensor({2, 5, 6}, kFloat32, 3);
+  for (int which = 0; which < 4; ++which) {
+    EncoderLayer layer = make({.d_model = 6, .nhead = 2, .dim_feedforward = 10});
+    const Tensor without = layer(x);
+    nn::Dropout* dropouts[] = {&layer.self_attn.attend.dropout, &layer.feed_forward.dropout,
+                               &layer.dropout1, &layer.dropout2};
+    dropouts[which]->p = 0.5;
+    manual_seed(6);
+    const Tensor dropped = layer(x);
+    EXPECT_FALSE(same_bits(dropped, without)) << "dropout " << which;
+    manual_seed(6);
+    EXPECT_TRUE(same_bits(layer(x), dropped));
+    nn::eval(layer);
+    EXPECT_TRUE(same_bits(layer(x), without));
+    nn::train(layer);
+    manual_seed(6);
+    EXPECT_TRUE(same_bits(layer(x), dropped));
+  }
+}
+
+TEST(EncoderLayer, Errors) {
+  const EncoderLayer layer = make({.d_model = 12, .nhead = 3, .dim_feedforward = 20});
+  const auto refuses = [&](const char* op, const std::vector<std::string>& parts, const Tensor& x) {
+    EXPECT_TRUE(throws(op, parts, [&] { layer(x, keep_mask(ones({7, 7}, kBool))); }));
+  };
+  refuses("MultiHeadAttention", {"(2, 5, 11)", "must have width 12"}, zeros({2, 5, 11}));
+  refuses("MultiHeadAttention", {"(2, 5, 3, 12)"}, zeros({2, 5, 3, 12}));
+  refuses("linear", {"float64"}, zeros({2, 5, 12}, kFloat64));
+  refuses("attention", {"(7, 7)", "(2, 3, 5, 5)"}, zeros({2, 5, 12}));
+}
 
 EncoderLayerOptions small_layer(bool norm_first) {
   return {.d_model = 15,
@@ -72,41 +232,12 @@ TEST_P(EncoderTest, EmptyInputs) {
   EXPECT_EQ(encoder(zeros({2, 0, 15})).shape(), (Shape{2, 0, 15}));
 }
 
-TEST_P(EncoderTest, RealPositionsDoNotSeePadding) {
-  const Encoder encoder = make(false, false);
-  Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  const Tensor want = encoder(x, length_mask({9, 4}));
-  x.select(0, 1).slice(0, 4).fill(std::nan(""));
-  const Tensor got = encoder(x, length_mask({9, 4}));
-  EXPECT_TRUE(same_bits(got, want));
-  EXPECT_TRUE(same_bits(got, without_padding(got, {9, 4})));
-}
-
-TEST(Encoder, ParametersHavePyTorchsNames) {
-  std::set<std::string> names, want = {"norm.weight", "norm.bias"};
-  for (const auto& [name, tensor] : nn::state_dict(make(false, true))) names.insert(name);
-  for (const auto& [name, tensor] : nn::state_dict(EncoderLayer(small_layer(false)))) {
-    for (const char* layer : {"layers.0.", "layers.1."}) want.insert(layer + name);
-  }
-  EXPECT_EQ(names, want);
-  EXPECT_FALSE(nn::state_dict(make(false, false)).contains("norm.weight"));
-}
-
 TEST(Encoder, EachLayerDrawsItsOwnWeights) {
   const Encoder encoder = make(false, false);
   EXPECT_FALSE(same_bits(encoder.layers[0].self_attn.in_proj_weight,
                          encoder.layers[1].self_attn.in_proj_weight));
   EXPECT_TRUE(same_bits(encoder.layers[1].self_attn.in_proj_weight,
                         make(true, true).layers[1].self_attn.in_proj_weight));  // one seed
-}
-
-TEST(Encoder, CountsAndSummary) {
-  const Encoder encoder = make(false, true);
-  const index_t layer = 45 * 15 + 45 + 15 * 15 + 15 + 22 * 15 + 22 + 15 * 22 + 15 + 4 * 15;
-  EXPECT_EQ(nn::parameter_count(encoder), 2 * layer + 30);
-  const std::string text = nn::summary(encoder);
-  EXPECT_TRUE(contains(text, "layers.1.self_attn.in_proj_weight   (45, 15)"));
-  EXPECT_TRUE(contains(text, std::to_string(2 * layer + 30) + "\n"));
 }
 
 TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {
@@ -154,17 +285,6 @@ TEST(Encoder, AppliesLayersInTheOrderGiven) {
     EXPECT_TRUE(throws("Encoder", {"order", str_cat("got ", number), "from 0 to 1"},
                        [&] { Encoder{options}; }));
   }
-}
-
-TEST(Encoder, LoadsAnothersState) {
-  const Encoder from = make(false, true);
-  manual_seed(99);
-  Encoder to({.layers = repeat_layer(small_layer(false), 2), .final_norm = true});
-  nn::eval(to);
-  const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  EXPECT_FALSE(same_bits(to(x), from(x)));
-  nn::load_state_dict(to, nn::state_dict(from));
-  EXPECT_TRUE(same_bits(to(x), from(x)));
 }
 
 TEST(Encoder, Errors) {

@@ -10,15 +10,18 @@ namespace {
 
 using namespace test;
 
+using OptionalHead = std::optional<PredictionHeadOptions>;
+
 SequenceClassifier make_classifier(const Pooling& pooling,
-                                   Positions positions = Positions::kLearned) {
+                                   Positions positions = Positions::kLearned,
+                                   const OptionalHead& head = {}) {
   return make_model<SequenceClassifier>(SequenceClassifierOptions{
-      .tokens = tiny_tokens(positions), .classes = 4, .pooling = pooling});
+      .tokens = tiny_tokens(positions), .classes = 4, .pooling = pooling, .head = head});
 }
 
-TokenClassifier make_token_classifier(Positions positions = Positions::kLearned) {
+TokenClassifier make_token_classifier(const OptionalHead& head = {}) {
   return make_model<TokenClassifier>(
-      TokenClassifierOptions{.tokens = tiny_tokens(positions), .classes = 4});
+      TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .head = head});
 }
 
 MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
@@ -26,22 +29,20 @@ MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
 }
 
 constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned, Positions::kNone};
-const Tensor kGradientTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
-const Tensor kGradientLengths = tensor({5, 3});
+const Tokens kGradientBatch = {tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}}), tensor({5, 3})};
 const Tensor kHidden = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
 Tensor masked_loss(const MaskedLm& model) {
   const Tensor places = text::places_of(kHidden);
-  return nn::cross_entropy(model({kGradientTokens, kGradientLengths}, places),
+  return nn::cross_entropy(model(kGradientBatch, places),
                            index_select(kHidden.flatten(), 0, places));
 }
 
 TEST(TokenEncoder, Gradients) {
   for (Positions positions : kPositions) {
-    EXPECT_TRUE(module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
-                                       [](const TokenEncoder& model) {
-                                         return model({kGradientTokens, kGradientLengths});
-                                       }));
+    EXPECT_TRUE(
+        module_gradients_agree(make_model<TokenEncoder>(tiny_tokens(positions, true)),
+                               [](const TokenEncoder& model) { return model(kGradientBatch); }));
   }
 }
 
@@ -52,63 +53,50 @@ TEST(TokenEncoder, GradientsOfTypesAndGivenPositions) {
   const Tensor types = tensor({{0, 0, 1, 1, 1}, {0, 1, 1, 0, 0}});
   const Tensor positions = tensor({{2, 3, 4, 5, 6}, {8, 7, 6, 0, 0}});
   EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
-    return m({kGradientTokens, kGradientLengths, types, positions});
+    return m({kGradientBatch.ids, kGradientBatch.lengths, types, positions});
   }));
-  EXPECT_TRUE(module_gradients_agree(model, [&](const TokenEncoder& m) {
-    return m({kGradientTokens, kGradientLengths});
-  }));
+  EXPECT_TRUE(
+      module_gradients_agree(model, [&](const TokenEncoder& m) { return m(kGradientBatch); }));
 }
 
-TEST(SequenceClassifier, EveryParameterLearns) {
-  for (Positions positions : kPositions) {
-    for (const Pooling& pooling : Pooling::all()) {
-      for (bool training : {false, true}) {
-        SequenceClassifier model = make_classifier(pooling, positions);
-        nn::set_training(model, training);
-        EXPECT_TRUE(every_parameter_learns(model, [](const SequenceClassifier& m) {
-          return nn::cross_entropy(m({kGradientTokens, kGradientLengths}), tensor({2, 0}));
-        }));
-      }
+Tensor text_loss(const SequenceClassifier& model) {
+  return nn::cross_entropy(model(kGradientBatch), tensor({2, 0}));
+}
+Tensor token_loss(const TokenClassifier& model) {
+  return nn::cross_entropy(model(kGradientBatch), tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
+}
+
+TEST(Models, EveryParameterLearns) {
+  const auto check = [](auto model, const auto& loss) {
+    for (const bool training : {false, true}) {
+      nn::set_training(model, training);
+      nn::zero_grad(model);
+      EXPECT_TRUE(every_parameter_learns(model, loss));
     }
+  };
+  for (const Positions positions : kPositions) {
+    for (const Pooling& pooling : Pooling::all()) {
+      check(make_classifier(pooling, positions), text_loss);
+    }
+    check(make_masked_lm(positions), masked_loss);
   }
+  const PredictionHeadOptions head = {.norm = true};
+  check(make_classifier(Pooling::kCls, Positions::kLearned, head), text_loss);
+  check(make_token_classifier(), token_loss);
+  check(make_token_classifier(head), token_loss);
 }
 
 TEST(SequenceClassifier, Gradients) {
   for (const Pooling& pooling : Pooling::all()) {
-    EXPECT_TRUE(
-        module_gradients_agree(make_classifier(pooling), [](const SequenceClassifier& model) {
-          return model({kGradientTokens, kGradientLengths});
-        }));
+    EXPECT_TRUE(module_gradients_agree(
+        make_classifier(pooling),
+        [](const SequenceClassifier& model) { return model(kGradientBatch); }));
   }
 }
 
-TEST(TokenClassifier, EveryParameterLearns) {
-  TokenClassifier model = make_token_classifier();
-  EXPECT_TRUE(every_parameter_learns(model, [](const TokenClassifier& m) {
-    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}),
-                             tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
-  }));
-}
-
 TEST(TokenClassifier, Gradients) {
-  EXPECT_TRUE(module_gradients_agree(make_token_classifier(), [](const TokenClassifier& model) {
-    return model({kGradientTokens, kGradientLengths});
-  }));
-}
-
-TEST(Classifiers, EveryParameterOfAHeadLearns) {
-  const PredictionHeadOptions head = {.norm = true};
-  auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
-      .tokens = tiny_tokens(), .classes = 4, .pooling = Pooling::kCls, .head = head});
-  EXPECT_TRUE(every_parameter_learns(texts, [](const SequenceClassifier& m) {
-    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}), tensor({2, 0}));
-  }));
-  auto tokens = make_model<TokenClassifier>(
-      TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .head = head});
-  EXPECT_TRUE(every_parameter_learns(tokens, [](const TokenClassifier& m) {
-    return nn::cross_entropy(m({kGradientTokens, kGradientLengths}),
-                             tensor({{0, 1, 2, 3, 0}, {1, 1, 2, -100, -100}}));
-  }));
+  EXPECT_TRUE(module_gradients_agree(
+      make_token_classifier(), [](const TokenClassifier& model) { return model(kGradientBatch); }));
 }
 
 // The gradient of the shared weight is the sum of those that two separate weights would get.
@@ -130,7 +118,7 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
   const Tensor places = text::places_of(kHidden);
   Tape tape;
   twin.encode.embeddings.word.weight = input;
-  const Tensor x = twin.encode({kGradientTokens, kGradientLengths});
+  const Tensor x = twin.encode(kGradientBatch);
   const Tensor chosen = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = twin.transform.norm(twin.transform.dense(chosen, nn::Activation::kGelu));
   tape.backward(
@@ -141,19 +129,9 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
                    1e-12, 1e-14));
 }
 
-TEST(MaskedLm, EveryParameterLearns) {
-  for (Positions positions : kPositions) {
-    for (bool training : {false, true}) {
-      MaskedLm model = make_masked_lm(positions);
-      nn::set_training(model, training);
-      EXPECT_TRUE(every_parameter_learns(model, masked_loss));
-    }
-  }
-}
-
 TEST(MaskedLm, Gradients) {
   EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLm& model) {
-    return model({kGradientTokens, kGradientLengths}, text::places_of(kHidden));
+    return model(kGradientBatch, text::places_of(kHidden));
   }));
 }
 

@@ -218,16 +218,6 @@ TEST(ModernEncoder, LayersWithEqualOptionsShareATable) {
                other.layers[1].self_attn.rotary->table.value().storage());
 }
 
-TEST(ModernEncoder, ParametersHaveTheirNames) {
-  const nn::StateDict state = nn::state_dict(make_stack());
-  EXPECT_EQ(state.at("relative_attention_bias.weight").shape(), (Shape{6, 2}));
-  EXPECT_EQ(state.at("layers.2.relative_attention_bias.weight").shape(), (Shape{8, 2}));
-  EXPECT_EQ(state.at("layers.0.linear1.weight").shape(), (Shape{10, 8}));
-  EXPECT_FALSE(state.contains("layers.0.norm1.weight"));
-  EXPECT_TRUE(state.contains("layers.1.norm1.weight"));
-  EXPECT_FALSE(state.contains("norm.bias"));
-}
-
 // The shared bias is one additive mask for all layers.
 TEST(ModernEncoder, LayersShareOneBias) {
   const Encoder encoder = make_stack();

@@ -1,5 +1,7 @@
-// Invalid options of models.
+// Options of models: which are invalid, and which parameters the others request from their source.
 #include "models/models.h"
+#include "nn/parameter_source.h"
+#include "tests/support/asked_parameters.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
 
@@ -51,26 +53,21 @@ TEST(Options, OfAnEncoderLayer) {
 
 TEST(Options, OfAnEncoder) {
   const EncoderLayerOptions four = {.d_model = 4, .nhead = 2};
-  const EncoderLayerOptions six = {.d_model = 6, .nhead = 2};
+  EncoderLayerOptions tokens_first = four;
+  tokens_first.batch_first = false;
   EXPECT_EQ(repeat_layer(four, 3).size(), 3U);
   EXPECT_TRUE(repeat_layer(four, 0).empty());
   EXPECT_TRUE(throws("repeat_layer", {"-1"}, [&] { repeat_layer(four, -1); }));
   EXPECT_THROW(repeat_layer(four, index_t{1} << 60), OutOfMemory);
-  EXPECT_TRUE(throws("Encoder", {"all layers must have d_model 4, got 6"}, [&] {
-    Encoder({.layers = {four, six}});
-  }));
-  EXPECT_TRUE(throws("Encoder", {"all layers must have d_model 6, got 4"},
-                     [&] { Encoder({.layers = {four}, .d_model = 6}); }));
-  EncoderLayerOptions tokens_first = four;
-  tokens_first.batch_first = false;
-  EXPECT_TRUE(throws("Encoder", {"same batch_first"}, [&] {
-    Encoder({.layers = {four, tokens_first}});
-  }));
-  EXPECT_TRUE(throws("Encoder", {"d_model must be given"},
-                     [] { Encoder({.layers = {}, .final_norm = true}); }));
   EXPECT_TRUE(Encoder({.layers = {}}).layers.empty());
-  EXPECT_TRUE(throws("Encoder", {"d_model must be at least 1, got -5"},
-                     [] { Encoder({.layers = {}, .d_model = -5}); }));
+  const auto refuses = [](const std::string& text, const EncoderOptions& options) {
+    EXPECT_TRUE(throws("Encoder", {text}, [&] { Encoder{options}; }));
+  };
+  refuses("all layers must have d_model 4, got 6", {.layers = {four, {.d_model = 6, .nhead = 2}}});
+  refuses("all layers must have d_model 6, got 4", {.layers = {four}, .d_model = 6});
+  refuses("same batch_first", {.layers = {four, tokens_first}});
+  refuses("d_model must be given", {.layers = {}, .final_norm = true});
+  refuses("d_model must be at least 1, got -5", {.layers = {}, .d_model = -5});
 }
 
 TEST(Options, OfATokenEncoder) {
@@ -100,25 +97,65 @@ TEST(Options, OfATokenEncoder) {
 TEST(Options, OfHeads) {
   const TokenEncoderOptions tokens = tiny_tokens();
   const auto none = static_cast<nn::Activation>(77);
-  const char* const error = "activation must be one of its enum's values, got 77";
-  EXPECT_TRUE(throws("PredictionHead", {error},
-                     [&] { PredictionHead({.activation = none}, tokens.encoder); }));
-  EXPECT_TRUE(
-      throws("MaskedLm", {error}, [&] { MaskedLm({.tokens = tokens, .activation = none}); }));
+  const std::string activation = "activation must be one of its enum's values, got 77";
+  struct Case {
+    const char* op;
+    std::string text;
+    std::function<void()> make;
+  };
+  const std::vector<Case> cases = {
+      {"PredictionHead", activation, [&] { PredictionHead({.activation = none}, tokens.encoder); }},
+      {"MaskedLm", activation, [&] { MaskedLm({.tokens = tokens, .activation = none}); }},
+      {"SequenceClassifier", "classes must be at least 1, got 0",
+       [&] { SequenceClassifier({.tokens = tokens, .classes = 0}); }},
+      {"SequenceClassifier", "classes must be at least 1, got -2",
+       [&] { SequenceClassifier({.tokens = tokens, .classes = -2}); }},
+      {"TokenClassifier", "classes must be at least 1, got 0",
+       [&] { TokenClassifier({.tokens = tokens, .classes = 0}); }},
+      {"SequenceClassifier", "dropout",
+       [&] { SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan}); }}};
+  for (const Case& each : cases) EXPECT_TRUE(throws(each.op, {each.text}, each.make));
 }
 
-TEST(Options, OfClassifiers) {
-  const TokenEncoderOptions tokens = tiny_tokens();
-  for (const index_t none : {0, -2}) {
-    const std::string error = str_cat("classes must be at least 1, got ", none);
-    EXPECT_TRUE(throws("SequenceClassifier", {error},
-                       [&] { SequenceClassifier({.tokens = tokens, .classes = none}); }));
-    EXPECT_TRUE(throws("TokenClassifier", {error},
-                       [&] { TokenClassifier({.tokens = tokens, .classes = none}); }));
+/// With every part that has parameters.
+TokenEncoderOptions with_all() {
+  TokenEncoderOptions options = tiny_tokens();
+  EncoderLayerOptions layer = options.encoder.layers.front();
+  layer.gated = true;
+  layer.relative_position.emplace();
+  options.encoder = {.layers = repeat_layer(layer, 2), .final_norm = true};
+  options.encoder.relative_position.emplace();
+  options.positions = Positions::kLearned;
+  options.embedding_width = 2;
+  options.token_types = 2;
+  options.embedding_norm = true;
+  return options;
+}
+
+TEST(ParameterSource, ModelsAskForWhatTheyName) {
+  const auto plain = expect_asks_for_what_it_names<TokenEncoder>(tiny_tokens());
+  EXPECT_TRUE(plain.contains("encoder.layers.0.linear1.bias"));
+  const auto all = expect_asks_for_what_it_names<TokenEncoder>(with_all());
+  for (const char* name :
+       {"embeddings.word_embeddings.weight", "embeddings.token_type_embeddings.weight",
+        "embeddings.position_embeddings.weight", "embeddings.LayerNorm.bias",
+        "embeddings.projection.weight", "encoder.layers.1.self_attn.out_proj.bias",
+        "encoder.relative_attention_bias.weight", "encoder.layers.1.relative_attention_bias.weight",
+        "encoder.norm.weight"}) {
+    EXPECT_TRUE(all.contains(name)) << name;
   }
-  EXPECT_TRUE(throws("SequenceClassifier", {"dropout"}, [&] {
-    SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan});
-  }));
+  const PredictionHeadOptions head = {.norm = true};
+  const auto of_sequences = expect_asks_for_what_it_names<SequenceClassifier>(
+      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head});
+  EXPECT_TRUE(of_sequences.contains("head.norm.weight"));
+  const auto of_tokens = expect_asks_for_what_it_names<TokenClassifier>(
+      TokenClassifierOptions{.tokens = with_all(), .classes = 2, .head = head});
+  EXPECT_TRUE(of_tokens.contains("classifier.weight"));
+  const auto tied = expect_asks_for_what_it_names<MaskedLm>(MaskedLmOptions{.tokens = with_all()});
+  EXPECT_TRUE(tied.contains("cls.predictions.transform.LayerNorm.weight"));
+  const auto untied = expect_asks_for_what_it_names<MaskedLm>(
+      MaskedLmOptions{.tokens = tiny_tokens(), .tied = false});
+  EXPECT_TRUE(untied.contains("cls.predictions.decoder.weight"));
 }
 
 }  // namespace

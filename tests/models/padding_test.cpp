@@ -229,25 +229,5 @@ TEST(Padding, TokensFirstHaveTheSameBits) {
   EXPECT_TRUE(same_bits(without_padding(y, lengths), stack(x, length_mask(lengths))));
 }
 
-TEST(Padding, HeadsComputeNoneEither) {
-  const TokenEncoderOptions options = subjects(0)[1].options;
-  Rng rng(3);
-  MaskedLm lm({.tokens = options}, rng);
-  TokenClassifier classes({.tokens = options, .classes = 3}, rng);
-  nn::eval(lm);
-  nn::eval(classes);
-  const Tokens tokens = batch(false);
-  const auto expect = [&](const auto& model) {
-    const Tensor all = model(tokens);
-    EXPECT_TRUE(same_bits(all, without_padding(all, kPaddedLengths)));
-    for (index_t b = 0; b < kBatch; ++b) {
-      const Tensor want = model(alone(tokens, b));
-      EXPECT_TRUE(same_bits(all.slice(0, b, b + 1).slice(1, 0, want.size(1)), want));
-    }
-  };
-  expect(lm);
-  expect(classes);
-}
-
 }  // namespace
 }  // namespace tessera::models

@@ -1,6 +1,5 @@
-// PyTorch's results with the same weights: float32 within 1e-5, float64 within 1e-12.
-#include "models/encoder.h"
-#include "nn/module.h"
+// PyTorch's results and gradients with the same weights: float32 within 1e-5, float64 within 1e-12.
+#include "models/models.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
@@ -28,30 +27,33 @@ void expect_output(const GoldenCase& golden, const Tensor& got, bool batch_first
   }
 }
 
-/// Runs a model over (src, mask) with the file's weights, in each dtype and instruction set.
-template <class Model>
-void check_model(const GoldenCase& golden, Model model) {
-  nn::load_state_dict(model, golden.state());
-  nn::eval(model);
+/// Calls `body(mask)` in each dtype and instruction set, with the file's masks.
+template <class Model, class Body>
+void for_each_mask(const GoldenCase& golden, Model& model, const Body& body) {
   const index_t heads = golden.option("nhead");
-  const bool batch_first = golden.option("batch_first") != 0;
   const std::string before = current_isa();
   for (DType dtype : {kFloat32, kFloat64}) {
     nn::convert(model, dtype);
     for (const std::string& isa : available_isas()) {
       SCOPED_TRACE(str_cat(golden.name(), ", ", dtype, ", ", isa));
       set_isa(isa);
-      const Tensor x = golden.input("src", dtype);
-      const Tensor got = model(x, mask_of(golden, heads, dtype));
-      EXPECT_EQ(got.dtype(), dtype);
-      expect_output(golden, got, batch_first, allowed(dtype));
-      if (golden.has("lengths")) {
-        expect_output(golden, model(x, mask_by_lengths(golden, heads, dtype)), batch_first,
-                      allowed(dtype));
-      }
+      body(dtype, mask_of(golden, heads, dtype));
+      if (golden.has("lengths")) body(dtype, mask_by_lengths(golden, heads, dtype));
     }
   }
   set_isa(before);
+}
+
+template <class Model>
+void check_model(const GoldenCase& golden, Model model) {
+  nn::load_state_dict(model, golden.state());
+  nn::eval(model);
+  const bool batch_first = golden.option("batch_first") != 0;
+  for_each_mask(golden, model, [&](DType dtype, const AttentionMask& mask) {
+    const Tensor got = model(golden.input("src", dtype), mask);
+    EXPECT_EQ(got.dtype(), dtype);
+    expect_output(golden, got, batch_first, allowed(dtype));
+  });
 }
 
 TEST(Parity, EncoderLayers) {
@@ -75,15 +77,34 @@ TEST(Parity, Encoders) {
   }
 }
 
-nn::MultiHeadAttention make_attention(const GoldenCase& golden) {
-  nn::MultiHeadAttention module({.embed_dim = golden.option("embed_dim"),
-                                 .num_heads = golden.option("num_heads"),
-                                 .bias = golden.option("bias") != 0,
-                                 .kdim = golden.option("kdim"),
-                                 .vdim = golden.option("vdim"),
-                                 .batch_first = golden.option("batch_first") != 0});
-  nn::load_state_dict(module, golden.state());
-  return module;
+/// Each element relative to itself, or, if it is far below the largest one, relative to that.
+void expect_gradient(const GoldenCase& golden, const Tensor& got, const std::string& name) {
+  const Array want = array(golden.array("gradient." + name));
+  double largest = 0;
+  for (double value : want.values) largest = std::max(largest, std::fabs(value));
+  ASSERT_TRUE(got.defined()) << name;
+  EXPECT_TRUE(near(got, want, allowed(got.dtype()), 0.1 * allowed(got.dtype()) * largest)) << name;
+}
+
+TEST(Parity, GradientsOfEncoderLayers) {
+  const auto names = golden_names("gradients_");
+  EXPECT_EQ(names.size(), 17U);
+  for (const std::string& name : names) {
+    const GoldenCase golden(name);
+    models::EncoderLayer layer(layer_options(golden));
+    nn::load_state_dict(layer, golden.state());
+    nn::set_requires_grad(layer);
+    for_each_mask(golden, layer, [&](DType dtype, const AttentionMask& mask) {
+      nn::zero_grad(layer);
+      const Tensor x = golden.input("src", dtype).set_requires_grad();
+      Tape tape;
+      tape.backward(sum(layer(x, mask) * golden.array("loss_weights").to(dtype)));
+      expect_gradient(golden, x.grad(), "src");
+      nn::for_each_parameter(layer, [&](const std::string& parameter, const Tensor& p) {
+        expect_gradient(golden, p.grad(), parameter);
+      });
+    });
+  }
 }
 
 TEST(Parity, MultiHeadAttention) {
@@ -91,7 +112,13 @@ TEST(Parity, MultiHeadAttention) {
   EXPECT_EQ(names.size(), 9U);
   for (const std::string& name : names) {
     const GoldenCase golden(name);
-    nn::MultiHeadAttention module = make_attention(golden);
+    nn::MultiHeadAttention module({.embed_dim = golden.option("embed_dim"),
+                                   .num_heads = golden.option("num_heads"),
+                                   .bias = golden.option("bias") != 0,
+                                   .kdim = golden.option("kdim"),
+                                   .vdim = golden.option("vdim"),
+                                   .batch_first = golden.option("batch_first") != 0});
+    nn::load_state_dict(module, golden.state());
     std::optional<AttentionRequest> weights;
     if (golden.option("need_weights") != 0) {
       weights = AttentionRequest{.averaged = golden.option("average_attn_weights") != 0};

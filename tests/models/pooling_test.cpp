@@ -14,9 +14,7 @@ Array naive_pool(const Pooling& pooling, const Tensor& x, const std::vector<inde
   const Array a = array(x);
   return build({a.shape[0], a.shape[2]}, [&](const Dims& at) {
     const index_t length = lengths[static_cast<std::size_t>(at[0])];
-    double total = 0;
-    double weighted = 0;
-    double weights = 0;
+    double total = 0, weighted = 0, weights = 0;
     double largest = -std::numeric_limits<double>::infinity();
     for (index_t t = 0; t < length; ++t) {
       total += a.at({at[0], t, at[1]});
@@ -73,31 +71,24 @@ TEST(Pooling, Gradients) {
 }
 
 TEST(Pooling, Errors) {
-  const Tensor x = zeros({2, 3, 4});
-  EXPECT_TRUE(throws("pool", {"(B, T, D)", "(3, 4)"}, [&] { Pooling::kMean(zeros({3, 4})); }));
-  EXPECT_TRUE(throws("pool", {"(3,)", "(2,)"}, [&] {
-    Pooling::kMean(x, {.lengths = tensor({1, 2, 3})});
-  }));
+  const auto refuses = [](const std::vector<std::string>& parts, const Pooling& pooling,
+                          const Tokens& tokens, const Tensor& x = zeros({2, 3, 4})) {
+    EXPECT_TRUE(throws("pool", parts, [&] { pooling(x, tokens); }));
+  };
+  refuses({"(B, T, D)", "(3, 4)"}, Pooling::kMean, {}, zeros({3, 4}));
+  refuses({"(3,)", "(2,)"}, Pooling::kMean, {.lengths = tensor({1, 2, 3})});
+  refuses({"lengths must be from 1 to 3", "got 0"}, Pooling::kMax, {.lengths = tensor({1, 0})});
+  refuses({"lengths must be from 1 to 3", "got 4"}, Pooling::kMean, {.lengths = tensor({1, 4})});
+  refuses({"(2, 5)", "(2, 3)"}, Pooling::kMean, {.ids = zeros({2, 5}, kInt64)});
+  refuses({"must have a function"}, Pooling{}, {});
+  refuses({"at least 1 token", "(2, 0, 4)"}, Pooling::kCls, {}, zeros({2, 0, 4}));
   EXPECT_TRUE(throws("real_tokens", {"lengths must be int64"}, [] { real_tokens(ones({2}), 3); }));
   EXPECT_TRUE(throws("real_tokens", {"count must be at least 0", "got -1"},
                      [] { real_tokens(ones({2}, kInt64), -1); }));
   EXPECT_TRUE(throws("op", {"batch must be (B, T)", "got (2,)"},
                      [] { check_tokens("op", {.lengths = ones({2}, kInt64)}, {2}); }));
-  EXPECT_TRUE(throws("pool", {"lengths must be from 1 to 3", "got 0"}, [&] {
-    Pooling::kMax(x, {.lengths = tensor({1, 0})});
-  }));
-  EXPECT_TRUE(throws("pool", {"lengths must be from 1 to 3", "got 4"}, [&] {
-    Pooling::kMean(x, {.lengths = tensor({1, 4})});
-  }));
-  EXPECT_TRUE(throws("pool", {"(2, 5)", "(2, 3)"}, [&] {
-    Pooling::kMean(x, {.ids = zeros({2, 5}, kInt64)});
-  }));
-  EXPECT_TRUE(throws("pool", {"must have a function"}, [&] { Pooling{}(x); }));
   EXPECT_TRUE(throws("Pooling", {"median", "mean, cls, max", "lasttoken"},
                      [] { Pooling::named("median"); }));
-  EXPECT_TRUE(throws("pool", {"at least 1 token", "(2, 0, 4)"}, [&] {
-    Pooling::kCls(zeros({2, 0, 4}));
-  }));
 }
 
 TEST(Pooling, HasNames) {

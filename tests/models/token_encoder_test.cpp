@@ -1,7 +1,7 @@
 #include "models/token_encoder.h"
 
 #include "models/models.h"
-#include "tests/support/gradcheck.h"
+#include "tests/support/distributions.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
@@ -163,27 +163,9 @@ TEST(TokenEncoder, StartsAsItSays) {
   TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal, false, 0);
   options.vocabulary_size = 2000;
   options.encoder.d_model = 16;
-  const auto deviation = [](const Tensor& x) {
-    double sum = 0;
-    for (double value : array(x).values) sum += value * value;
-    return std::sqrt(sum / static_cast<double>(x.count()));
-  };
-  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.25, 0.005);
+  EXPECT_NEAR(Moments(TokenEncoder(options, rng).embeddings.word.weight).deviation, 0.25, 0.005);
   options.positions = Positions::kLearned;
-  EXPECT_NEAR(deviation(TokenEncoder(options, rng).embeddings.word.weight), 0.02, 0.0004);
-}
-
-TEST(TokenEncoder, ParametersHaveTheirNames) {
-  std::set<std::string> names;
-  for (const auto& [name, parameter] : nn::state_dict(make(Positions::kLearned, true, 0))) {
-    names.insert(name);
-  }
-  EXPECT_EQ(names, (std::set<std::string>{
-                       "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight",
-                       "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias",
-                       "encoder.norm.weight", "encoder.norm.bias"}));
-  EXPECT_TRUE(nn::state_dict(make(Positions::kSinusoidal, false, 1))
-                  .contains("encoder.layers.0.self_attn.in_proj_weight"));
+  EXPECT_NEAR(Moments(TokenEncoder(options, rng).embeddings.word.weight).deviation, 0.02, 0.0004);
 }
 
 TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
@@ -195,26 +177,27 @@ TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
 
 TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
-  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)", "(3,)"}, [&] { model(tensor({1, 2, 3})); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"(B, T)"}, [&] { model(Tensor()); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"(2,)", "(1,)"}, [&] { model({kIds, tensor({5})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"6", "5"}, [&] { model({kIds, tensor({5, 6})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"0"}, [&] { model({kIds, tensor({5, 0})}); }));
-  EXPECT_TRUE(throws("TokenEncoder", {"float32"}, [&] { model({kIds, tensor({5.0, 3.0})}); }));
-  const auto with = [&](const Tensor& types, const Tensor& positions) {
-    return [=, &model] { model({.ids = kIds, .types = types, .positions = positions}); };
+  const auto refuses = [&](const char* op, const std::vector<std::string>& parts,
+                           const Tokens& tokens) {
+    EXPECT_TRUE(throws(op, parts, [&] { model(tokens); }));
   };
-  EXPECT_TRUE(
-      throws("TokenEncoder", {"token_types must be at least 1"}, with(zeros({5}, kInt64), {})));
-  EXPECT_TRUE(throws("TokenEncoder", {"types", "(2, 5)", "(4,)"}, with(zeros({4}, kInt64), {})));
-  EXPECT_TRUE(
-      throws("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, with({}, zeros({5, 2}, kInt64))));
-  EXPECT_TRUE(throws("TokenEncoder", {"positions", "float32"}, with({}, zeros({5}))));
-  EXPECT_TRUE(throws("embedding", {"9"}, with({}, full({5}, 9, kInt64))));
-  EXPECT_TRUE(throws("embedding", {"11"}, [&] { model(tensor({{11}})); }));
-  EXPECT_TRUE(throws("LearnedPositionalEncoding", {"10", "9"}, [&] {
-    model(zeros({1, 10}, kInt64));
-  }));
+  refuses("TokenEncoder", {"(B, T)", "(3,)"}, {tensor({1, 2, 3})});
+  refuses("TokenEncoder", {"(B, T)"}, {Tensor()});
+  refuses("TokenEncoder", {"(2,)", "(1,)"}, {kIds, tensor({5})});
+  refuses("TokenEncoder", {"6", "5"}, {kIds, tensor({5, 6})});
+  refuses("TokenEncoder", {"0"}, {kIds, tensor({5, 0})});
+  refuses("TokenEncoder", {"float32"}, {kIds, tensor({5.0, 3.0})});
+  const auto typed = [](const Tensor& types) { return Tokens{.ids = kIds, .types = types}; };
+  refuses("TokenEncoder", {"token_types must be at least 1"}, typed(zeros({5}, kInt64)));
+  refuses("TokenEncoder", {"types", "(2, 5)", "(4,)"}, typed(zeros({4}, kInt64)));
+  const auto at = [](const Tensor& positions) {
+    return Tokens{.ids = kIds, .positions = positions};
+  };
+  refuses("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, at(zeros({5, 2}, kInt64)));
+  refuses("TokenEncoder", {"positions", "float32"}, at(zeros({5})));
+  refuses("embedding", {"9"}, at(full({5}, 9, kInt64)));
+  refuses("embedding", {"11"}, {tensor({{11}})});
+  refuses("LearnedPositionalEncoding", {"10", "9"}, {zeros({1, 10}, kInt64)});
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);
   options.encoder.layers.back().batch_first = false;
   EXPECT_TRUE(throws("TokenEncoder", {"batch"}, [&] { TokenEncoder{options}; }));

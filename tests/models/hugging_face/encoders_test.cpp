@@ -1,5 +1,6 @@
-// The encoders of folders: PyTorch's results, and the same bits for each form of the files.
+// The encoders and heads of folders: PyTorch's results, and the same bits for each form of the files.
 #include "models/hugging_face/folder.h"
+#include "models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -23,12 +24,18 @@ TEST(PretrainedEncoder, GivesPyTorchsVectors) {
   }
 }
 
-/// A folder with the same model in a different form.
-struct Disguise {
-  std::string what;
-  std::string folder;
-  void (*change)(EditedFolder& edited);
-};
+using Edit = std::function<void(EditedFolder& edited)>;
+
+/// Replaces a part of each name that has it.
+Edit in_names(const std::string& from, const std::string& to) {
+  return [=](EditedFolder& edited) {
+    edited.rename([&](const std::string& name) { return replaced(name, from, to); });
+  };
+}
+
+Edit in_config(const std::string& from, const std::string& to) {
+  return [=](EditedFolder& edited) { edited.replace("config.json", from, to); };
+}
 
 void in_shards(EditedFolder& edited) {
   std::map<std::string, Tensor> parts[3];
@@ -46,11 +53,14 @@ void in_shards(EditedFolder& edited) {
   edited.write("model.safetensors.index.json", "{\"weight_map\": {" + index + "}}");
 }
 
+/// A folder with the same model in a different form.
+struct Disguise {
+  std::string what, folder;
+  Edit change;
+};
+
 const std::vector<Disguise> kDisguises = {
-    {"no prefix", "bert",
-     [](EditedFolder& edited) {
-       edited.rename([](const std::string& name) { return replaced(name, "bert.", ""); });
-     }},
+    {"no prefix", "bert", in_names("bert.", "")},
     {"every other name without the prefix", "roberta",
      [](EditedFolder& edited) {
        edited.rename([i = 0](const std::string& name) mutable {
@@ -66,16 +76,13 @@ const std::vector<Disguise> kDisguises = {
      }},
     {"gamma and beta", "bert",
      [](EditedFolder& edited) {
-       edited.rename([](const std::string& name) {
-         return replaced(replaced(name, "LayerNorm.weight", "LayerNorm.gamma"), "LayerNorm.bias",
-                         "LayerNorm.beta");
-       });
+       in_names("LayerNorm.weight", "LayerNorm.gamma")(edited);
+       in_names("LayerNorm.bias", "LayerNorm.beta")(edited);
      }},
     {"weight and bias", "bert_old",
      [](EditedFolder& edited) {
-       edited.rename([](const std::string& name) {
-         return replaced(replaced(name, "gamma", "weight"), "beta", "bias");
-       });
+       in_names("gamma", "weight")(edited);
+       in_names("beta", "bias")(edited);
      }},
     {"the tied table twice", "bert",
      [](EditedFolder& edited) {
@@ -95,43 +102,28 @@ const std::vector<Disguise> kDisguises = {
      }},
     {"shards", "bert", in_shards},
     {"no shards", "distilbert", [](EditedFolder&) {}},
-    {"another architecture", "bert",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "BertForTokenClassification", "BertForPreTraining");
-     }},
+    {"another architecture", "bert", in_config("BertForTokenClassification", "BertForPreTraining")},
     {"a null for an absent key", "bert",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "\"use_cache\": true",
-                      "\"use_cache\": true, \"position_embedding_type\": null");
-     }},
-    {"CamemBERT, which is XLM-R", "xlm_roberta",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "\"xlm-roberta\"", "\"camembert\"");
-     }},
+     in_config(R"("use_cache": true)", R"("use_cache": true, "position_embedding_type": null)")},
+    {"CamemBERT, which is XLM-R", "xlm_roberta", in_config(R"("xlm-roberta")", R"("camembert")")},
     {"sines as the start of training", "distilbert",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "\"sinusoidal_pos_embds\": false",
-                      "\"sinusoidal_pos_embds\": true");
-     }},
+     in_config(R"("sinusoidal_pos_embds": false)", R"("sinusoidal_pos_embds": true)")},
     {"layer types and rotary parameters", "modernbert",
      [](EditedFolder& edited) {
-       edited.replace("config.json", "\"global_attn_every_n_layers\": 3",
-                      R"("layer_types": ["full_attention", "sliding_attention",
-                          "sliding_attention", "full_attention"])");
-       edited.replace("config.json", "\"global_rope_theta\": 160000.0",
-                      R"("rope_parameters": {
-                          "full_attention": {"rope_type": "default", "rope_theta": 160000.0},
-                          "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})");
-       edited.replace("config.json", ",\n \"local_rope_theta\": 10000.0", "");
+       in_config(R"("global_attn_every_n_layers": 3)",
+                 R"("layer_types": ["full_attention", "sliding_attention",
+                     "sliding_attention", "full_attention"])")(edited);
+       in_config(R"("global_rope_theta": 160000.0)",
+                 R"("rope_parameters": {
+                     "full_attention": {"rope_type": "default", "rope_theta": 160000.0},
+                     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})")(
+           edited);
+       in_config(",\n \"local_rope_theta\": 10000.0", "")(edited);
      }},
     {"the inner size as it is padded", "nomic_bert",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "\"n_inner\": 200", "\"n_inner\": 256");
-     }},
+     in_config(R"("n_inner": 200)", R"("n_inner": 256)")},
     {"the inner size by default", "nomic_bert",
-     [](EditedFolder& edited) {
-       edited.replace("config.json", "\"n_inner\": 200", "\"n_inner\": null");
-     }},
+     in_config(R"("n_inner": 200)", R"("n_inner": null)")},
     {"the prefix of its masked model", "nomic_bert",
      [](EditedFolder& edited) {
        edited.rename([](const std::string& name) { return "bert." + name; });
@@ -150,6 +142,115 @@ TEST(PretrainedEncoder, KnowsAModelInEveryDisguise) {
       EXPECT_TRUE(same_bits(load_encoder(ModelFolder(edited.path()))(tokens), want));
     });
   }
+}
+
+/// Checks `load(folder).model` against the entry in every folder that has it. `others` are names of
+/// tensors that no file of that task has.
+template <class Load>
+void check_heads(const std::string& entry, std::size_t count,
+                 const std::vector<std::string>& others, Load load) {
+  const auto names = folders_with(entry);
+  EXPECT_EQ(names.size(), count) << entry;
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name + ", " + entry);
+    EditedFolder edited(name);
+    edited.leave_out(others);
+    const auto loaded = load(edited.path());
+    Pretrained(name).expect_parity(
+        entry, [&](const models::Tokens& tokens) { return loaded.model(tokens); });
+  }
+}
+
+TEST(PretrainedHeads, ClassifyTexts) {
+  check_heads("sequence", 10, {"qa_outputs"},
+              [](const auto& folder) { return models::load_text_classifier(folder); });
+}
+
+// An old file may have a pooler that its head does not use.
+TEST(PretrainedHeads, ClassifyTokens) {
+  check_heads("tokens", 7, {"qa_outputs", "pre_classifier"},
+              [](const auto& folder) { return models::load_token_tagger(folder); });
+}
+
+TEST(PretrainedHeads, FindTheEndsOfAnswers) {
+  for (const std::string& name : folders_with("answers")) {
+    SCOPED_TRACE(name);
+    EditedFolder edited(name);
+    if (edited.tensors.contains("qa_outputs.weight")) edited.leave_out({"classifier"});
+    const auto loaded = models::load_question_answerer(edited.path());
+    Pretrained(name).expect_parity(
+        "answers", [&](const models::Tokens& tokens) { return loaded.model(tokens); });
+  }
+  EXPECT_EQ(folders_with("answers").size(), 9U);
+}
+
+TEST(PretrainedHeads, GuessMaskedTokens) {
+  const auto names = folders_with("masked");
+  EXPECT_EQ(names.size(), 10U);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const Pretrained pretrained(name);
+    const auto loaded = models::load_mask_filler(pretrained.folder());
+    const auto places = pretrained.expected().array("places").to_vector<index_t>();
+    const auto lengths = pretrained.expected().array("lengths").to_vector<index_t>();
+    const Tensor& want = pretrained.expected().array("masked");
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      index_t text = 0, place = places[i];
+      while (place >= lengths[static_cast<std::size_t>(text)]) {
+        place -= lengths[static_cast<std::size_t>(text++)];
+      }
+      const Tensor got = loaded.model(pretrained.text(text), tensor({place}));
+      EXPECT_TRUE(near(got.select(0, 0), array(want.select(0, static_cast<index_t>(i))), 0, 1e-5))
+          << "token " << place << " of text " << text;
+    }
+  }
+}
+
+/// A model of a folder whose head has different names, made by `name` from the model's.
+template <class Model, class Options>
+Model with_head(const std::string& folder_name, Options options,
+                const std::function<std::string(const std::string&)>& name) {
+  const models::ModelFolder folder(folders() / folder_name);
+  options.tokens = folder.options;
+  Model model(options, nn::ParameterSource(
+                           [&](const std::string& ours, const Shape& shape, const nn::Init&) {
+                             return folder.weight(name(ours), shape);
+                           }));
+  nn::eval(model);
+  return model;
+}
+
+TEST(PretrainedHeads, SayWhetherASecondTextFollows) {
+  for (const std::string& name : folders_with("next_sentence")) {
+    const auto model = with_head<models::SequenceClassifier>(
+        name,
+        models::SequenceClassifierOptions{.tokens = {},
+                                          .classes = 2,
+                                          .pooling = models::Pooling::kCls,
+                                          .head = models::PredictionHeadOptions{}},
+        [](const std::string& ours) {
+          return ours.starts_with("classifier.") ? "cls.seq_relationship" + ours.substr(10) : ours;
+        });
+    Pretrained(name).expect_parity("next_sentence",
+                                   [&](const models::Tokens& tokens) { return model(tokens); });
+  }
+  EXPECT_EQ(folders_with("next_sentence").size(), 2U);
+}
+
+TEST(PretrainedHeads, TellReplacedTokens) {
+  const auto model = with_head<models::TokenClassifier>(
+      "electra",
+      models::TokenClassifierOptions{
+          .tokens = {},
+          .classes = 1,
+          .head = models::PredictionHeadOptions{.activation = nn::Activation::kGelu}},
+      [](const std::string& ours) {
+        return replaced(
+            replaced(ours, "classifier.", "discriminator_predictions.dense_prediction."),
+            "head.dense.", "discriminator_predictions.dense.");
+      });
+  Pretrained("electra").expect_parity("replaced",
+                                      [&](const models::Tokens& tokens) { return model(tokens); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "tests/support/distributions.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -16,27 +17,22 @@ using Shapes = std::map<std::string, Shape>;
 /// Transformers' names of the heads of a family: modules next to the encoder, which has its prefix.
 struct HeadNames {
   std::string prefix, classes;
-  std::string sequence, tokens, answers, masked;
+  std::string sequence = "classifier.dense. classifier.out_proj.";
+  std::string tokens = "classifier.";
+  std::string answers = "qa_outputs.";
+  std::string masked = "lm_head.";
 };
 
 const HeadNames& names_of(const std::string& family) {
-  const std::string bert_masked = "cls.predictions.";
+  const std::string modern = "head. classifier.";
   static const std::map<std::string, HeadNames> all = {
       {"bert",
        {"bert.", "Bert", "bert.pooler.dense. classifier.", "classifier.", "qa_outputs.",
-        bert_masked}},
-      {"roberta",
-       {"roberta.", "Roberta", "classifier.dense. classifier.out_proj.", "classifier.",
-        "qa_outputs.", "lm_head."}},
-      {"xlm-roberta",
-       {"roberta.", "XLMRoberta", "classifier.dense. classifier.out_proj.", "classifier.",
-        "qa_outputs.", "lm_head."}},
-      {"camembert",
-       {"roberta.", "Camembert", "classifier.dense. classifier.out_proj.", "classifier.",
-        "qa_outputs.", "lm_head."}},
-      {"mpnet",
-       {"mpnet.", "MPNet", "classifier.dense. classifier.out_proj.", "classifier.", "qa_outputs.",
-        "lm_head."}},
+        "cls.predictions."}},
+      {"roberta", {.prefix = "roberta.", .classes = "Roberta"}},
+      {"xlm-roberta", {.prefix = "roberta.", .classes = "XLMRoberta"}},
+      {"camembert", {.prefix = "roberta.", .classes = "Camembert"}},
+      {"mpnet", {.prefix = "mpnet.", .classes = "MPNet"}},
       {"distilbert",
        {"distilbert.", "DistilBert", "pre_classifier. classifier.", "classifier.", "qa_outputs.",
         "vocab_transform. vocab_layer_norm. vocab_projector."}},
@@ -44,15 +40,13 @@ const HeadNames& names_of(const std::string& family) {
        {"albert.", "Albert", "albert.pooler. classifier.", "classifier.", "qa_outputs.",
         "predictions."}},
       {"electra",
-       {"electra.", "Electra", "classifier.dense. classifier.out_proj.", "classifier.",
-        "qa_outputs.", "generator_predictions. generator_lm_head."}},
-      {"modernbert",
-       {"model.", "ModernBert", "head. classifier.", "head. classifier.", "head. classifier.",
-        "head. decoder."}},
+       {.prefix = "electra.",
+        .classes = "Electra",
+        .masked = "generator_predictions. generator_lm_head."}},
+      {"modernbert", {"model.", "ModernBert", modern, modern, modern, "head. decoder."}},
       {"nomic_bert",
-       {"bert.", "NomicBert", "bert.pooler.dense. classifier.", "classifier.", "", ""}},
-      {"new",
-       {"new.", "New", "new.pooler.dense. classifier.", "classifier.", "qa_outputs.", "lm_head."}},
+       {.prefix = "bert.", .classes = "NomicBert", .sequence = "bert.pooler.dense. classifier."}},
+      {"new", {.prefix = "new.", .classes = "New", .sequence = "new.pooler.dense. classifier."}},
   };
   return all.at(family);
 }
@@ -196,27 +190,22 @@ TEST(SaveFolder, WritesEncoders) {
 }
 
 TEST(SaveFolder, WritesHeads) {
-  for_each_folder("sequence", [](EditedFolder& edited, const HeadNames& names) {
-    edited.leave_out({"qa_outputs"});
-    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForSequenceClassification",
-                               [](const Path& p) { return load_text_classifier(p); }),
-              of_task(plain_names(edited.path(), names), names, names.sequence));
-  });
-  for_each_folder("tokens", [](EditedFolder& edited, const HeadNames& names) {
-    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForTokenClassification",
-                               [](const Path& p) { return load_token_tagger(p); }),
-              of_task(plain_names(edited.path(), names), names, names.tokens));
-  });
-  for_each_folder("answers", [](EditedFolder& edited, const HeadNames& names) {
-    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForQuestionAnswering",
-                               [](const Path& p) { return load_question_answerer(p); }),
-              of_task(plain_names(edited.path(), names), names, names.answers));
-  });
-  for_each_folder("masked", [](EditedFolder& edited, const HeadNames& names) {
-    EXPECT_EQ(check_round_trip(edited.path(), names.classes + "ForMaskedLM",
-                               [](const Path& p) { return load_mask_filler(p); }),
-              of_task(plain_names(edited.path(), names), names, names.masked));
-  });
+  const auto check = [](const std::string& entry, const std::string& architecture,
+                        std::string HeadNames::*heads, const auto& load) {
+    for_each_folder(entry, [&](EditedFolder& edited, const HeadNames& names) {
+      if (entry == "sequence") edited.leave_out({"qa_outputs"});
+      EXPECT_EQ(check_round_trip(edited.path(), names.classes + "For" + architecture, load),
+                of_task(plain_names(edited.path(), names), names, names.*heads));
+    });
+  };
+  check("sequence", "SequenceClassification", &HeadNames::sequence,
+        [](const Path& p) { return load_text_classifier(p); });
+  check("tokens", "TokenClassification", &HeadNames::tokens,
+        [](const Path& p) { return load_token_tagger(p); });
+  check("answers", "QuestionAnswering", &HeadNames::answers,
+        [](const Path& p) { return load_question_answerer(p); });
+  check("masked", "MaskedLM", &HeadNames::masked,
+        [](const Path& p) { return load_mask_filler(p); });
   check_round_trip(folders() / "reranker", "BertForSequenceClassification",
                    [](const Path& p) { return load_cross_encoder(p); });
 }
@@ -244,13 +233,6 @@ std::set<std::string> head_names(const Path& folder, const std::string& heads) {
     if (begins_with_one(name, heads)) found.insert(name);
   }
   return found;
-}
-
-double deviation(const Tensor& x) {
-  double sum = 0;
-  for (const float value : x.to_vector<float>())
-    sum += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(sum / static_cast<double>(x.count()));
 }
 
 // Every family gets a head, whether the folder has one or not.
@@ -290,17 +272,17 @@ TEST(NewHeads, StartAsInTransformers) {
   };
   const ModelFolder folder(edited.path());
   const SequenceClassifier model = head(400);
-  EXPECT_NEAR(deviation(model.classifier.weight), 0.02, 0.001);
-  EXPECT_EQ(deviation(model.classifier.bias), 0);
+  EXPECT_NEAR(Moments(model.classifier.weight).deviation, 0.02, 0.001);
+  EXPECT_EQ(Moments(model.classifier.bias).deviation, 0);
   const Tensor& pooler = model.head->dense.weight;
   EXPECT_TRUE(same_bits(pooler, folder.weight("pooler.dense.weight", pooler.shape())));
   edited.leave_out({"pooler"});
   edited.replace("config.json", "\"initializer_range\": 0.02", "\"initializer_range\": 0.5");
   edited.replace("config.json", "\"use_cache\"", "\"classifier_dropout\": 0.25, \"use_cache\"");
   const SequenceClassifier wide = head(400);
-  EXPECT_NEAR(deviation(wide.classifier.weight), 0.5, 0.02);
-  EXPECT_NEAR(deviation(wide.head->dense.weight), 0.5, 0.15);
-  EXPECT_EQ(deviation(wide.head->dense.bias), 0);
+  EXPECT_NEAR(Moments(wide.classifier.weight).deviation, 0.5, 0.02);
+  EXPECT_NEAR(Moments(wide.head->dense.weight).deviation, 0.5, 0.15);
+  EXPECT_EQ(Moments(wide.head->dense.bias).deviation, 0);
   EXPECT_EQ(wide.dropout.p, 0.25);
   EXPECT_TRUE(throws("make_text_classifier", {"labels must not be empty"},
                      [&] { make_text_classifier(edited.path(), {}); }));
@@ -355,11 +337,9 @@ TEST(SaveFolder, WritesWhatScoresMean) {
 }
 
 TEST(SaveFolder, RefusesAConfigOfAnotherModel) {
-  const TemporaryFolder edited, scratch;
-  std::filesystem::copy(folders() / "bert", edited.path(),
-                        std::filesystem::copy_options::recursive);
-  edited.write("config.json", replaced(file_text(folders() / "bert" / "config.json"),
-                                       "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1"));
+  const EditedFolder edited("bert");
+  const TemporaryFolder scratch;
+  edited.set("num_hidden_layers", "1");
   const SentenceEncoder model = load_sentence_encoder(folders() / "bert");
   EXPECT_TRUE(throws("save_folder", {"'encoder.layers.1.", "must be absent by config.json"},
                      [&] { save_folder(scratch.path() / "to", edited.path(), model); }));

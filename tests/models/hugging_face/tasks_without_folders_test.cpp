@@ -12,16 +12,9 @@ using namespace test;
 constexpr const char* kTokenizer = R"({
   "version": "1.0", "truncation": null, "padding": null,
   "added_tokens": [
-    {"id": 0, "content": "[PAD]", "single_word": false, "lstrip": false, "rstrip": false,
-     "normalized": false, "special": true},
-    {"id": 1, "content": "[UNK]", "single_word": false, "lstrip": false, "rstrip": false,
-     "normalized": false, "special": true},
-    {"id": 2, "content": "[CLS]", "single_word": false, "lstrip": false, "rstrip": false,
-     "normalized": false, "special": true},
-    {"id": 3, "content": "[SEP]", "single_word": false, "lstrip": false, "rstrip": false,
-     "normalized": false, "special": true},
-    {"id": 4, "content": "[MASK]", "single_word": false, "lstrip": false, "rstrip": false,
-     "normalized": false, "special": true}],
+    {"id": 0, "content": "[PAD]", "special": true}, {"id": 1, "content": "[UNK]", "special": true},
+    {"id": 2, "content": "[CLS]", "special": true}, {"id": 3, "content": "[SEP]", "special": true},
+    {"id": 4, "content": "[MASK]", "special": true}],
   "normalizer": null, "pre_tokenizer": {"type": "WhitespaceSplit"},
   "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
   "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
@@ -115,9 +108,6 @@ TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
   EXPECT_EQ(cut[0][0].score, cut[1][0].score);
   const auto shorter = model(texts, {.max_length = 4});
   EXPECT_NE(shorter[0][0].score, cut[0][0].score);
-  EXPECT_TRUE(
-      throws("TaskOptions", {"13", "at most 12"}, [&] { model(texts, {.max_length = 13}); }));
-  EXPECT_TRUE(throws("TaskOptions", {"-1"}, [&] { model(texts, {.max_length = -1}); }));
 }
 
 TEST(TextClassifier, RanksTexts) {
@@ -287,12 +277,9 @@ TEST(MaskFiller, FillsEachBlank) {
   double sum = 0;
   for (const Filling& filling : results[0][0].fillings) {
     sum += filling.score;
-    if (filling.id == 9) {
-      EXPECT_EQ(filling.text, "new rio in rio");
-    }
-    if (filling.id == 9) {
-      EXPECT_EQ(filling.token, "rio");
-    }
+    if (filling.id != 9) continue;
+    EXPECT_EQ(filling.text, "new rio in rio");
+    EXPECT_EQ(filling.token, "rio");
   }
   EXPECT_NEAR(sum, 1, 1e-5);
   for (const Filling& filling : results[1][0].fillings) {

@@ -290,24 +290,18 @@ TEST(Inspect, ValueWeightedAttentionIsItsFormula) {
   const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
   const Tensor out_proj = random_tensor({5, 6}, kFloat64, 3);
   const Tensor found = norm_weighted_attention(weights, values, out_proj);
-  for (index_t b = 0; b < 2; ++b) {
-    for (index_t h = 0; h < 3; ++h) {
-      for (index_t i = 0; i < 4; ++i) {
-        for (index_t j = 0; j < 4; ++j) {
-          double squares = 0;
-          for (index_t d = 0; d < 5; ++d) {
-            double moved = 0;
-            for (index_t k = 0; k < 2; ++k) {
-              moved += out_proj.item_at({d, h * 2 + k}) * values.item_at({b, j, h * 2 + k});
-            }
-            squares += moved * moved;
-          }
-          EXPECT_NEAR(found.item_at({b, h, i, j}),
-                      weights.item_at({b, h, i, j}) * std::sqrt(squares), 1e-12);
-        }
+  const Array want = build(weights.shape(), [&](const Dims& at) {
+    double squares = 0;
+    for (index_t d = 0; d < 5; ++d) {
+      double moved = 0;
+      for (index_t k = at[1] * 2; k < at[1] * 2 + 2; ++k) {
+        moved += out_proj.item_at({d, k}) * values.item_at({at[0], at[3], k});
       }
+      squares += moved * moved;
     }
-  }
+    return weights.item_at(at) * std::sqrt(squares);
+  });
+  EXPECT_TRUE(near(found, want, 0, 1e-12));
 }
 
 TEST(Inspect, RolloutMultipliesTheLayers) {
@@ -359,53 +353,53 @@ TEST(Inspect, Errors) {
   const models::SequenceClassifier model = make(3);
   const Tensor ids = random_ids(1, 4);
   const Score score = score_of(model, ids);
-  EXPECT_TRUE(throws("saliency", {"score must depend on"}, [&] { saliency(score, "layers.9"); }));
-  EXPECT_TRUE(throws("saliency", {"must compute one hook point embeddings.words, got several"},
-                     [&] { saliency([&] { return score() + score(); }); }));
-  EXPECT_TRUE(throws("saliency", {"score must have 1 element, got shape (1, 2)"},
-                     [&] { saliency([&] { return model(ids); }); }));
-  EXPECT_TRUE(throws("saliency", {"score must depend on the hook point"}, [&] {
-    saliency([&] {
-      model(ids);
-      return ones({1});
-    });
-  }));
-  EXPECT_TRUE(throws("integrated_gradients", {"points must be at least 2, got 1"},
-                     [&] { integrated_gradients(score, {.points = 1}); }));
-  EXPECT_TRUE(throws("head_ablation", {"must run a model with attention"},
-                     [] { head_ablation([] { return ones({1}); }); }));
-  EXPECT_TRUE(throws("head_ablation", {"heads must be from 0 to 1, got 2"}, [&] {
+  const auto twice = [&] { return score() + score(); };
+  const auto apart = [&] {
+    model(ids);
+    return ones({1});
+  };
+  const auto refuses = [](const char* op, const std::string& text,
+                          const std::function<void()>& call) {
+    EXPECT_TRUE(throws(op, {text}, call));
+  };
+  refuses("saliency", "score must depend on", [&] { saliency(score, "layers.9"); });
+  refuses("saliency", "score must depend on the hook point", [&] { saliency(apart); });
+  refuses("saliency", "must compute one hook point embeddings.words, got several",
+          [&] { saliency(twice); });
+  refuses("saliency", "score must have 1 element, got shape (1, 2)",
+          [&] { saliency([&] { return model(ids); }); });
+  refuses("integrated_gradients", "points must be at least 2, got 1",
+          [&] { integrated_gradients(score, {.points = 1}); });
+  refuses("integrated_gradients", "baseline must broadcast to (1, 6, 16), got (7,)",
+          [&] { integrated_gradients(score, {.baseline = ones({7})}); });
+  refuses("head_ablation", "must run a model with attention",
+          [] { head_ablation([] { return ones({1}); }); });
+  refuses("head_ablation", "heads must be from 0 to 1, got 2", [&] {
     head_ablation(score, {.heads = {{0, 2}}});
-  }));
-  EXPECT_TRUE(throws("integrated_gradients", {"baseline must broadcast to (1, 6, 16), got (7,)"},
-                     [&] { integrated_gradients(score, {.baseline = ones({7})}); }));
-  EXPECT_TRUE(throws("activation_patching", {"must be empty or begin with '.', got 'self_attn'"},
-                     [&] { activation_patching(score, score, "self_attn"); }));
-  EXPECT_TRUE(throws("activation_patching", {"both texts must have 6 tokens"},
-                     [&] { activation_patching(score, score_of(model, ids.slice(1, 0, 4))); }));
-  EXPECT_TRUE(throws("activation_patching", {"must have shape (1, T, D)"},
-                     [&] { activation_patching(score_of(model, random_ids(2, 1)), score); }));
-  EXPECT_TRUE(throws("attention_rollout", {"at least 1 layer"}, [] { attention_rollout({}); }));
-  EXPECT_TRUE(throws("norm_weighted_attention", {"values must have shape (1, 3, H d)"}, [] {
+  });
+  refuses("activation_patching", "must be empty or begin with '.', got 'self_attn'",
+          [&] { activation_patching(score, score, "self_attn"); });
+  refuses("activation_patching", "both texts must have 6 tokens",
+          [&] { activation_patching(score, score_of(model, ids.slice(1, 0, 4))); });
+  refuses("activation_patching", "must have shape (1, T, D)",
+          [&] { activation_patching(score_of(model, random_ids(2, 1)), score); });
+  refuses("activation_patching", "from must compute layers.0 once",
+          [&] { activation_patching(twice, score); });
+  refuses("attention_rollout", "at least 1 layer", [] { attention_rollout({}); });
+  refuses("norm_weighted_attention", "values must have shape (1, 3, H d)", [] {
     norm_weighted_attention(ones({1, 2, 3, 3}), ones({1, 4, 4}), ones({4, 4}));
-  }));
-  EXPECT_TRUE(throws("linear_probe", {"labels must be int64"}, [] {
-    linear_probe(ones({8, 2}), ones({8}));
-  }));
-  EXPECT_TRUE(throws("linear_probe", {"steps must be at least 0, got -1"}, [] {
+  });
+  refuses("linear_probe", "labels must be int64", [] { linear_probe(ones({8, 2}), ones({8})); });
+  refuses("linear_probe", "steps must be at least 0, got -1", [] {
     linear_probe(ones({8, 2}), zeros({8}, kInt64), {.steps = -1});
-  }));
-  EXPECT_TRUE(throws("linear_probe", {"at least 2 rows"}, [] {
+  });
+  refuses("linear_probe", "at least 2 rows", [] {
     linear_probe(ones({4, 2}), zeros({4}, kInt64));
-  }));
-  EXPECT_TRUE(throws("activation_patching", {"from must compute layers.0 once"},
-                     [&] { activation_patching([&] { return score() + score(); }, score); }));
-  EXPECT_TRUE(throws("linear_cka", {"must be finite and not constant"}, [] {
+  });
+  refuses("linear_cka", "must be finite and not constant", [] {
     linear_cka(ones({3, 2}), ones({3, 2}));
-  }));
-  EXPECT_TRUE(throws("linear_cka", {"N of at least 2"}, [] {
-    linear_cka(ones({1, 2}), ones({1, 2}));
-  }));
+  });
+  refuses("linear_cka", "N of at least 2", [] { linear_cka(ones({1, 2}), ones({1, 2})); });
 }
 
 }  // namespace

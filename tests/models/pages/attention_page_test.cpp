@@ -121,10 +121,9 @@ TEST(AttentionPageTest, RoundsWhatIsTooLarge) {
 
 TEST(AttentionPageTest, HoldsLengthsWithFourDigits) {
   AttentionView view = {.texts = {{.tokens = {"a", "b"}, .weights = {ones({1, 2, 2})}}}};
-  EXPECT_NE(data_of(attention_page(view)).find("\"norms\":[],"), std::string::npos);
+  EXPECT_TRUE(contains(data_of(attention_page(view)), "\"norms\":[],"));
   view.texts[0].norms = {tensor({{0.123456, 1234567.0}})};
-  EXPECT_NE(data_of(attention_page(view)).find("\"norms\":[[[0.1235,1.235e+06]]],"),
-            std::string::npos);
+  EXPECT_TRUE(contains(data_of(attention_page(view)), "\"norms\":[[[0.1235,1.235e+06]]],"));
   view.texts[0].norms = {ones({1, 3})};
   EXPECT_TRUE(throws("attention_page", {"norms must have shape (1, 2), got (1, 3)"},
                      [&] { attention_page(view); }));
@@ -174,30 +173,80 @@ TEST(AttentionPageTest, TellsTextsApart) {
 TEST(AttentionPageTest, Errors) {
   const std::vector<std::string> two = {"a", "b"};
   const Tensor weights = full({3, 2, 2}, 0.5);
-  struct Case {
-    AttentionView view;
-    std::vector<std::string> said;
+  const auto refuses = [](const std::vector<std::string>& parts, const AttentionView& view) {
+    EXPECT_TRUE(throws("attention_page", parts, [&] { attention_page(view); }));
   };
-  const std::vector<Case> cases = {
-      {{}, {"texts must not be empty"}},
-      {{.texts = {{.tokens = two}}}, {"text 0", "2 tokens", "0 layers"}},
-      {{.texts = {{.tokens = {}, .weights = {weights}}}}, {"0 tokens"}},
-      {{.texts = {{.tokens = two, .weights = {ones({2, 2})}}}}, {"(H, 2, 2)", "(2, 2)"}},
-      {{.texts = {{.tokens = two, .weights = {Tensor()}}}}, {"none"}},
-      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, 2)}}}}, {"from 0 to 1, got 2"}},
-      {{.texts = {{.tokens = two, .weights = {full({1, 2, 2}, -0.5)}}}}, {"from 0 to 1, got -0.5"}},
-      {{.texts = {{.tokens = two, .weights = {weights}}}, .layers = {0, 1}},
-       {"2 layers of AttentionView::layers, got 1"}},
-      {{.texts = {{.tokens = two, .weights = {weights}}}, .heads = {0}},
-       {"1 heads of AttentionView::heads, got 3"}},
-      {{.texts = {{.tokens = two, .weights = {weights}},
-                  {.tokens = two, .weights = {weights, weights}}}},
-       {"text 1", "1 layers of text 0, got 2"}},
-      {{.texts = {{.tokens = two, .weights = {weights}},
-                  {.tokens = two, .weights = {full({2, 2, 2}, 0.5)}}}},
-       {"layer 0 of text 1", "3 heads of text 0, got 2"}}};
-  for (const Case& each : cases) {
-    EXPECT_TRUE(throws("attention_page", each.said, [&] { attention_page(each.view); }));
+  const auto of = [&](const Tensor& map) {
+    return AttentionView{.texts = {{.tokens = two, .weights = {map}}}};
+  };
+  refuses({"texts must not be empty"}, {});
+  refuses({"text 0", "2 tokens", "0 layers"}, {.texts = {{.tokens = two}}});
+  refuses({"0 tokens"}, {.texts = {{.tokens = {}, .weights = {weights}}}});
+  refuses({"(H, 2, 2)", "(2, 2)"}, of(ones({2, 2})));
+  refuses({"none"}, of(Tensor()));
+  refuses({"from 0 to 1, got 2"}, of(full({1, 2, 2}, 2)));
+  refuses({"from 0 to 1, got -0.5"}, of(full({1, 2, 2}, -0.5)));
+  AttentionView view = of(weights);
+  view.layers = {0, 1};
+  refuses({"2 layers of AttentionView::layers, got 1"}, view);
+  view = of(weights);
+  view.heads = {0};
+  refuses({"1 heads of AttentionView::heads, got 3"}, view);
+  view = of(weights);
+  view.texts.push_back({.tokens = two, .weights = {weights, weights}});
+  refuses({"text 1", "1 layers of text 0, got 2"}, view);
+  view.texts[1].weights = {full({2, 2, 2}, 0.5)};
+  refuses({"layer 0 of text 1", "3 heads of text 0, got 2"}, view);
+}
+
+TEST(AttentionMapTest, TextForATerminal) {
+  const std::vector<std::string> letters = {"a", "b"};
+  EXPECT_EQ(attention_text(tensor({{0.0, 1.0}, {0.59, 0.41}}), letters),
+            "         a     b\n"
+            "  a      0 ██100\n"
+            "  b  ▒▒ 59 ▒▒ 41\n");
+  const std::vector<std::string> words = {"transformers", "\n"};
+  EXPECT_EQ(attention_text(tensor({{0.2, 0.8}, {0.0, 0.0}}), words),
+            "                tran…     ↵\n"
+            "  transformers  ░░ 20 ██ 80\n"
+            "             ↵      0     0\n");
+}
+
+TEST(AttentionMapTest, Picture) {
+  const std::vector<std::string> tokens = {"<a>", "b"};
+  const std::string svg =
+      attention_svg(tensor({{0.25, 0.75}, {1.0, 0.0}}), tokens, "layer 0 & head 1");
+  for (const char* part : {"<title id=\"title\">layer 0 &amp; head 1</title>",
+                           "&lt;a&gt; at b (75 %), b at &lt;a&gt; (100 %)", "role=\"img\"",
+                           "fill-opacity=\"0.500\"><title>&lt;a&gt; → &lt;a&gt;: 0.2500</title>",
+                           "fill-opacity=\"0.866\"><title>&lt;a&gt; → b: 0.7500</title>",
+                           "fill-opacity=\"0.000\"><title>b → b: 0.0000</title>", "</svg>"}) {
+    EXPECT_TRUE(contains(svg, part));
+  }
+}
+
+// Weights may be anything here: the picture says what they are.
+TEST(AttentionMapTest, WeightsOfAnySize) {
+  const std::vector<std::string> one = {"a"};
+  const std::string svg = attention_svg(full({1, 1}, 1e300, kFloat64), one, "t");
+  EXPECT_TRUE(contains(svg, ".0000</title></rect>"));
+  EXPECT_FALSE(contains(svg, std::string_view("\0", 1))) << "more than was written";
+}
+
+TEST(AttentionMapTest, Labels) {
+  EXPECT_EQ(shown_token(""), "∅");
+  EXPECT_EQ(shown_token(" "), "␣");
+  EXPECT_EQ(shown_token("a b\n\x1b\x7f"), "a b↵␛␡");
+  EXPECT_EQ(shown_token("\xc2\x9bé\xff"), "\xef\xbf\xbdé\xef\xbf\xbd");
+  EXPECT_EQ(shortened("äöü", 3), "äöü");
+  EXPECT_EQ(shortened("äöüß", 3), "äö…");
+}
+
+TEST(AttentionMapTest, Errors) {
+  const std::vector<std::string> tokens = {"a", "b"};
+  for (const Tensor& wrong : {Tensor(), ones({2, 3}), ones({2}), ones({2, 2}, kInt64)}) {
+    EXPECT_TRUE(throws("attention_text", {"(2, 2)"}, [&] { attention_text(wrong, tokens); }));
+    EXPECT_TRUE(throws("attention_svg", {"(2, 2)"}, [&] { attention_svg(wrong, tokens, "t"); }));
   }
 }
 

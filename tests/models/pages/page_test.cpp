@@ -31,14 +31,9 @@ TEST(PageTest, EscapesText) {
 
 // RFC 4648, section 10.
 TEST(PageTest, WritesBytesAsText) {
-  const std::pair<std::string, std::string> cases[] = {{"", ""},
-                                                       {"f", "Zg=="},
-                                                       {"fo", "Zm8="},
-                                                       {"foo", "Zm9v"},
-                                                       {"foob", "Zm9vYg=="},
-                                                       {"fooba", "Zm9vYmE="},
-                                                       {"foobar", "Zm9vYmFy"},
-                                                       {"\xfb\xff", "+/8="}};
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
+      {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff", "+/8="}};
   for (const auto& [bytes, text] : cases) EXPECT_EQ(base64(bytes), text);
 }
 

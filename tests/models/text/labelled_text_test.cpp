@@ -12,19 +12,6 @@ namespace {
 using namespace test;
 using Lines = std::vector<std::string>;
 
-/// The error of reading the file with `read`, without the file's name in front.
-template <class Read>
-std::string error_of(const std::string& bytes, const Read& read) {
-  const TemporaryFolder folder;
-  const auto path = folder.write("f", bytes);
-  const std::string text = file_error([&] { read(path); });
-  EXPECT_TRUE(text.starts_with(path.string() + ": ")) << text;
-  return text.substr(std::min(text.size(), path.string().size() + 2));
-}
-std::string error_of(const std::string& bytes) {
-  return error_of(bytes, [](const auto& path) { read_labelled_lines(path); });
-}
-
 TEST(ReadLabelledLines, CutsAtTheFirstTab) {
   const TemporaryFolder folder;
   const auto examples = read_labelled_lines(folder.write("f", "A\tone two\r\nB b\tx\ty\n"));
@@ -35,20 +22,27 @@ TEST(ReadLabelledLines, CutsAtTheFirstTab) {
   EXPECT_EQ(examples[1].text, "x\ty");
 }
 
+/// Files and the errors of reading them, without the file's name in front.
+using Faults = std::vector<std::pair<std::string, std::string>>;
+
+template <class Read>
+void expect_errors(const Faults& faults, const Read& read) {
+  for (const auto& [bytes, error] : faults) EXPECT_EQ(error_of_bytes(bytes, read), error);
+}
+
 TEST(ReadLabelledLines, NamesTheLineThatIsWrong) {
-  EXPECT_EQ(error_of("A\tx\nno tab\n"),
-            "line 2: must be a label, a tab and a text, got no tab in 'no tab'");
-  EXPECT_EQ(error_of("A\tx\n\nA\ty"),
-            "line 2: must be a label, a tab and a text, got an empty line");
-  EXPECT_EQ(error_of("A\tx\r\n\r\n"),
-            "line 2: must be a label, a tab and a text, got an empty line");
-  EXPECT_EQ(error_of("A\tx\nLOC\t\n"),
-            "line 2, byte 5: the text after the label 'LOC' must not be blank, got ''");
-  EXPECT_EQ(error_of("LOC\t \t\n"),
-            "line 1, byte 5: the text after the label 'LOC' must not be blank, got ' \\x09'");
-  EXPECT_EQ(error_of("\ttext\n"),
-            "line 1, byte 1: the label before the tab must not be blank, got ''");
-  EXPECT_LE(error_of(std::string(10000, 'x')).size(), 512u);
+  const auto read = [](const auto& path) { read_labelled_lines(path); };
+  const std::string must = ": must be a label, a tab and a text, got ";
+  const std::string after = ": the text after the label 'LOC' must not be blank, got ";
+  expect_errors(
+      {{"A\tx\nno tab\n", "line 2" + must + "no tab in 'no tab'"},
+       {"A\tx\n\nA\ty", "line 2" + must + "an empty line"},
+       {"A\tx\r\n\r\n", "line 2" + must + "an empty line"},
+       {"A\tx\nLOC\t\n", "line 2, byte 5" + after + "''"},
+       {"LOC\t \t\n", "line 1, byte 5" + after + "' \\x09'"},
+       {"\ttext\n", "line 1, byte 1: the label before the tab must not be blank, got ''"}},
+      read);
+  EXPECT_LE(error_of_bytes(std::string(10000, 'x'), read).size(), 512u);
 }
 
 TEST(Labels, AreNumberedInTheirOrder) {
@@ -86,19 +80,17 @@ TEST(ReadLabelledPairs, CutsAtBothTabs) {
 }
 
 TEST(ReadLabelledPairs, NamesTheLineThatIsWrong) {
-  const auto error = [](const std::string& bytes) {
-    return error_of(bytes, [](const auto& path) { read_labelled_pairs(path); });
-  };
   const std::string must = ": must be a label, a tab, a text, a tab and a text, got ";
-  EXPECT_EQ(error("a\tb\tc\n\n"), "line 2" + must + "an empty line");
-  EXPECT_EQ(error("a b c"), "line 1" + must + "no tab in 'a b c'");
-  EXPECT_EQ(error("a\tb\tc\na\tb"), "line 2" + must + "1 tab in 'a\\x09b'");
-  EXPECT_EQ(error("a\tb\tc\td"), "line 1" + must + "3 tabs in 'a\\x09b\\x09c\\x09d'");
-  EXPECT_EQ(error("\tb\tc"), "line 1, byte 1: the label before the tab must not be blank, got ''");
-  EXPECT_EQ(error("ab\t \tc"),
-            "line 1, byte 4: the text after the label 'ab' must not be blank, got ' '");
-  EXPECT_EQ(error("ab\tcde\t"),
-            "line 1, byte 8: the second text after the text 'cde' must not be blank, got ''");
+  expect_errors(
+      {{"a\tb\tc\n\n", "line 2" + must + "an empty line"},
+       {"a b c", "line 1" + must + "no tab in 'a b c'"},
+       {"a\tb\tc\na\tb", "line 2" + must + "1 tab in 'a\\x09b'"},
+       {"a\tb\tc\td", "line 1" + must + "3 tabs in 'a\\x09b\\x09c\\x09d'"},
+       {"\tb\tc", "line 1, byte 1: the label before the tab must not be blank, got ''"},
+       {"ab\t \tc", "line 1, byte 4: the text after the label 'ab' must not be blank, got ' '"},
+       {"ab\tcde\t",
+        "line 1, byte 8: the second text after the text 'cde' must not be blank, got ''"}},
+      [](const auto& path) { read_labelled_pairs(path); });
 }
 
 TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
@@ -121,19 +113,15 @@ TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
 }
 
 TEST(ReadTaggedTokens, NamesTheLineThatIsWrong) {
-  const auto error = [](const std::string& bytes) {
-    return error_of(bytes, [](const auto& path) { read_tagged_tokens(path); });
-  };
-  EXPECT_EQ(error("a\tO\n\nb O\n"),
-            "line 3: must be a token, a tab and a tag, got no tab in 'b O'");
-  EXPECT_EQ(error("a\tO\t\n"),
-            "line 1: must be a token, a tab and a tag, got 2 tabs in 'a\\x09O\\x09'");
-  EXPECT_EQ(error("a\tO\n\tO\n"),
-            "line 2, byte 1: the token before the tab must not be blank, got ''");
-  EXPECT_EQ(error("a\t\n"),
-            "line 1, byte 3: the tag after the token 'a' must not be blank, got ''");
-  EXPECT_EQ(error("\n\n"), "must have at least 1 token, got none");
-  EXPECT_EQ(error("a\tO\n\xff\tO\n"), "line 2, byte 1: must be UTF-8, got '\\xff'");
+  const std::string must = ": must be a token, a tab and a tag, got ";
+  expect_errors(
+      {{"a\tO\n\nb O\n", "line 3" + must + "no tab in 'b O'"},
+       {"a\tO\t\n", "line 1" + must + "2 tabs in 'a\\x09O\\x09'"},
+       {"a\tO\n\tO\n", "line 2, byte 1: the token before the tab must not be blank, got ''"},
+       {"a\t\n", "line 1, byte 3: the tag after the token 'a' must not be blank, got ''"},
+       {"\n\n", "must have at least 1 token, got none"},
+       {"a\tO\n\xff\tO\n", "line 2, byte 1: must be UTF-8, got '\\xff'"}},
+      [](const auto& path) { read_tagged_tokens(path); });
 }
 
 TEST(LabelValues, AreNumbers) {

@@ -9,10 +9,7 @@ namespace {
 
 using Ids = std::vector<index_t>;
 const SpecialTokens kSpecial = {.pad = 0, .unknown = 1, .cls = 2, .mask = 3};
-constexpr index_t kPad = 0;
-constexpr index_t kUnknown = 1;
-constexpr index_t kCls = 2;
-constexpr index_t kMask = 3;
+constexpr index_t kPad = 0, kUnknown = 1, kCls = 2, kMask = 3;
 constexpr index_t kFirst = 4;   // the first one that is not special
 constexpr index_t kSize = 104;  // a hundred tokens that are not special
 
@@ -45,10 +42,7 @@ TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
   const Ids original = tokens.to_vector<index_t>();
   const Ids seen = result.ids.to_vector<index_t>();
   const Ids labels = result.labels.to_vector<index_t>();
-  double ordinary = 0;
-  double chosen = 0;
-  double masked = 0;
-  double same = 0;
+  double ordinary = 0, chosen = 0, masked = 0, same = 0;
   std::vector<double> replacements(static_cast<std::size_t>(kSize), 0);
   for (std::size_t i = 0; i < original.size(); ++i) {
     ordinary += original[i] >= kFirst ? 1 : 0;
@@ -59,12 +53,9 @@ TEST(MaskTokens, ChoosesAndHidesInTheRightShares) {
     ASSERT_EQ(labels[i], original[i]);
     ASSERT_GE(original[i], kFirst) << "a special token was chosen";
     ++chosen;
-    if (seen[i] == kMask)
-      ++masked;
-    else if (seen[i] == original[i])
-      ++same;
-    else
-      ++replacements[static_cast<std::size_t>(seen[i])];
+    ++(seen[i] == kMask         ? masked
+       : seen[i] == original[i] ? same
+                                : replacements[static_cast<std::size_t>(seen[i])]);
   }
   EXPECT_EQ(static_cast<double>(result.count), chosen);
   // Five standard deviations of each share.

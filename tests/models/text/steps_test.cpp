@@ -161,37 +161,30 @@ TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
 }
 
 TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
-  const auto normalizer = [](const char* spec) {
-    return [=] { read_normalizer(parse_json(spec, "t.json")); };
+  const auto map = [](const std::string& base64) {
+    return R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64 + "\"}";
   };
-  const auto pre_tokenizer = [](const char* spec) {
-    return [=] { read_pre_tokenizer(parse_json(spec, "t.json")); };
-  };
-  expect_refused(normalizer(R"({"type": "Magic"})"), "t.json: type: must be Bert");
-  expect_refused(normalizer(R"({"type": "Magic"})"), "got the text 'Magic'");
-  expect_refused(normalizer(R"({})"), "type");
-  expect_refused(normalizer(R"({"type": "Sequence", "normalizers": [{"type": "X"}]})"),
-                 "normalizers[0].type");
-  const auto map = [&](const std::string& base64) {
-    const std::string spec =
-        R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64 + "\"}";
-    return [=] { read_normalizer(parse_json(spec, "t.json")); };
-  };
-  expect_refused(map("a*=="), "must be base64, got '*' at byte 1");
-  expect_refused(
-      map(""),
-      "precompiled_charsmap: the trie must have 4, 8, ... bytes inside of the map's 0, got 0");
-  expect_refused(map("/////w=="), "got 4294967295");
-  expect_refused(map("BAAAAAAAAAD/"), "texts must be UTF-8, got '\\xff'");
-
-  expect_refused(pre_tokenizer(R"({"type": "UnicodeScripts"})"), "got the text 'UnicodeScripts'");
-  expect_refused(pre_tokenizer(R"({"type": "Punctuation", "behavior": "removed"})"),
-                 "behavior: must be Removed, Isolated");
-  expect_refused(pre_tokenizer(R"({"type": "Metaspace", "replacement": "ab"})"),
-                 "replacement: must be one character");
-  expect_refused(
-      pre_tokenizer(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"})"),
-      "prepend_scheme: must be always, first or never");
+  const std::vector<std::pair<std::string, std::string>> normalizers = {
+      {R"({"type": "Magic"})", "t.json: type: must be Bert...got the text 'Magic'"},
+      {R"({})", "type"},
+      {R"({"type": "Sequence", "normalizers": [{"type": "X"}]})", "normalizers[0].type"},
+      {map("a*=="), "must be base64, got '*' at byte 1"},
+      {map(""),
+       "precompiled_charsmap: the trie must have 4, 8, ... bytes inside of the map's 0, got 0"},
+      {map("/////w=="), "got 4294967295"},
+      {map("BAAAAAAAAAD/"), "texts must be UTF-8, got '\\xff'"}};
+  for (const auto& [spec, words] : normalizers) {
+    expect_refused([&json = spec] { read_normalizer(parse_json(json, "t.json")); }, words);
+  }
+  const std::vector<std::pair<std::string, std::string>> pre_tokenizers = {
+      {R"({"type": "UnicodeScripts"})", "got the text 'UnicodeScripts'"},
+      {R"({"type": "Punctuation", "behavior": "removed"})", "behavior: must be Removed, Isolated"},
+      {R"({"type": "Metaspace", "replacement": "ab"})", "replacement: must be one character"},
+      {R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "last"})",
+       "prepend_scheme: must be always, first or never"}};
+  for (const auto& [spec, words] : pre_tokenizers) {
+    expect_refused([&json = spec] { read_pre_tokenizer(parse_json(json, "t.json")); }, words);
+  }
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <thread>
 
 #include "models/text/detail/byte_pair.h"
+#include "models/text/detail/subword_trainer.h"
 #include "models/text/detail/unigram.h"
 #include "models/text/detail/word_piece.h"
 #include "tensor/random.h"
+#include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
 namespace tessera::text {
@@ -129,20 +131,11 @@ TEST(SubwordModel, KnowsItsTokensAndOldFiles) {
   }
 }
 
-std::string file_error_of(const std::string& json) {
-  try {
-    model_of(json);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(SubwordModel, RefusesWhatIsNoModel) {
-  const struct {
-    const char* json;
-    const char* error;
-  } cases[] = {
+  const std::string token(1001, 'a');  // a megabyte would take a thousand times as long as its size
+  const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
+  const std::string long_token = "tokens must have at most 1000 bytes, got 100";
+  const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"type": "Char", "vocab": {}})",
        "model.json: type: must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
       {R"({"type": "WordPiece"})", "vocab"},
@@ -165,20 +158,13 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
       {R"({"type": "Unigram", "vocab": [["a"]]})", "vocab[0]: must be a piece and its score"},
       {R"({"type": "Unigram", "vocab": [["a", "b"]]})", "vocab[0][1]: must be a number"},
       {R"({"type": "Unigram", "unk_id": 1, "vocab": [["a", 1]]})", "unk_id: must be an integer"},
+      {pieces + R"(, "max_input_chars_per_word": 1001})", long_token},
+      {R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})", long_token},
   };
-  for (const auto& c : cases) {
-    const std::string error = file_error_of(c.json);
-    EXPECT_TRUE(error.starts_with("model.json: ")) << error;
-    EXPECT_TRUE(contains(error, c.error));
+  for (const auto& [json, words] : cases) {
+    expect_refused([&text = json] { model_of(text); }, "model.json: ..." + words);
   }
-  // A megabyte of this letter would take at least a thousand times as long as its size.
-  const std::string token(1001, 'a');
-  const std::string pieces = R"({"type": "WordPiece", "vocab": {"a": 0, "##)" + token + R"(": 1})";
-  const std::string says = "tokens must have at most 1000 bytes, got 100";
-  EXPECT_TRUE(contains(file_error_of(pieces + R"(, "max_input_chars_per_word": 1001})"), says));
   EXPECT_EQ(tokenized(*model_of(pieces + "}"), "a"), "0:0-1");
-  EXPECT_TRUE(contains(
-      file_error_of(R"({"type": "Unigram", "vocab": [["b", 0], [")" + token + R"(", 1]]})"), says));
 }
 
 TEST(SubwordModel, NeedsAnUnknownTokenForUnknownWords) {
@@ -322,6 +308,74 @@ TEST(SubwordModel, RemembersWordsForSeveralThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+using test::throws;
+
+WordCounts counts_of(const std::string& text) {
+  WordCounts counts;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) ++counts[word];
+  return counts;
+}
+
+std::string listed(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text += (text.empty() ? "" : " ") + token;
+  return text;
+}
+
+// Many pairs are equally frequent, and some overlap themselves.
+constexpr const char* kText =
+    "she sells sea shells by the sea shore the shells she sells are sea shells aaaaaaa aaa banana "
+    "bananas";
+
+/// Results of training by the tokenizers library (0.23.2).
+TEST(LearnSubwords, LearnsTheTokensOfTheTokenizersLibrary) {
+  EXPECT_EQ(listed(learn_subwords(counts_of(kText), {.prefix = ""})),
+            "a b e h l n o r s t y aa he ll se she lls an sea shells ban re the aaa sells ana "
+            "banana are by ho sho aaaa bananas shore aaaaaaa");
+}
+
+TEST(LearnSubwords, StopsWhereTheOptionsSay) {
+  const WordCounts counts = counts_of(kText);
+  const std::string characters = "a b e h l n o r s t y";
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 14, .prefix = ""})),
+            characters + " aa he ll");
+  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 6, .prefix = ""})), characters + " aa he");
+  EXPECT_EQ(learn_subwords(counts, {.vocabulary_size = 0}), learn_subwords(counts, {}));
+  EXPECT_EQ(
+      listed(learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}, .prefix = ""})),
+      "[X] " + characters);
+  // Models could not read longer ones.
+  std::size_t longest = 0;
+  for (const std::string& token : learn_subwords({{std::string(3000, 'a'), 1}}, {})) {
+    longest = std::max(longest, token.size());
+  }
+  EXPECT_GT(longest, 500U);
+  EXPECT_LE(longest, 1000U);
+}
+
+TEST(LearnSubwords, DropsRareCharactersAndMarksWhatContinuesAWord) {
+  const WordCounts counts = {{"ab", 5}, {"xab", 1}, {"b\xc3\xa9", 2}};
+  // Equally rare characters are removed from the highest code point down.
+  EXPECT_EQ(
+      listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2, .prefix = ""})),
+      "a b");
+  EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1, .prefix = ""})), "a");
+  EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 2})),
+            "a b x \xc3\xa9 ##b ##\xc3\xa9 ##a ab b\xc3\xa9");
+}
+
+TEST(LearnSubwords, RefusesWhatItCannotCount) {
+  EXPECT_TRUE(throws("learn_subwords", {"must be at least 0", "-1"},
+                     [] { learn_subwords({}, {.min_count = -1}); }));
+  EXPECT_TRUE(throws("learn_subwords", {"counts of words must be at least 0, got -2"}, [] {
+    learn_subwords({{"a", -2}}, {});
+  }));
+  EXPECT_TRUE(throws("split_characters", {"must be UTF-8"}, [] {
+    learn_subwords({{"\xff", 1}}, {});
+  }));
 }
 
 }  // namespace

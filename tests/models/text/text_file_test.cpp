@@ -14,15 +14,6 @@ Lines lines_of(const std::string& bytes) {
   return read_lines(folder.write("f", bytes));
 }
 
-/// The error of reading the file, without the file's name.
-std::string text_error(const std::string& bytes) {
-  const TemporaryFolder folder;
-  const auto path = folder.write("f", bytes);
-  const std::string text = file_error([&] { read_text(path); });
-  EXPECT_TRUE(text.starts_with(path.string() + ": ")) << text;
-  return text.substr(std::min(text.size(), path.string().size() + 2));
-}
-
 TEST(ReadText, ReturnsTheWholeFileWithUnixLineEnds) {
   const TemporaryFolder folder;
   const auto read = [&](const std::string& bytes) { return read_text(folder.write("f", bytes)); };
@@ -33,12 +24,16 @@ TEST(ReadText, ReturnsTheWholeFileWithUnixLineEnds) {
 }
 
 TEST(ReadText, RefusesWhatIsNoText) {
-  EXPECT_EQ(text_error(""), "must have at least 1 byte, got none");
-  EXPECT_EQ(text_error("\xef\xbb\xbf"), "must have at least 1 byte, got none");
-  EXPECT_EQ(text_error("\xff"), "line 1, byte 1: must be UTF-8, got '\\xff'");
-  EXPECT_EQ(text_error("ab\ncd\xe9 e\n"), "line 2, byte 3: must be UTF-8, got '\\xe9'");
-  EXPECT_EQ(text_error("ab\n\n\xc3\n"), "line 3, byte 1: must be UTF-8, got '\\xc3'");
-  EXPECT_TRUE(contains(file_error([] { read_text("/absent/file"); }), "/absent/file: cannot open"));
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"", "must have at least 1 byte, got none"},
+      {"\xef\xbb\xbf", "must have at least 1 byte, got none"},
+      {"\xff", "line 1, byte 1: must be UTF-8, got '\\xff'"},
+      {"ab\ncd\xe9 e\n", "line 2, byte 3: must be UTF-8, got '\\xe9'"},
+      {"ab\n\n\xc3\n", "line 3, byte 1: must be UTF-8, got '\\xc3'"}};
+  for (const auto& [bytes, error] : faults) {
+    EXPECT_EQ(error_of_bytes(bytes, [](const auto& path) { read_text(path); }), error);
+  }
+  expect_refused([] { read_text("/absent/file"); }, "/absent/file: cannot open");
 }
 
 TEST(CleanText, IsReadTextOfBytesFromElsewhere) {

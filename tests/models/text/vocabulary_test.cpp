@@ -135,16 +135,16 @@ TEST(VocabularyText, RefusesOtherText) {
     });
   };
   const std::string four = kFour;
-  EXPECT_EQ(error(""), "v: line 1: must end with a line break, got the end of the file");
-  EXPECT_EQ(error("other\n"), "v: line 1: must be 'any', got 'other'");
-  EXPECT_EQ(error("any\n[PAD]\n[UNK]\nthe\n"), "v: line 4: must be [CLS], got 'the'");
-  EXPECT_EQ(error("any\n" + four + "a\nb"),
-            "v: line 7: must end with a line break, got the end of the file");
-  EXPECT_EQ(error("any\n" + four + "[SEP]\na\nb"),
-            "v: line 8: must end with a line break, got the end of the file");
-  EXPECT_EQ(error("any\n" + four + "a\na\n"), "v: line 7: tokens must be different, got 'a' twice");
-  EXPECT_EQ(error("any\n" + four + "\\r\n\r\n"),
-            "v: line 7: tokens must be different, got '\\x0d' twice");
+  const std::string no_end = ": must end with a line break, got the end of the file";
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"", "v: line 1" + no_end},
+      {"other\n", "v: line 1: must be 'any', got 'other'"},
+      {"any\n[PAD]\n[UNK]\nthe\n", "v: line 4: must be [CLS], got 'the'"},
+      {"any\n" + four + "a\nb", "v: line 7" + no_end},
+      {"any\n" + four + "[SEP]\na\nb", "v: line 8" + no_end},
+      {"any\n" + four + "a\na\n", "v: line 7: tokens must be different, got 'a' twice"},
+      {"any\n" + four + "\\r\n\r\n", "v: line 7: tokens must be different, got '\\x0d' twice"}};
+  for (const auto& [text, says] : faults) EXPECT_EQ(error(text), says);
   for (const std::string token : {"bad", "\\x", "\\", "\xff"}) {
     EXPECT_TRUE(contains(error("any\n" + four + token + "\n"), "must be one of the any"));
   }
