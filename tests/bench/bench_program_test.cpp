@@ -14,11 +14,10 @@ class BenchProgram : public Programs {
   std::string measured(const std::string& arguments) const {
     return output_of("tessera_bench", "--threads 2 --seconds 0.001 " + arguments);
   }
-  ::testing::AssertionResult refuses(const std::string& arguments, const std::string& words) const {
-    return fails("tessera_bench", "--seconds 0.001 " + arguments, words);
-  }
   void expect_refused(const std::vector<std::pair<std::string, std::string>>& cases) const {
-    for (const auto& [arguments, words] : cases) EXPECT_TRUE(refuses(arguments, words));
+    for (const auto& [arguments, words] : cases) {
+      EXPECT_TRUE(fails("tessera_bench", "--seconds 0.001 " + arguments, words));
+    }
   }
 };
 
@@ -186,6 +185,9 @@ TEST_F(BenchProgram, ListsNamesThatItTakes) {
 }
 
 TEST_F(BenchProgram, WhatItRefuses) {
+  write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
+  write("empty.txt", "# nothing\n");
+  const std::string one = "matmul/M:1/N:1/K:1 ";
   expect_refused({
       {"--filter '^matmul/M:65/N:64/K:64$'",
        "must match a benchmark, got '^matmul/M:65/N:64/K:64$'; see --list"},
@@ -196,6 +198,7 @@ TEST_F(BenchProgram, WhatItRefuses) {
       {"matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"},
       {"matmul/M:1/N:1/K:0", "K must be a whole number from 1 to 2147483648, got '0'"},
       {"matmul/M:1/N:1/K:1x", "got '1x'"},
+      {"matmul/M:-1/N:1/K:1", "got '-1'"},
       {"matmul/M:1/N:1/K:1/K:2", "K must be given only once"},
       {"matmul/M:1/N:1/K:1/k:2", "keys of matmul must be B, M, N, K, dtype, got 'k'"},
       {"matmul/M:1/N", "parts after / must be key:value, got 'N'"},
@@ -203,27 +206,22 @@ TEST_F(BenchProgram, WhatItRefuses) {
       {"gated/M:1/K:1/N:2", "either gelu or silu must be 1, got neither"},
       {"encoder/L:1/D:10/H:3/F:8/T:2", "H must divide D = 10, got 3"},
       {"attention/T:4/d:4/dropout:1", "must be at least 0 and below 1, got '1'"},
-  });
-  write("cases.txt", "# two\nmatmul/M:1/N:1/K:1\nmatmul/M:x/N:1/K:1\n");
-  expect_refused({
-      {"--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M must be"},
       {"matmul/M:2147483648/N:2147483648/K:2147483648", "of this machine, got 5.53402e+10 GB"},
       {"modern/L:2147483648/D:2147483648/H:1/F:2147483648/B:2147483648/T:2147483648",
        "memory must be at most "},
       {"attention/B:2147483648/H:2147483648/T:9/d:2147483648", "memory must be at most "},
-      {"matmul/M:-1/N:1/K:1", "got '-1'"},
+      {"--cases cases.txt", "cases.txt: line 3: 'matmul/M:x/N:1/K:1': M must be"},
+      {"--cases empty.txt", "empty.txt: must name at least 1 benchmark, got 0"},
+      {"--cases absent.txt", "absent.txt: "},
+      {one + "--cblas '" TESSERA_WIDE_CBLAS "'",
+       "must be a CBLAS library with 32-bit sizes, got 64-bit sizes"},
+      {one + "--json absent/out.json",
+       "absent/out.json: cannot create a file in its folder: No such file"},
   });
-  for (const char* time : {"x", "-1", "inf", "1e9", "5x"}) {
-    EXPECT_TRUE(refuses(std::string("matmul/M:1/N:1/K:1 --benchmark_min_time=") + time,
-                        std::string("must be from 0.001 to 600 seconds, got '") + time + "'"));
+  for (const std::string time : {"x", "-1", "inf", "1e9", "5x"}) {
+    expect_refused({{one + "--benchmark_min_time=" + time,
+                     "must be from 0.001 to 600 seconds, got '" + time + "'"}});
   }
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --cblas '" TESSERA_WIDE_CBLAS "'",
-                      "must be a CBLAS library with 32-bit sizes, got 64-bit sizes"));
-  write("empty.txt", "# nothing\n");
-  EXPECT_TRUE(refuses("--cases empty.txt", "empty.txt: must name at least 1 benchmark, got 0"));
-  EXPECT_TRUE(refuses("--cases absent.txt", "absent.txt: "));
-  EXPECT_TRUE(refuses("matmul/M:1/N:1/K:1 --json absent/out.json",
-                      "absent/out.json: cannot create a file in its folder: No such file"));
 }
 
 }  // namespace

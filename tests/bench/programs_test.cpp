@@ -29,11 +29,9 @@ TEST_F(BenchPrograms, HelpIsNounPhrasesWithDefaultsAndUnits) {
 
 TEST_F(BenchPrograms, CompareSaysWhatIsWrong) {
   expect_fails("tessera_bench_compare",
-               {
-                   {"true --filter x", "SIDES must be 2 commands, got 1"},
-                   {"true true", "--cases or --filter must be given"},
-                   {"false false --filter x", "false: exit code must be 0, got 1"},
-               });
+               {{"true --filter x", "SIDES must be 2 commands, got 1"},
+                {"true true", "--cases or --filter must be given"},
+                {"false false --filter x", "false: exit code must be 0, got 1"}});
 }
 
 /// A replacement for tessera_bench: its times come from a script. The new one is slower.
