@@ -153,6 +153,7 @@ TEST(ParameterSource, ModelsAskForWhatTheyName) {
   EXPECT_TRUE(of_tokens.contains("classifier.weight"));
   const auto tied = expect_asks_for_what_it_names<MaskedLm>(MaskedLmOptions{.tokens = with_all()});
   EXPECT_TRUE(tied.contains("cls.predictions.transform.LayerNorm.weight"));
+  EXPECT_FALSE(tied.contains("cls.predictions.decoder.weight")) << "one parameter";
   const auto untied = expect_asks_for_what_it_names<MaskedLm>(
       MaskedLmOptions{.tokens = tiny_tokens(), .tied = false});
   EXPECT_TRUE(untied.contains("cls.predictions.decoder.weight"));

@@ -168,13 +168,6 @@ TEST(TokenEncoder, StartsAsItSays) {
   EXPECT_NEAR(Moments(TokenEncoder(options, rng).embeddings.word.weight).deviation, 0.02, 0.0004);
 }
 
-TEST(TokenEncoder, ItsTableOfPositionsFollowsConvert) {
-  TokenEncoder model = make(Positions::kSinusoidal);
-  EXPECT_EQ(model.embeddings.sinusoidal->table.value().dtype(), kFloat32);
-  nn::convert(model, kFloat64);
-  EXPECT_EQ(model.embeddings.sinusoidal->table.value().dtype(), kFloat64);
-}
-
 TEST(TokenEncoder, Errors) {
   const TokenEncoder model = make(Positions::kLearned);
   const auto refuses = [&](const char* op, const std::vector<std::string>& parts,

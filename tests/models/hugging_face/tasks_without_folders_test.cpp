@@ -53,25 +53,6 @@ QuestionAnswerer answerer() {
 
 const std::vector<std::string> kFourTexts = {"newton laws in rio", "", "law", "rio in new rio"};
 
-TEST(TextClassifier, PutsTheLikeliestClassFirst) {
-  const TextClassifier model = classifier(Scoring::kSoftmax);
-  const auto results = model(kFourTexts);
-  ASSERT_EQ(results.size(), kFourTexts.size());
-  for (std::size_t i = 0; i < kFourTexts.size(); ++i) {
-    const text::Encoding encoding = model.reader.tokenizer->encode(kFourTexts[i]);
-    const Tensor ids = from_vector(encoding.ids, {1, std::ssize(encoding.ids)});
-    const auto want = softmax(model.model(ids)).to_vector<float>();
-    ASSERT_EQ(results[i].size(), 3U);
-    for (std::size_t k = 0; k < 3; ++k) {
-      const auto label = static_cast<std::size_t>(results[i][k].label.at(0) - 'a');
-      EXPECT_EQ(results[i][k].score, static_cast<double>(want[label])) << kFourTexts[i];
-      if (k > 0) {
-        EXPECT_GE(results[i][k - 1].score, results[i][k].score);
-      }
-    }
-  }
-}
-
 TEST(TextClassifier, GivesATextTheSameBitsAloneAndAmongOthers) {
   const TextClassifier model = classifier(Scoring::kNone);
   const auto together = model(kFourTexts);
@@ -198,26 +179,6 @@ void expect_parts_in_order(const std::vector<Answer>& answers, const std::string
       EXPECT_GE(answers[i - 1].score, answers[i].score);
     }
   }
-}
-
-TEST(QuestionAnswerer, FindsWholeWords) {
-  const QuestionAnswerer model = answerer();
-  const std::string context = "in newton laws in";
-  const std::vector<Question> questions = {{"law", context}, {"law", "rio"}};
-  const auto results = model(questions, {.count = 100, .allow_no_answer = true});
-  EXPECT_EQ(results[0].size(), 11U);  // four words have ten parts; and no answer
-  EXPECT_EQ(results[1].size(), 2U);
-  expect_parts_in_order(results[0], context);
-  for (const Answer& answer : results[0]) {
-    if (answer.text.empty()) continue;
-    const auto begin = static_cast<std::size_t>(answer.bytes.begin);
-    const auto end = static_cast<std::size_t>(answer.bytes.end);
-    EXPECT_TRUE(begin == 0 || context[begin - 1] == ' ') << answer.text;
-    EXPECT_TRUE(end == context.size() || context[end] == ' ') << answer.text;
-  }
-  const auto best = model(questions);
-  ASSERT_EQ(best[0].size(), 1U);
-  EXPECT_EQ(best[0][0].text, model(questions, {.count = 5})[0][0].text);
 }
 
 TEST(QuestionAnswerer, ReadsLongContextsInWindows) {
