@@ -49,8 +49,7 @@ struct PredictionHead {
 
   Tensor operator()(const Tensor& x) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("dense", self.dense);
     visitor("norm", self.norm);
   }
@@ -95,8 +94,7 @@ struct SequenceClassifier {
   /// `encoded` of a different width or dtype.
   Tensor classify(const Tensor& encoded, const Tokens& tokens) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     TokenEncoder::visit(self.encode, visitor);
     visitor("head", self.head);
     visitor("dropout", self.dropout);
@@ -137,8 +135,7 @@ struct TokenClassifier {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     TokenEncoder::visit(self.encode, visitor);
     visitor("head", self.head);
     visitor("dropout", self.dropout);

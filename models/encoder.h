@@ -79,8 +79,7 @@ struct Encoder {
   EncoderResult with_weights(const EncoderInputs& inputs,
                              const AttentionRequest& request = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("layers", self.layers);
     visitor("norm", self.norm);
     visitor("relative_attention_bias", self.relative_position);

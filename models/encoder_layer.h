@@ -121,8 +121,7 @@ struct EncoderLayer {
   AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("self_attn", self.self_attn);
     // PyTorch keeps linear1 and linear2 in the layer itself.
     nn::FeedForward::visit(self.feed_forward, visitor);

@@ -50,8 +50,7 @@ struct MaskedLm {
 
     Tensor operator()(const Tensor& x) const { return norm(dense(x, activation)); }
 
-    template <class Self, class Visitor>
-    static void visit(Self& self, Visitor&& visitor) {
+    static void visit(auto& self, auto&& visitor) {
       visitor("dense", self.dense);
       visitor("LayerNorm", self.norm);
     }
@@ -72,8 +71,7 @@ struct MaskedLm {
   /// `encoded` of a different width or dtype.
   Tensor logits(const Tensor& encoded) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     TokenEncoder::visit(self.encode, visitor);
     visitor("cls.predictions.transform", self.transform);
     visitor("cls.predictions.bias", self.bias);

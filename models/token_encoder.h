@@ -83,8 +83,7 @@ struct TokenEncoder {
     /// The input of the encoder, (B, T, D), or (1, N, D) for unpadded tokens.
     Tensor operator()(const Tokens& tokens, const UnpaddedRows& unpadded = {}) const;
 
-    template <class Self, class Visitor>
-    static void visit(Self& self, Visitor&& visitor) {
+    static void visit(auto& self, auto&& visitor) {
       visitor("word_embeddings", self.word);
       visitor("token_type_embeddings", self.type);
       visitor("position_embeddings", self.sinusoidal);
@@ -112,8 +111,7 @@ struct TokenEncoder {
   /// **Errors**: also a layer, head or query that does not exist.
   EncoderResult with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("embeddings", self.embeddings);
     visitor("encoder", self.encoder);
   }

@@ -28,10 +28,7 @@ struct ScaledDotProductAttention {
                              const AttentionMask& mask = {},
                              const AttentionOptions& options = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("dropout", self.dropout);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("dropout", self.dropout); }
 };
 
 /// The options of MultiHeadAttention.
@@ -96,8 +93,7 @@ struct MultiHeadAttention {
   /// Self-attention without a mask.
   AttentionResult operator()(const Tensor& x) const { return (*this)({.query = x}); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("in_proj_weight", self.in_proj_weight);
     visitor("q_proj_weight", self.q_proj_weight);
     visitor("k_proj_weight", self.k_proj_weight);

@@ -27,8 +27,7 @@ struct Dropout {
   /// drops nothing, and no key is drawn.
   DropoutMask draw() const;
 
-  template <class Self, class Visitor>
-  static void visit(Self&, Visitor&&) {}
+  static void visit(auto&, auto&&) {}
 };
 
 }  // namespace tessera::nn

@@ -36,10 +36,7 @@ struct Embedding {
 
   Tensor operator()(const Tensor& ids) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("weight", self.weight);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("weight", self.weight); }
 };
 
 }  // namespace tessera::nn

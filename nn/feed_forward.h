@@ -40,8 +40,7 @@ struct FeedForward {
   /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("linear1", self.linear1);
     visitor("dropout", self.dropout);
     visitor("linear2", self.linear2);

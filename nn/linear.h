@@ -38,8 +38,7 @@ struct Linear {
   /// `activation(x W^T + b) + residual`, in one pass.
   Tensor operator()(const Tensor& x, Activation activation, const Tensor& residual = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("weight", self.weight);
     visitor("bias", self.bias);
   }

@@ -8,17 +8,15 @@
 //     Tensor bias;
 //     Tensor operator()(const Tensor& x) const;
 //
-//     template <class Self, class Visitor>
-//     static void visit(Self& self, Visitor&& visitor) {
+//     static void visit(auto& self, auto&& visitor) {
 //       visitor("weight", self.weight);
 //       visitor("bias", self.bias);
 //     }
 //   };
 //   static_assert(nn::Module<Linear>);
 //
-// `Self` is the type of the module, const or not, so one function serves readers and writers. A
-// member that `visit` names is a parameter, a Buffer, a module, or an optional or a vector of
-// these. A parameter is a Tensor or a Weight, and is absent if undefined. A Weight is a matrix of
+// `self` is the module, const or not, so one function serves readers and writers. A member that
+// `visit` names is a parameter, a Buffer, a module, or an optional or a vector of these. A parameter is a Tensor or a Weight, and is absent if undefined. A Weight is a matrix of
 // which products keep a copy in their own layout. A Buffer is a constant, such as a table of
 // positions. Functions that change a module do not compile for a const module. Names are PyTorch's,
 // so that PyTorch's state dicts load as they are.

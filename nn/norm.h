@@ -41,8 +41,7 @@ struct Norm {
 
   Tensor operator()(const Tensor& x) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("weight", self.weight);
     visitor("bias", self.bias);
   }

@@ -35,8 +35,7 @@ struct PositionalEncoding {
 
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("dropout", self.dropout);
   }
@@ -54,10 +53,7 @@ struct LearnedPositionalEncoding {
 
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("weight", self.weight);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("weight", self.weight); }
 };
 
 }  // namespace tessera::nn

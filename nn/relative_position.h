@@ -59,10 +59,7 @@ struct RelativePositionBias {
 
   Tensor operator()(index_t queries, index_t keys) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("weight", self.weight);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("weight", self.weight); }
 };
 
 /// The slope of each of H = `heads` heads. If H is a power of two: 2^(-8 h / H) for h = 1 ... H.
@@ -90,10 +87,7 @@ struct Alibi {
 
   Tensor operator()(index_t queries, index_t keys) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("slopes", self.slopes);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("slopes", self.slopes); }
 };
 
 }  // namespace tessera::nn

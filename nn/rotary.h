@@ -48,10 +48,7 @@ struct Rotary {
   /// positions that are not int64, do not match x, or are outside [0, max_tokens).
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("table", self.table);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("table", self.table); }
 };
 
 }  // namespace tessera::nn

@@ -117,10 +117,10 @@ void walk(Member& member, const std::string& name, const F& f) {
     static_assert(detail::never<Plain>,
                   "visit names a pointer; hold the part by value, or in an optional or a vector");
   } else {
-    static_assert(
-        detail::never<Plain>,
-        "no module: it lacks `template <class Self, class Visitor> static void visit(Self& "
-        "self, Visitor&& visitor)`, which names its parts (nn/module.h)");
+    static_assert(detail::never<Plain>,
+                  "no module: it lacks `static void visit(auto& self, auto&& visitor)`, which "
+                  "names its parts "
+                  "(nn/module.h)");
   }
 }
 

@@ -173,8 +173,7 @@ struct Network {
   }
   Tensor operator()(const Tensor& x) const { return linear2(tanh(linear1(x))); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("linear1", self.linear1);
     visitor("linear2", self.linear2);
   }

@@ -58,8 +58,7 @@ struct Classifier {
     return output(mean(encoder(positions(input(patches))), {1}));
   }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("input", self.input);
     visitor("positions", self.positions);
     visitor("encoder", self.encoder);

@@ -46,8 +46,7 @@ struct Forecaster {
     return output(encoded.select(1, kValues - 1)).select(1, 0);
   }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("input", self.input);
     visitor("positions", self.positions);
     visitor("encoder", self.encoder);

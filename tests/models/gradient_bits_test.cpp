@@ -45,8 +45,7 @@ struct Model {
     return kIsModern ? log_softmax(logits) : log_softmax(logits) + softmax(logits);
   }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("norm1", self.norm1);
     visitor("feed_forward", self.feed_forward);

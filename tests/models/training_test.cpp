@@ -16,8 +16,7 @@ struct Net {
 
   Tensor operator()(const Tensor& x) const { return linear2(norm(linear1(x, Activation::kGelu))); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("linear1", self.linear1);
     visitor("norm", self.norm);
     visitor("linear2", self.linear2);

@@ -11,10 +11,7 @@ template <int>
 struct Part {
   nn::Linear linear{2, 2};
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("linear", self.linear);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("linear", self.linear); }
 };
 
 template <int N>
@@ -37,23 +34,17 @@ struct Silent {};
 struct Numbered {
   int count = 0;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("count", self.count);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("count", self.count); }
 };
 
 struct Shared {
   std::shared_ptr<nn::Linear> linear;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("linear", self.linear);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("linear", self.linear); }
 };
 
 void no_modules() {
-  nn::state_dict(Silent());    // misuse: it lacks `template <class Self, class Visitor>
+  nn::state_dict(Silent());    // misuse: it lacks `static void visit(auto& self
   nn::state_dict(Numbered());  // misuse: visit names a number
   nn::state_dict(Shared());    // misuse: visit names a pointer
 }

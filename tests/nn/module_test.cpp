@@ -20,8 +20,7 @@ struct Sample {
   Dropout drop{0.5};
   std::vector<Dropout> drops = {Dropout(0.5), Dropout(0.5)};
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("scale", self.scale);
     visitor("absent", self.absent);
     visitor("first", self.first);
@@ -160,8 +159,7 @@ struct Tied {
 
   Tied() { second.weight = first.weight; }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("first", self.first);
     visitor("second", self.second);
     visitor("table", self.table);

@@ -40,8 +40,7 @@ struct Block {
 
   Tensor operator()(const Tensor& x) const { return feed_forward(second(first(x)), x); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("first", self.first);
     visitor("second", self.second);
     visitor("feed_forward", self.feed_forward);

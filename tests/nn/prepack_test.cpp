@@ -41,8 +41,7 @@ struct Model {
     return output(pair[1](pair[0](gated(plain(x, x)))));
   }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("output", self.output);
     visitor("self_attention", self.self_attention);
@@ -165,8 +164,7 @@ struct TiedTable {
   Embedding table;
   Linear output;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("output", self.output);
   }
@@ -410,8 +408,7 @@ struct TwoProducts {
   Weight gated = Weight::gated(randn({48, 16}));
   Weight plain = *gated;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("gated", self.gated);
     visitor("plain", self.plain);
   }

@@ -13,8 +13,7 @@ struct Table {
   Buffer table{full({3}, 1.0 / 3, kFloat64)};
   Buffer ids{arange(3)};
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("ids", self.ids);
   }

@@ -69,8 +69,7 @@ struct Pair {
   nn::Linear first{4, 4};
   nn::Linear second{4, 4};
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("first", self.first);
     visitor("second", self.second);
   }

@@ -147,10 +147,7 @@ struct Tower {
   explicit Tower(const TokenEncoderOptions& options,
                  const nn::ParameterSource& from = default_rng())
       : query(options, from["query"]) {}
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
-    visitor("query", self.query);
-  }
+  static void visit(auto& self, auto&& visitor) { visitor("query", self.query); }
 };
 
 TEST_F(ModelFolderTest, LoadsAnEncoderUnderAnotherName) {

@@ -28,8 +28,7 @@ struct HalfConst {
   nn::Dropout first;
   const nn::Dropout second;
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("first", self.first);
     visitor("second", self.second);
   }

@@ -80,8 +80,7 @@ struct TokenNet {
                                 from_vector(targets));
   }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("table", self.table);
     visitor("encoder", self.encoder);
     visitor("rare", self.rare);

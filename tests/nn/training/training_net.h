@@ -22,8 +22,7 @@ struct Net {
 
   Tensor operator()(const Tensor& x) const { return second(dropout(first(x, Activation::kGelu))); }
 
-  template <class Self, class Visitor>
-  static void visit(Self& self, Visitor&& visitor) {
+  static void visit(auto& self, auto&& visitor) {
     visitor("first", self.first);
     visitor("dropout", self.dropout);
     visitor("second", self.second);
