@@ -1,6 +1,5 @@
 #include "nn/training/shards.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "tensor/error.h"
@@ -20,10 +19,6 @@ static_assert(index_t{1} << kMostLevels == kMostShards);
 
 }  // namespace
 
-void add_to(LossTotals& left, const LossTotals& right) {
-  left.add(right);
-}
-
 void add_to(Tensor& left, const Tensor& right) {
   if (!right.defined()) return;
   if (left.defined()) {
@@ -33,66 +28,51 @@ void add_to(Tensor& left, const Tensor& right) {
   }
 }
 
+void ShardSums::add(const ShardSums& later) {
+  require(later.gradients.size() == gradients.size(), "ShardSums", "gradients must be ",
+          gradients.size(), ", as in the first shard, got ", later.gradients.size());
+  totals.add(later.totals);
+  for (std::size_t i = 0; i < gradients.size(); ++i) add_to(gradients[i], later.gradients[i]);
+}
+
 // ---- the tree ----
 
-template <class T>
-ShardTree<T>::ShardTree(index_t shards) : shards_(shards) {
+ShardTree::ShardTree(index_t shards) : shards_(shards) {
   require(shards >= 1 && shards <= kMostShards, "ShardTree", "shards must be from 1 to ",
           kMostShards, ", got ", shards);
 }
 
-/// The other half of the node's parent, if it has shards.
-template <class T>
-std::optional<ShardNode> ShardTree<T>::neighbour_of(ShardNode node) const {
-  const ShardNode neighbour = {node.level, node.index ^ 1};
-  if (neighbour.first_shard() >= shards_) return {};
-  return neighbour;
-}
-
-template <class T>
-void ShardTree<T>::check(ShardNode node) const {
+void ShardTree::add(ShardNode node, ShardSums sums) {
   const bool is_there = node.level >= 0 && node.level <= kMostLevels && node.index >= 0 &&
                         node.index < shards_ && node.first_shard() < shards_;
   require(is_there, "ShardTree", "nodes must cover some of the ", shards_, " shards, got node ",
           node.index, " of level ", node.level);
-  for (const Part& part : parts_) {
-    const index_t level = std::max(part.node.level, node.level);
-    const bool overlaps = part.node.first_shard() >> level == node.first_shard() >> level;
-    require(!overlaps, "ShardTree", "each shard must be added once, got shard ", node.first_shard(),
-            " again");
-  }
-}
-
-template <class T>
-void ShardTree<T>::add(ShardNode node, T sum) {
-  check(node);
-  while ((index_t{1} << node.level) < shards_) {
-    if (const std::optional<ShardNode> neighbour = neighbour_of(node)) {
-      const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                      [&](const Part& part) { return part.node == *neighbour; });
-      if (found == parts_.end()) break;
-      if (neighbour->index < node.index) std::swap(found->sum, sum);
-      add_to(sum, found->sum);
-      parts_.erase(found);
+  require(node.first_shard() >= end_, "ShardTree", "shards must come in order, each once, got ",
+          node.first_shard(), " after ", end_ - 1);
+  end_ = (node.index + 1) << node.level;
+  while (index_t{1} << node.level < shards_) {
+    const ShardNode neighbour = {node.level, node.index ^ 1};
+    const bool is_left = neighbour.index > node.index;
+    if (is_left && neighbour.first_shard() < shards_) break;  // the right half comes later
+    if (!is_left) {
+      const bool has_left = !parts_.empty() && parts_.back().node == neighbour;
+      if (!has_left) break;  // another tree has the left half
+      ShardSums left = std::move(parts_.back().sums);
+      parts_.pop_back();
+      left.add(sums);
+      sums = std::move(left);
     }
     node = {node.level + 1, node.index / 2};
   }
-  const auto after = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
-    return part.node.first_shard() > node.first_shard();
-  });
-  parts_.insert(after, Part{node, std::move(sum)});
+  parts_.push_back({node, std::move(sums)});
 }
 
-template <class T>
-T ShardTree<T>::total() && {
+ShardSums ShardTree::total() && {
   const bool is_complete = parts_.size() == 1 && index_t{1} << parts_.front().node.level >= shards_;
   require(is_complete, "ShardTree", "all ", shards_,
           " shards must be added first, some are missing");
-  return std::move(parts_.front().sum);
+  return std::move(parts_.front().sums);
 }
-
-template class ShardTree<LossTotals>;
-template class ShardTree<Tensor>;
 
 // ---- examples and random numbers of a shard ----
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,11 +18,21 @@
 
 namespace tessera::nn {
 
-/// left += right, for losses and for gradients. If one gradient is undefined, the sum has the bits
-/// of the other gradient. The sum of two tensors is written into the memory of the left one.
+/// left += right. If one gradient is undefined, the sum has the bits of the other gradient. The sum
+/// of two tensors is written into the memory of the left one.
 /// **Errors**: different shapes; dtypes that differ or are not floating.
-void add_to(LossTotals& left, const LossTotals& right);
 void add_to(Tensor& left, const Tensor& right);
+
+/// The sums of some shards: of their losses, and of the gradient of each variable. A gradient is
+/// undefined if no shard has one.
+struct ShardSums {
+  LossTotals totals;
+  std::vector<Tensor> gradients;
+
+  /// Adds the sums of later shards, as add_to. **Errors**: as add_to; different numbers of
+  /// gradients.
+  void add(const ShardSums& later);
+};
 
 /// A node of the tree: it covers the existing shards of [index * 2^level, (index + 1) * 2^level).
 /// The sum of a node is the sum of the left half plus the sum of the right half, or only the
@@ -36,36 +45,33 @@ struct ShardNode {
   bool operator==(const ShardNode&) const = default;
 };
 
-/// Sums one value per shard, for the shards 0, ..., S - 1 of a batch, by one tree. `add`
-/// may be called for the shards in any order. Two halves of a node are summed as soon as both are
-/// complete: if the shards come in order, at most log2(S) + 1 values are in memory.
-/// **Errors**: no shards, or more than kMostShards; a shard or node that does not exist or was
-/// added before.
-template <class T>
+/// Adds up the sums of the shards 0, ..., S - 1 of a batch by one tree. Shards must come in order;
+/// a tree may omit some, which other trees add. Two halves of a node are added as soon as both are
+/// complete, so at most log2(S) + 1 sums are in memory.
+/// **Errors**: no shards, or more than kMostShards; a shard or node that does not exist, or that
+/// comes before the end of the last one; as ShardSums::add.
 class ShardTree {
  public:
-  /// The sum of the shards of a node.
+  /// The sums of the shards of a node.
   struct Part {
     ShardNode node;
-    T sum;
+    ShardSums sums;
   };
 
   explicit ShardTree(index_t shards);
 
-  /// Adds the value of one shard.
-  void add(index_t shard, T value) { add(ShardNode{0, shard}, std::move(value)); }
-  /// Adds the sum of all shards of a node, which another tree has computed.
-  void add(ShardNode node, T sum);
+  /// Adds the sums of one shard.
+  void add(index_t shard, ShardSums sums) { add(ShardNode{0, shard}, std::move(sums)); }
+  /// Adds the sums of all shards of a node, which another tree has computed.
+  void add(ShardNode node, ShardSums sums);
   /// The complete subtrees that wait for their neighbours, in the order of their shards.
   std::span<const Part> parts() const { return parts_; }
-  /// The sum of all shards. **Errors**: some are missing.
-  T total() &&;
+  /// The sums of all shards. **Errors**: some are missing.
+  ShardSums total() &&;
 
  private:
-  std::optional<ShardNode> neighbour_of(ShardNode node) const;
-  void check(ShardNode node) const;
-
   index_t shards_;
+  index_t end_ = 0;  // of the last node's shards
   std::vector<Part> parts_;
 };
 

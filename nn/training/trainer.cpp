@@ -137,40 +137,38 @@ RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
 
 // ---- a step ----
 
-/// Adds one shard to the sums.
-void Trainer::compute(std::span<const index_t> examples, index_t shard, ShardSums& sums) {
-  LossTotals totals;
+/// The sums of one shard.
+ShardSums Trainer::compute(std::span<const index_t> examples, index_t shard) {
+  ShardSums sums;
   if (!examples.empty()) {
     const RngScope random(shard_rng(options_.seed, step(), shard));
     Tape tape;
     const LossSum result = train_.loss(examples);
-    totals = totals_of(result);
-    check_finite("loss", totals.loss);
+    sums.totals = totals_of(result);
+    check_finite("loss", sums.totals.loss);
     if (result.count > 0) tape.backward(result.loss);  // otherwise there is no loss
   }
-  sums.totals.add(shard, totals);
-  const Parameters& variables = optimizer_->variables();
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    Tensor& gradient = variables[i].tensor.grad_slot()->gradient;
-    sums.gradients[i].add(shard, std::exchange(gradient, Tensor()));
+  for (const Parameter& variable : optimizer_->variables()) {
+    sums.gradients.push_back(std::exchange(variable.tensor.grad_slot()->gradient, Tensor()));
   }
+  return sums;
 }
 
 /// The sums of the whole batch. Only here shards are combined.
-BatchSums Trainer::sum_of(std::span<const index_t> batch) {
+ShardSums Trainer::sum_of(std::span<const index_t> batch) {
   Communicator* const communicator = options_.communicator;
   const index_t shards = options_.shards;
   const Share mine = communicator != nullptr ? share_of(shards, *communicator) : Share{0, shards};
-  ShardSums sums(shards, optimizer_->variables().size());
+  ShardTree tree(shards);
   for (index_t shard = mine.begin; shard < mine.end; ++shard) {
-    compute(shard_of(batch, shards, shard), shard, sums);
+    tree.add(shard, compute(shard_of(batch, shards, shard), shard));
   }
-  if (communicator == nullptr) return total_of(std::move(sums));
-  return all_reduce(*communicator, optimizer_->variables(), shards, std::move(sums));
+  if (communicator == nullptr) return std::move(tree).total();
+  return all_reduce(*communicator, optimizer_->variables(), shards, std::move(tree));
 }
 
 /// Updates the weights; returns the norm of the gradient.
-double Trainer::update(BatchSums sums) {
+double Trainer::update(ShardSums sums) {
   const Parameters& variables = optimizer_->variables();
   for (std::size_t i = 0; i < variables.size(); ++i) {
     variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
@@ -192,7 +190,7 @@ StepReport Trainer::advance() {
   StepReport report{step() + 1, epoch, {}, 0, scheduler_.lr(), 0};
   for (index_t i : batch) report.length += train_.lengths[static_cast<std::size_t>(i)];
   try {
-    BatchSums sums = sum_of(batch);
+    ShardSums sums = sum_of(batch);
     report.totals = sums.totals;
     report.gradient_norm = update(std::move(sums));
   } catch (...) {
@@ -246,8 +244,14 @@ bool Trainer::stops() const {
   return std::ranges::any_of(all, [](const std::string& text) { return !text.empty(); });
 }
 
-/// The options that determine a run, and the versions of the code that computes it.
-Checkpoint Trainer::all_settings() const {
+/// Throws unless all processes start with the same options, version of the code, examples,
+/// arithmetic and state.
+void Trainer::require_same_run() const {
+  const auto check = [&](const Checkpoint& facts) {
+    for (const auto& [name, text] : facts.values) {
+      require_same(*options_.communicator, kTrainerOp, name, text);
+    }
+  };
   const TrainerOptions& o = options_;
   Checkpoint facts = settings();
   facts.set("version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch));
@@ -262,34 +266,25 @@ Checkpoint Trainer::all_settings() const {
   facts.set("best_by", static_cast<int>(o.best_by));
   facts.set("keep_best", o.keep_best);
   facts.set("digest of the examples", digest());
-  return facts;
-}
+  check(facts);
 
-/// Throws unless all processes start with the same settings, state, examples and arithmetic.
-void Trainer::require_same_run() const {
-  const auto check = [&](const std::string& what, std::string_view text) {
-    require_same(*options_.communicator, kTrainerOp, what, text);
-  };
-  for (const auto& [name, text] : all_settings().values) check(name, text);
-
-  Checkpoint facts = state();
-  facts.tensors["lengths"] = from_vector(train_.lengths);
-  facts.tensors["held-out lengths"] = from_vector(held_out_.lengths);
+  Checkpoint start = state();
+  start.tensors["lengths"] = from_vector(train_.lengths);
+  start.tensors["held-out lengths"] = from_vector(held_out_.lengths);
   // x^2 - (1 + 2^-11) is 2^-24 as a float only if the square is not rounded before the sum.
   const float x = 1 + 0x1p-12F;
-  facts.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
+  start.tensors["arithmetic"] = matmul(from_vector<float>({-1, x}).unsqueeze(0),
                                        from_vector<float>({1 + 0x1p-11F, x}).unsqueeze(1));
-  for (const auto& [name, tensor] : facts.tensors) {
-    facts.set(name, str_cat("digest ", digest_of(tensor.detach())));
+  for (const auto& [name, tensor] : start.tensors) {
+    start.set(name, str_cat("digest ", digest_of(tensor.detach())));
   }
-  Digest names;  // first, because all processes must compare equally many facts
-  for (const auto& [name, text] : facts.values) {
-    names.add(name.size());
-    names.add(std::as_bytes(std::span(name)));
-  }
-  check("names of parameters and states",
-        str_cat(facts.values.size(), " names, digest ", names.value()));
-  for (const auto& [name, text] : facts.values) check(name, text);
+  std::string names;  // checked first, because all processes must compare equally many facts
+  for (const auto& [name, text] : start.values) names += name + '\n';
+  Digest of_names;
+  of_names.add(std::as_bytes(std::span(names)));
+  require_same(*o.communicator, kTrainerOp, "names of parameters and states",
+               str_cat(start.values.size(), " names, digest ", of_names.value()));
+  check(start);
 }
 
 // ---- the state ----
@@ -305,18 +300,6 @@ Checkpoint Trainer::settings() const {
   return settings;
 }
 
-Checkpoint Trainer::state_but_optimizer() const {
-  Checkpoint trainer = settings();
-  trainer.set("loss", epoch_totals_.loss);
-  trainer.set("count", epoch_totals_.count);
-  trainer.set("correct", epoch_totals_.correct);
-  trainer.set("evaluated", evaluated_);
-  return weights()
-      .add("scheduler", scheduler_.state())
-      .add("sampler", sampler_.state())
-      .add("trainer", trainer);
-}
-
 Checkpoint Trainer::weights() const {
   Checkpoint weights;
   weights.add("model", model_.state()).add("best", best_.state());
@@ -325,20 +308,27 @@ Checkpoint Trainer::weights() const {
 }
 
 Checkpoint Trainer::state() const {
-  return state_but_optimizer().add("optimizer", optimizer_->state());
+  Checkpoint trainer = settings();
+  trainer.set("loss", epoch_totals_.loss);
+  trainer.set("count", epoch_totals_.count);
+  trainer.set("correct", epoch_totals_.correct);
+  trainer.set("evaluated", evaluated_);
+  return weights()
+      .add("optimizer", optimizer_->state())
+      .add("scheduler", scheduler_.state())
+      .add("sampler", sampler_.state())
+      .add("trainer", trainer);
 }
 
 void Trainer::load_state(const Checkpoint& state) {
-  Checkpoint before = state_but_optimizer();
+  Checkpoint before = this->state();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
   try {
     take_over(state);
-    optimizer_->load_state(state.group("optimizer"));
   } catch (...) {
     take_over(before);
     throw;
   }
-  scheduler_.load_state(state.group("scheduler"));  // again, so that the scheduler sets the rates
 }
 
 void Trainer::take_over(const Checkpoint& state) {
@@ -363,7 +353,8 @@ void Trainer::take_over(const Checkpoint& state) {
                  place.stream, " with seed ", place.seed);
   }
   model_.load(state);
-  scheduler_.load_state(state.group("scheduler"));
+  optimizer_->load_state(state.group("optimizer"));
+  scheduler_.load_state(state.group("scheduler"));  // after the optimiser, whose rates it sets
   sampler_.set_state(place);
   if (average_) average_->load_state(state.group("average"));
   best_.load_state(state.group("best"));

@@ -29,8 +29,6 @@
 namespace tessera::nn {
 
 class Communicator;
-struct BatchSums;
-struct ShardSums;
 
 /// The measure by which evaluations are compared.
 enum class BestBy { kLoss, kAccuracy };
@@ -194,17 +192,15 @@ class Trainer {
 
   Trainer(AnyModel model, Optimizer& optimizer, Examples train, const TrainerOptions& options,
           Examples held_out);
-  void compute(std::span<const index_t> examples, index_t shard, ShardSums& sums);
-  BatchSums sum_of(std::span<const index_t> batch);
-  double update(BatchSums sums);
+  ShardSums compute(std::span<const index_t> examples, index_t shard);
+  ShardSums sum_of(std::span<const index_t> batch);
+  double update(ShardSums sums);
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value) const;
   bool stops() const;
-  Checkpoint all_settings() const;
   void require_same_run() const;
   Checkpoint settings() const;
-  Checkpoint state_but_optimizer() const;
   void take_over(const Checkpoint& state);
 
   AnyModel model_;

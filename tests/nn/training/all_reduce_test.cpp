@@ -26,24 +26,25 @@ TEST(AllReduce, AddsInTheOrderOfTheTree) {
     const auto seed = static_cast<std::uint64_t>(shard);
     return is_defined ? random_tensor(like.shape(), like.dtype(), seed) : Tensor();
   };
-  const auto sums_of = [&](index_t shards, index_t begin, index_t end) {
-    ShardSums sums(shards, variables.size());
+  const auto tree_of = [&](index_t shards, index_t begin, index_t end) {
+    ShardTree tree(shards);
     for (index_t shard = begin; shard < end; ++shard) {
-      sums.totals.add(shard, {1.0 / static_cast<double>(3 + shard), 1, 2});
+      ShardSums sums = {.totals = {1.0 / static_cast<double>(3 + shard), 1, 2}, .gradients = {}};
       for (std::size_t i = 0; i < variables.size(); ++i) {
-        sums.gradients[i].add(shard, gradient_of(i, shard));
+        sums.gradients.push_back(gradient_of(i, shard));
       }
+      tree.add(shard, std::move(sums));
     }
-    return sums;
+    return tree;
   };
   for (const index_t shards : {5, 6, 8, 11, 13}) {
-    const BatchSums want = total_of(sums_of(shards, 0, shards));
+    const ShardSums want = tree_of(shards, 0, shards).total();
     for (const index_t size : {1, 2, 3, 5}) {
       SCOPED_TRACE(str_cat(shards, " shards, ", size, " processes"));
       run_processes(size, [&](Communicator& processes) {
         const Share share = share_of(shards, processes);
-        const BatchSums got =
-            all_reduce(processes, variables, shards, sums_of(shards, share.begin, share.end));
+        const ShardSums got =
+            all_reduce(processes, variables, shards, tree_of(shards, share.begin, share.end));
         EXPECT_EQ(got.totals.loss, want.totals.loss);
         EXPECT_EQ(got.totals.correct, want.totals.correct);
         for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -77,13 +78,12 @@ class Cutting final : public Communicator {
 
 TEST(AllReduce, TextsOfWrongSizesAreRefused) {
   const Parameters variables = {{"w", Tensor::empty({10}, kFloat32)}};
-  for (const int call : {0, 1, 2}) {
+  for (const int call : {0, 1}) {
     SCOPED_TRACE(call);
     run_processes(2, [&](Communicator& processes) {
       Cutting cutting(processes, processes.rank() == 1 ? call : -1);
-      ShardSums mine(2, 1);
-      mine.totals.add(processes.rank(), {1, 1, 1});
-      mine.gradients[0].add(processes.rank(), ones({10}));
+      ShardTree mine(2);
+      mine.add(processes.rank(), {.totals = {1, 1, 1}, .gradients = {ones({10})}});
       EXPECT_TRUE(throws("all_reduce", {"a text must have at least ", "same calls"},
                          [&] { all_reduce(cutting, variables, 2, std::move(mine)); }));
     });

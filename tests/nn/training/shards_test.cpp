@@ -1,8 +1,7 @@
-// Shards are summed by one tree, for any order of arrival.
+// Shards are summed by one tree, in one process or in several.
 #include "nn/training/shards.h"
 
 #include <bit>
-#include <type_traits>
 
 #include "nn/training/communicator.h"
 #include "tensor/ops/ops.h"
@@ -14,131 +13,120 @@ namespace {
 
 using namespace test;
 
-/// A value of each kind: shard 2 has no gradient.
-Tensor gradient_of(index_t shard) {
+/// Two gradients, the first of which shard 2 lacks, and the second all shards but 4.
+ShardSums sums_of(index_t shard) {
   const auto seed = static_cast<std::uint64_t>(shard);
-  return shard == 2 ? Tensor() : random_tensor({3, 7}, kFloat32, seed);
-}
-
-LossTotals totals_of_shard(index_t shard) {
-  return {1.0 / static_cast<double>(3 + shard), 2, 1};
+  const Tensor gradient = random_tensor({3, 7}, kFloat32, seed);
+  return {.totals = {1.0 / static_cast<double>(3 + shard), 2, 1},
+          .gradients = {shard == 2 ? Tensor() : gradient, shard == 4 ? ones({2}) : Tensor()}};
 }
 
 /// The definition: shards [begin, end), whose left part is the largest smaller power of two.
-template <class T>
-T naive(index_t begin, index_t end, T (*value_of)(index_t)) {
-  if (end - begin == 1) return value_of(begin);
+ShardSums naive(index_t begin, index_t end) {
+  if (end - begin == 1) return sums_of(begin);
   const auto half =
       static_cast<index_t>(std::bit_floor(static_cast<std::uint64_t>(end - begin - 1)));
-  T left = naive(begin, begin + half, value_of);
-  const T right = naive(begin + half, end, value_of);
-  if constexpr (std::is_same_v<T, Tensor>) {
-    if (!left.defined() || !right.defined()) return left.defined() ? left : right;
-    return left + right;
-  } else {
-    left.loss += right.loss;
-    left.count += right.count;
-    left.correct += right.correct;
-    return left;
+  ShardSums left = naive(begin, begin + half);
+  const ShardSums right = naive(begin + half, end);
+  left.totals.loss += right.totals.loss;
+  left.totals.count += right.totals.count;
+  left.totals.correct += right.totals.correct;
+  for (std::size_t i = 0; i < left.gradients.size(); ++i) {
+    Tensor& to = left.gradients[i];
+    const Tensor& from = right.gradients[i];
+    to = to.defined() && from.defined() ? to + from : to.defined() ? to : from;
   }
+  return left;
 }
 
-bool is_same(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() ? bool(same_bits(a, b)) : a.defined() == b.defined();
+bool is_same(const ShardSums& a, const ShardSums& b) {
+  const bool same_totals = a.totals.loss == b.totals.loss && a.totals.count == b.totals.count &&
+                           a.totals.correct == b.totals.correct;
+  return same_totals && std::ranges::equal(a.gradients, b.gradients, [](auto& x, auto& y) {
+           return x.defined() && y.defined() ? bool(same_bits(x, y)) : x.defined() == y.defined();
+         });
 }
 
-bool is_same(const LossTotals& a, const LossTotals& b) {
-  return a.loss == b.loss && a.count == b.count && a.correct == b.correct;
-}
-
-/// Values of one kind, summed in any order of arrival, have the bits of the definition.
-template <class T>
-void expect_one_tree(T (*value_of)(index_t)) {
-  Rng rng(1);
+TEST(ShardTree, SumsByOneTree) {
   for (index_t shards = 1; shards <= 13; ++shards) {
-    const T want = naive(0, shards, value_of);
-    for (int round = 0; round < 6; ++round) {
-      std::vector<index_t> order(static_cast<std::size_t>(shards));
-      std::iota(order.begin(), order.end(), 0);
-      if (round == 1) std::reverse(order.begin(), order.end());
-      if (round > 1) order = permutation(shards, rng).to_vector<index_t>();
-      ShardTree<T> tree(shards);
-      std::size_t most = 0;
-      for (index_t shard : order) {
-        tree.add(shard, value_of(shard));
-        most = std::max(most, tree.parts().size());
-      }
-      EXPECT_EQ(tree.parts().size(), 1U);
-      if (round == 0) {
-        EXPECT_LE(most,
-                  static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(shards))))
-            << "logarithmic";
-      }
-      EXPECT_TRUE(is_same(std::move(tree).total(), want)) << shards;
+    ShardTree tree(shards);
+    std::size_t most = 0;
+    for (index_t shard = 0; shard < shards; ++shard) {
+      tree.add(shard, sums_of(shard));
+      most = std::max(most, tree.parts().size());
     }
+    EXPECT_EQ(tree.parts().size(), 1U);
+    EXPECT_LE(most, static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(shards))))
+        << "logarithmic";
+    EXPECT_TRUE(is_same(std::move(tree).total(), naive(0, shards))) << shards;
   }
-}
-
-TEST(ShardTree, SumsByOneTreeInWhateverOrderShardsCome) {
-  expect_one_tree(gradient_of);
-  expect_one_tree(totals_of_shard);
 }
 
 TEST(ShardTree, TheOrderOfTheTreeShows) {
   // Otherwise the test above would pass for any tree.
-  Tensor in_a_row = gradient_of(0);
-  for (index_t shard = 1; shard < 7; ++shard) add_to(in_a_row, gradient_of(shard));
-  EXPECT_FALSE(same_bits(in_a_row, naive(0, 7, gradient_of)));
+  ShardSums in_a_row = sums_of(0);
+  for (index_t shard = 1; shard < 7; ++shard) in_a_row.add(sums_of(shard));
+  EXPECT_FALSE(same_bits(in_a_row.gradients[0], naive(0, 7).gradients[0]));
 }
 
 TEST(ShardTree, GradientsOfAShardHaveOneShape) {
   Tensor left = ones({3});
   EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] { add_to(left, ones({2})); }));
-  ShardTree<Tensor> tree(2);
-  tree.add(0, ones({3}));
-  EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] { tree.add(1, ones({2})); }));
+  ShardTree tree(2);
+  tree.add(0, {{}, {ones({3})}});
+  EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] {
+    tree.add(1, {{}, {ones({2})}});
+  }));
+  ShardTree other(2);
+  other.add(0, {{}, {ones({3})}});
+  EXPECT_TRUE(throws("ShardSums", {"gradients must be 1", "got 2"}, [&] {
+    other.add(1, {{}, {ones({3}), ones({3})}});
+  }));
 }
 
 TEST(ShardTree, ContinuesWithTheSubtreesOfOthers) {
   for (index_t shards = 1; shards <= 13; ++shards) {
     for (index_t parts = 1; parts <= shards; ++parts) {
-      ShardTree<Tensor> whole(shards);
-      for (index_t part = parts; part-- > 0;) {
+      ShardTree whole(shards);
+      for (index_t part = 0; part < parts; ++part) {
         const Share own = share_of(shards, part, parts);
-        ShardTree<Tensor> tree(shards);
-        for (index_t i = own.begin; i < own.end; ++i) tree.add(i, gradient_of(i));
-        for (const auto& [node, sum] : tree.parts()) whole.add(node, sum);
+        ShardTree tree(shards);
+        for (index_t i = own.begin; i < own.end; ++i) tree.add(i, sums_of(i));
+        for (const auto& [node, sums] : tree.parts()) whole.add(node, sums);
       }
-      EXPECT_TRUE(is_same(std::move(whole).total(), naive(0, shards, gradient_of)))
+      EXPECT_TRUE(is_same(std::move(whole).total(), naive(0, shards)))
           << shards << " shards in " << parts << " parts";
     }
   }
-  ShardTree<Tensor> tree(7);
+  ShardTree tree(7);
   std::vector<ShardNode> nodes;
-  for (index_t shard = 1; shard < 7; ++shard) tree.add(shard, gradient_of(shard));
+  for (index_t shard = 1; shard < 7; ++shard) tree.add(shard, sums_of(shard));
   for (const auto& part : tree.parts()) nodes.push_back(part.node);
   EXPECT_EQ(nodes, (std::vector<ShardNode>{{0, 1}, {1, 1}, {2, 1}})) << "1, 2 + 3, (4 + 5) + 6";
 }
 
 TEST(ShardTree, RefusesWhatIsNoBatch) {
-  EXPECT_TRUE(throws("ShardTree", {"got 0"}, [] { ShardTree<LossTotals>(0); }));
-  for (index_t again : {0, 1, 2, 4}) {
-    ShardTree<LossTotals> tree(5);
-    for (index_t shard : {0, 1, 2, 4}) tree.add(shard, totals_of_shard(shard));
-    EXPECT_TRUE(throws("ShardTree", {"added once", std::to_string(again)},
-                       [&] { tree.add(again, totals_of_shard(again)); }));
-    EXPECT_TRUE(throws("ShardTree", {"added once"}, [&] {
-      tree.add(ShardNode{1, again / 2}, totals_of_shard(again));
-    }));
-    EXPECT_TRUE(throws("ShardTree", {"all 5", "missing"}, [&] { (void)std::move(tree).total(); }));
+  EXPECT_TRUE(throws("ShardTree", {"got 0"}, [] { ShardTree(0); }));
+  ShardTree tree(5);
+  for (index_t shard : {0, 1, 3}) tree.add(shard, sums_of(shard));
+  for (index_t again : {0, 1, 2, 3}) {
+    EXPECT_TRUE(throws("ShardTree", {"in order, each once", str_cat("got ", again, " after 3")},
+                       [&] { tree.add(again, sums_of(again)); }));
   }
-  ShardTree<LossTotals> tree(2);
+  EXPECT_TRUE(throws("ShardTree", {"in order, each once", "got 2 after 3"}, [&] {
+    tree.add(ShardNode{1, 1}, sums_of(2));
+  }));
+  tree.add(4, sums_of(4));
+  EXPECT_TRUE(throws("ShardTree", {"in order, each once", "got 4 after 4"},
+                     [&] { tree.add(4, sums_of(4)); }));
+  EXPECT_TRUE(throws("ShardTree", {"all 5", "missing"}, [&] { (void)std::move(tree).total(); }));
+  ShardTree two(2);
   EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node 2 of level 0"},
-                     [&] { tree.add(2, totals_of_shard(2)); }));
+                     [&] { two.add(2, sums_of(2)); }));
   EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node -1 of level 0"},
-                     [&] { tree.add(-1, totals_of_shard(2)); }));
+                     [&] { two.add(-1, sums_of(2)); }));
   EXPECT_TRUE(throws("ShardTree", {"the 2 shards", "got node 1 of level 1"}, [&] {
-    tree.add(ShardNode{1, 1}, totals_of_shard(2));
+    two.add(ShardNode{1, 1}, sums_of(2));
   }));
 }
 
