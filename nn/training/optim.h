@@ -20,7 +20,6 @@
 // momentum of 0 or a dampening other than 0.
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,8 +48,9 @@ class SGD final : public Optimizer {
       : SGD(detail::groups_of(parameters), options) {}
 
  private:
-  std::string conflict() const override;
   void update(const ParameterSlice& slice) const override;
+
+  SgdOptions options_;
 };
 
 /// w -= lr m' / (sqrt(v') + eps), where m and v follow the gradient g and its square,
@@ -94,6 +94,9 @@ class Adam : public Optimizer {
 
  private:
   void update(const ParameterSlice& slice) const final;
+
+  bool is_decoupled_;
+  AdamOptions options_;
 };
 
 /// **Source**: torch.optim.AdamW; Loshchilov and Hutter, "Decoupled weight decay regularization",

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 
+#include "nn/detail/check.h"
 #include "nn/training/detail/multi_tensor.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
@@ -62,23 +62,11 @@ void check_memory(const char* op, const Parameters& parameters) {
   }
 }
 
-/// The error of an option whose value is outside its range; empty if it is valid.
-std::string wrong(const OptimizerOption& option) {
-  const auto& [name, value, range] = option;
-  const bool is_below_1 = range == OptionRange::kBelow1;
-  const bool is_signed = range == OptionRange::kFinite;
-  const bool fits = (is_signed || value >= 0) && !(is_below_1 && value >= 1);
-  if (fits && std::isfinite(value)) return {};
-  const char* const rule = is_signed    ? "finite"
-                           : is_below_1 ? "in [0, 1)"
-                                        : "finite and at least 0";
-  return str_cat(name, " must be ", rule, ", got ", value);
-}
-
-void check_number(const char* op, const char* what, double value) {
-  const std::string text = wrong({what, value, OptionRange::kAtLeast0});
-  require(text.empty(), op, text);
-}
+/// The numbers of a group that a state has, by the ends of their names.
+constexpr std::pair<const char*, double Optimizer::Group::*> kGroupNumbers[] = {
+    {".lr", &Optimizer::Group::lr},
+    {".initial_lr", &Optimizer::Group::initial_lr},
+    {".weight_decay", &Optimizer::Group::weight_decay}};
 
 /// The same slice with pointers to the elements from `begin` on.
 ParameterSlice part_of(const ParameterSlice& whole, index_t begin, index_t end) {
@@ -103,15 +91,11 @@ Optimizer::Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, do
   constexpr std::size_t kMost = std::tuple_size_v<decltype(ParameterSlice::kept)>;
   require(algorithm_.kept.size() <= kMost, name(), "an optimiser must keep at most ", kMost,
           " tensors for each parameter, got ", algorithm_.kept.size());
-  for (const OptimizerOption& option : algorithm_.options) {
-    const std::string text = wrong(option);
-    require(text.empty(), name(), text);
-  }
   for (ParameterGroup& group : groups) {
     const double rate = group.lr.value_or(lr);
     const double decay = group.weight_decay.value_or(weight_decay);
-    check_number(name(), "lr", rate);
-    check_number(name(), "weight_decay", decay);
+    detail::require_not_negative(name(), "lr", rate);
+    detail::require_not_negative(name(), "weight_decay", decay);
     for (const Parameter& parameter : group.parameters) {
       check_variable(name(), parameter);
       variables_.push_back(parameter);
@@ -127,12 +111,6 @@ Optimizer::Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, do
   steps_.resize(variables_.size());
 }
 
-double Optimizer::option(std::string_view wanted) const {
-  const auto found = std::ranges::find(algorithm_.options, wanted, &OptimizerOption::name);
-  require(found != algorithm_.options.end(), name(), "option ", wanted, " must exist");
-  return found->value;
-}
-
 void Optimizer::zero_grad() {
   for (Parameter& variable : variables_) variable.tensor.zero_grad();
 }
@@ -144,7 +122,7 @@ void Optimizer::set_lr(double lr) {
 void Optimizer::set_lr(std::size_t group, double lr) {
   require(group < groups_.size(), "set_lr", "group must be below ", groups_.size(), ", got ",
           group);
-  check_number("set_lr", "lr", lr);
+  detail::require_not_negative("set_lr", "lr", lr);
   groups_[group].lr = lr;
 }
 
@@ -223,23 +201,14 @@ void Optimizer::step() {
 
 // ---- the state ----
 
-/// Calls f(name, value) for the numbers of all groups.
-template <class F>
-void Optimizer::for_each_group_number(const F& f) const {
-  for (std::size_t i = 0; i < groups_.size(); ++i) {
-    const std::string group = "group." + std::to_string(i);
-    f(group + ".lr", &Group::lr, i);
-    f(group + ".initial_lr", &Group::initial_lr, i);
-    f(group + ".weight_decay", &Group::weight_decay, i);
-  }
-}
-
 Checkpoint Optimizer::state() const {
   Checkpoint state;
-  for (const auto& [name, value, range] : algorithm_.options) state.set(name, value);
-  for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
-    state.set(name, groups_[i].*number);
-  });
+  for (const auto& [option, value] : algorithm_.options) state.set(option, value);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    for (const auto& [end, number] : kGroupNumbers) {
+      state.set(str_cat("group.", i, end), groups_[i].*number);
+    }
+  }
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     const auto& [name, like] = variables_[i];
     state.set(name + ".step", steps_[i]);
@@ -252,42 +221,31 @@ Checkpoint Optimizer::state() const {
   return state;
 }
 
-/// Takes over the options of a state. **Errors**: options out of range; then nothing is changed.
-void Optimizer::load_options(const Checkpoint& state) {
-  std::vector<OptimizerOption> options = algorithm_.options;
-  for (auto& option : options) {
-    const double before = std::exchange(option.value, state.number(option.name));
-    if (option.range == OptionRange::kFixed && option.value != before) {
-      state.refuse(kLoad, option.name, " must be ", before, " for ", name(), ", got ",
-                   printable(state.text(option.name)), "; load the state of the same algorithm");
-    }
-    const std::string text = wrong(option);
-    if (!text.empty()) state.refuse(kLoad, text);
-  }
-  std::swap(algorithm_.options, options);
-  const std::string text = conflict();
-  if (text.empty()) return;
-  std::swap(algorithm_.options, options);
-  state.refuse(kLoad, text);
-}
-
 void Optimizer::load_state(const Checkpoint& state) {
   // Everything that can fail comes first, so that a failure changes nothing.
   state.check_names(kLoad, this->state());
-  for_each_group_number([&](const std::string& name, double Group::*, std::size_t) {
-    const std::string text = wrong({name, state.number(name), OptionRange::kAtLeast0});
-    if (!text.empty()) state.refuse(kLoad, text);
-  });
+  for (const auto& [option, value] : algorithm_.options) {
+    if (state.number(option) == value) continue;
+    state.refuse(kLoad, option, " must be ", value, " as in this ", name(), ", got ",
+                 printable(state.text(option)),
+                 "; make an optimiser with the options of the state");
+  }
+  std::vector<Group> groups = groups_;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (const auto& [end, number] : kGroupNumbers) {
+      const std::string name = str_cat("group.", i, end);
+      const double value = groups[i].*number = state.number(name);
+      if (value >= 0 && std::isfinite(value)) continue;
+      state.refuse(kLoad, name, " must be finite and at least 0, got ", value);
+    }
+  }
   std::vector<index_t> steps;
   for (const Parameter& variable : variables_) {
     steps.push_back(state.count(kLoad, variable.name + ".step"));
   }
   allocate();
-  load_options(state);
+  groups_ = std::move(groups);
   steps_ = std::move(steps);
-  for_each_group_number([&](const std::string& name, double Group::*number, std::size_t i) {
-    groups_[i].*number = state.number(name);
-  });
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     for (std::size_t k = 0; k < algorithm_.kept.size(); ++k) {
       const std::string name = variables_[i].name + '.' + algorithm_.kept[k];

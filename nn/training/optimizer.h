@@ -9,8 +9,8 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nn/training/checkpoint.h"
@@ -43,25 +43,10 @@ struct ParameterSlice {
   }
 };
 
-/// The numbers that are allowed for an option.
-enum class OptionRange {
-  kAtLeast0,  // finite and >= 0
-  kBelow1,    // in [0, 1)
-  kFinite,    // any finite number
-  kFixed,     // only the algorithm's own number: load_state refuses a state with a different one
-};
-
-/// An option of an algorithm, with its name in states and errors.
-struct OptimizerOption {
-  std::string name;
-  double value;
-  OptionRange range;
-};
-
 /// Groups of parameters, and all parts of an optimiser except its algorithm.
 ///
-/// To add an algorithm, derive a class that passes its name, options and kept tensors to the
-/// constructor, and define update().
+/// To add an algorithm, derive a class that passes an Algorithm to the constructor, and define
+/// update().
 /// **Errors** of constructors: no parameter; a parameter that requires no gradient, is not
 /// contiguous, appears twice, has the name of a different one, or shares memory with a different
 /// variable; options out of range.
@@ -109,16 +94,18 @@ class Optimizer {
   /// After a step the tensors share memory with the optimiser: store or clone them before the next
   /// step. Before the first step each is a single 0 that is expanded to the shape.
   Checkpoint state() const;
-  /// Restores a state, including the options.
-  /// **Errors**: a state that does not match, whose error lists up to 30 differences; the state of
-  /// a different algorithm; numbers out of range. After an error nothing is changed.
+  /// Restores the state of an optimiser with the same algorithm and options; the numbers of groups
+  /// may be different.
+  /// **Errors**: a state that does not match, whose error lists up to 30 differences; different
+  /// options; numbers out of range. After an error nothing is changed.
   void load_state(const Checkpoint& state);
 
  protected:
-  /// The name, options and kept tensors of an algorithm.
+  /// The name of an algorithm, and its part of the state.
   struct Algorithm {
     const char* name;
-    std::vector<OptimizerOption> options;  // without lr and weight_decay, which belong to groups
+    // All options except lr and weight_decay, which belong to groups.
+    std::map<std::string, double> options;
     // The names of at most two tensors per parameter, which have its shape and begin as zeros.
     std::vector<const char*> kept;
   };
@@ -127,13 +114,7 @@ class Optimizer {
   Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, double lr,
             double weight_decay);
 
-  /// The value of an option of the algorithm.
-  double option(std::string_view wanted) const;
-
  private:
-  /// The error in a combination of options that are each in their range; empty if there is none. A
-  /// constructor of a derived class must call this function itself.
-  virtual std::string conflict() const { return {}; }
   /// Updates weights. Several threads call this function at once, for slices that do not overlap.
   /// The new value of an element must depend only on the data of this element, so that the number
   /// of threads does not change the bits.
@@ -146,11 +127,8 @@ class Optimizer {
   };
 
   void check_step() const;
-  void load_options(const Checkpoint& state);
   void allocate();
   void open_pieces();
-  template <class F>
-  void for_each_group_number(const F& f) const;
 
   Algorithm algorithm_;
   std::vector<Group> groups_;
