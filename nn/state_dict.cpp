@@ -12,13 +12,6 @@ namespace tessera::nn {
 
 namespace {
 
-/// The number of names of `given` that are in `wanted` without `prefix`.
-index_t fitting_names(const StateDict& wanted, const StateDict& given, const std::string& prefix) {
-  return std::count_if(given.begin(), given.end(), [&](const auto& entry) {
-    return entry.first.starts_with(prefix) && wanted.contains(entry.first.substr(prefix.size()));
-  });
-}
-
 /// A line that names the prefix with more matching names than `now`; empty if there is none.
 std::string better_prefix(const StateDict& wanted, const StateDict& given, const std::string& now) {
   std::map<std::string, index_t> fits;  // by the prefix of a wanted name
@@ -30,7 +23,7 @@ std::string better_prefix(const StateDict& wanted, const StateDict& given, const
     }
   }
   std::string best = now;
-  index_t most = fitting_names(wanted, given, now);
+  index_t most = fits[now];
   for (const auto& [prefix, count] : fits) {
     if (count > most) std::tie(best, most) = std::pair(prefix, count);
   }

@@ -52,9 +52,7 @@ const std::string& Checkpoint::text(const std::string& name) const {
 }
 
 template <class T>
-requires std::same_as<T, index_t> || std::same_as<T, std::uint64_t> T
-Checkpoint::integer(const std::string& name)
-const {
+T Checkpoint::integer(const std::string& name) const {
   T value = 0;
   if (!parse_number(text(name), value)) fail_value(name, "a whole number within range");
   return value;

@@ -92,9 +92,7 @@ struct Checkpoint {
   /// The value as a whole number, for index_t and std::uint64_t. **Errors**: no such value; text
   /// that is not a whole number; a number that T cannot hold.
   template <class T = index_t>
-  requires std::same_as<T, index_t> || std::same_as<T, std::uint64_t> T
-  integer(const std::string& name)
-  const;
+  T integer(const std::string& name) const;
   /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
   /// The value as a whole number from 0 to 2^53. **Errors**: as number; any other number, with a

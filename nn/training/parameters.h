@@ -57,7 +57,14 @@ std::vector<ParameterGroup> groups_of(const M& module) {
 /// Two groups: the parameters with at least two axes (matrices), with the optimiser's weight decay,
 /// and the parameters with at most one axis (biases and the scales of norms), without decay.
 /// **Source**: google-research/bert, optimization.py, which excludes biases and layer norms.
-std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
+inline std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
+  ParameterGroup matrices;
+  ParameterGroup others{.parameters = {}, .weight_decay = 0};
+  for (const Parameter& parameter : parameters) {
+    (parameter.tensor.rank() >= 2 ? matrices : others).parameters.push_back(parameter);
+  }
+  return {matrices, others};
+}
 template <class M>
 std::vector<ParameterGroup> split_weight_decay(const M& module) {
   return split_weight_decay(parameters(module));
