@@ -78,13 +78,6 @@ bool is_of_encoder(const Family& family, const std::string& theirs, const std::s
          });
 }
 
-void check_shape(const ModelFolder& from, const std::string& name, const Tensor& parameter) {
-  const auto shape = from.shape(name);
-  require(shape == parameter.shape(), kSaveFolderOp, printable(name), " must be as in ",
-          printable(from.path.string()), ", ", shape ? str_cat("of shape ", *shape) : "absent",
-          ", got shape ", parameter.shape(), "; give the folder that the model was made from");
-}
-
 /// Checks that the written config describes the model's encoder; otherwise no loader could read it.
 void check_config(const ModelFolder& from, const SavedModel& model) {
   nn::StateDict given;
@@ -124,7 +117,6 @@ std::map<std::string, Tensor> family_tensors(const ModelFolder& from, const Save
             from.family->name, ", got ", printable(name));
     const TensorNames& theirs = places.front();
     const bool inside = is_of_encoder(*from.family, theirs.names.front(), name);
-    if (inside && !name.starts_with("head.")) check_shape(from, name, parameter);
     const std::vector<Tensor> parts = cut(theirs, parameter.to(kFloat32));
     for (std::size_t i = 0; i < parts.size(); ++i) {
       tensors.emplace(inside ? prefix + theirs.names[i] : theirs.names[i], parts[i]);
