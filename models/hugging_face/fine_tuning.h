@@ -30,38 +30,40 @@ struct FineTuningOptions {
   index_t fixed_layers = 0;
 };
 
-/// The level of a parameter of a model with a TokenEncoder: 0 for the embeddings and position
-/// parameters, i + 1 for layer i, `layers` for the norm after the layers, and layers + 1 for the
-/// head.
-index_t level_of(const std::string& name, index_t layers);
+namespace detail {
 
-/// The number of layers, from the names of parameters.
-index_t layer_count(const std::vector<std::string>& names);
+/// The learning rate of each parameter, by its level: 0 for the embeddings and position parameters,
+/// i + 1 for layer i, the number of layers for the norm after them, and one more for the head.
+class LevelRates {
+ public:
+  /// `names` are those of all parameters.
+  LevelRates(const std::vector<std::string>& names, const FineTuningOptions& options);
 
-/// The learning rate of a level:
-///
-///         rate(level) = lr layer_decay^(layers - level),    up to level `layers`
-///         rate(layers + 1) = head_lr
-///
-/// The rate is 0 if fixed_embeddings or fixed_layers excludes the level from learning.
-/// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; fixed_layers below 0
-/// or above `layers`.
-/// **Source**: as fine_tuning_groups.
-double rate_of(index_t level, index_t layers, const FineTuningOptions& options);
+  index_t level_of(const std::string& name) const;
+  double rate_of(index_t level) const;
+  bool trains(const std::string& name) const { return rate_of(level_of(name)) > 0; }
+  /// The parameters in groups from the highest level to the lowest.
+  std::vector<nn::ParameterGroup> groups(const nn::Parameters& parameters) const;
 
-/// The parameters in groups from the highest level to the lowest, at most two per level: the
-/// matrices, and the parameters without weight decay.
-/// **Errors**: as rate_of; no parameter; fewer `layers` than the parameters have.
-std::vector<nn::ParameterGroup> groups_by_level(const nn::Parameters& parameters, index_t layers,
-                                                const FineTuningOptions& options);
+ private:
+  FineTuningOptions options_;
+  index_t layers_ = 0;
+};
+
+}  // namespace detail
 
 /// Makes the parameters with a rate above 0 variables, and no others. Returns these variables in
-/// groups for an optimiser. Other parameters get no gradients: if the lowest layers are fixed,
-/// backward ends above these layers.
+/// groups for an optimiser, from the head to the embeddings, at most two per level: matrices, and
+/// parameters without weight decay. With L layers, the rates are
+///
+///     head: head_lr    layer i: lr layer_decay^(L - 1 - i)    embeddings: lr layer_decay^L
+///
+/// and 0 for parts that fixed_embeddings or fixed_layers excludes. Parameters with rate 0 get no
+/// gradients: if the lowest layers are fixed, backward ends above these layers.
 ///
 /// The parameters of the model's encoder must have the same names as in a TokenEncoder.
-/// **Errors**: as rate_of; no parameter learns; a parameter that learns is prepacked by
-/// nn::prepack().
+/// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; fixed_layers below 0
+/// or above L; no parameter learns; a parameter that learns is prepacked by nn::prepack().
 /// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark
 /// et al., "ELECTRA", 2020, appendix B, for the decay by layer.
 template <nn::Module M>
@@ -69,20 +71,17 @@ std::vector<nn::ParameterGroup> fine_tuning_groups(M& model, const FineTuningOpt
   std::vector<std::string> names;
   const auto add_name = [&](const std::string& name, const auto&) { names.push_back(name); };
   nn::for_each_parameter(model, add_name, add_name);
-  const index_t layers = layer_count(names);
-  const auto is_trained = [&](const std::string& name) {
-    return rate_of(level_of(name, layers), layers, options) > 0;
-  };
+  const detail::LevelRates rates(names, options);
   nn::for_each_parameter(
       model,
       [&](const std::string& name, Tensor& parameter) {
-        parameter.set_requires_grad(is_trained(name));
+        parameter.set_requires_grad(rates.trains(name));
       },
       [&](const std::string& name, const Weight&) {
-        require(!is_trained(name), "fine_tuning_groups", name,
+        require(!rates.trains(name), "fine_tuning_groups", name,
                 " must not be prepacked if it is trained; call nn::unpack(model) first");
       });
-  return groups_by_level(nn::parameters(model), layers, options);
+  return rates.groups(nn::parameters(model));
 }
 
 }  // namespace tessera::models

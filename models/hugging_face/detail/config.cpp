@@ -13,10 +13,6 @@ index_t layer_count(const Json& config, std::string_view key) {
   return config.integer(key, {1, kMaxLayers});
 }
 
-index_t vocabulary_size(const Json& config, std::string_view key) {
-  return config.integer(key, {1, kMaxVocabulary});
-}
-
 index_t positions(const Json& config, std::string_view key, index_t otherwise) {
   return config.integer(key, {1, kMaxPositions}, otherwise);
 }
@@ -27,10 +23,6 @@ index_t positions_after(const Json& config, std::string_view key, index_t rows, 
                         ", the number of rows before the first token's, got ", rows);
   }
   return rows - before;
-}
-
-index_t padding_id(const Json& config, index_t otherwise) {
-  return config.integer("pad_token_id", {0, kMaxVocabulary}, otherwise);
 }
 
 index_t heads(const Json& config, std::string_view key, index_t d_model) {

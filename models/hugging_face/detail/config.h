@@ -17,15 +17,11 @@ inline constexpr index_t kMaxPositions = index_t{1} << 20;
 /// Sizes, at least 1. Without `otherwise` the key is required.
 index_t width(const Json& config, std::string_view key, std::optional<index_t> otherwise = {});
 index_t layer_count(const Json& config, std::string_view key);
-index_t vocabulary_size(const Json& config, std::string_view key = "vocab_size");
 index_t positions(const Json& config, std::string_view key, index_t otherwise);
 
 /// The number of tokens that a table of `rows` positions can hold if the first `before` rows are
 /// not used for tokens. **Errors**: too few rows.
 index_t positions_after(const Json& config, std::string_view key, index_t rows, index_t before);
-
-/// The padding token's number.
-index_t padding_id(const Json& config, index_t otherwise);
 
 /// The number of heads. **Errors**: also one that does not divide `d_model`.
 index_t heads(const Json& config, std::string_view key, index_t d_model);

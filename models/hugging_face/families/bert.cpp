@@ -24,7 +24,8 @@ constexpr WeightName kHeads[] = {
 /// throws, GCC 12 frees a vector of an earlier one twice.
 TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& layer,
                              std::string_view layers) {
-  TokenEncoderOptions result = {.vocabulary_size = config::vocabulary_size(config), .encoder = {}};
+  TokenEncoderOptions result = {
+      .vocabulary_size = config.integer("vocab_size", {1, config::kMaxVocabulary}), .encoder = {}};
   result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
   result.dropout = layer.dropout;
   result.embedding_norm = true;

@@ -8,7 +8,7 @@ namespace {
 
 TokenEncoderOptions options(const Json& config) {
   TokenEncoderOptions result = bert_options(config);
-  result.padding_id = config::padding_id(config, 1);
+  result.padding_id = config.integer("pad_token_id", {0, config::kMaxVocabulary}, 1);
   result.max_tokens = config::positions_after(config, "max_position_embeddings", result.max_tokens,
                                               *result.padding_id + 1);
   return result;

@@ -53,22 +53,13 @@ TEST(FineTuning, ALayerLearnsSlowerThanTheOneAbove) {
 }
 
 TEST(FineTuning, WhatSharesItsNumbersStandsBelowAllThatReadThem) {
-  EXPECT_EQ(level_of("encoder.relative_attention_bias.weight", 12), 0);
-  EXPECT_EQ(level_of("embeddings.projection.weight", 12), 0);
-  EXPECT_EQ(level_of("encoder.layers.11.relative_attention_bias.weight", 12), 12);
-  EXPECT_EQ(level_of("encoder.norm.weight", 12), 12);
-  EXPECT_EQ(level_of("classifier.weight", 12), 13);
-}
-
-TEST(FineTuning, RefusesTooFewLayers) {
-  const nn::Parameters parameters = {{"encoder.layers.5.linear1.weight", ones({2, 2})}};
-  EXPECT_EQ(groups_by_level(parameters, 6, {}).size(), 1U);
-  for (const index_t layers : {-7, 1, 5}) {
-    EXPECT_TRUE(throws("fine_tuning_groups", {"layers must be at least 6", str_cat("got ", layers)},
-                       [&] { groups_by_level(parameters, layers, {}); }));
-  }
-  EXPECT_TRUE(throws("fine_tuning_groups", {"layers must be at least 0", "got -7"},
-                     [] { groups_by_level({}, -7, {}); }));
+  const detail::LevelRates rates({"encoder.layers.3.norm1.bias", "encoder.layers.11.norm1.bias"},
+                                 {});
+  EXPECT_EQ(rates.level_of("encoder.relative_attention_bias.weight"), 0);
+  EXPECT_EQ(rates.level_of("embeddings.projection.weight"), 0);
+  EXPECT_EQ(rates.level_of("encoder.layers.11.relative_attention_bias.weight"), 12);
+  EXPECT_EQ(rates.level_of("encoder.norm.weight"), 12);
+  EXPECT_EQ(rates.level_of("classifier.weight"), 13);
 }
 
 TEST(FineTuning, RefusesWhatIsNoRate) {
@@ -146,8 +137,9 @@ TEST(FineTuning, EveryFamilyLearnsAndWhatIsFixedKeepsItsBits) {
     if (family < "d") {
       EXPECT_EQ(one.after, trained(family, options, 2).after);
     }
+    const detail::LevelRates of_two_layers({"encoder.layers.1.norm1.bias"}, options);
     for (const auto& [name, bits] : one.after) {
-      if (level_of(name, 2) <= 1) {
+      if (!of_two_layers.trains(name)) {
         EXPECT_EQ(bits, one.before.at(name)) << name;
       } else if (name.ends_with(".weight")) {
         EXPECT_NE(bits, one.before.at(name)) << name;
