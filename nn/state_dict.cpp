@@ -62,9 +62,11 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   if (plan.report.missing_keys.size() == wanted.size() && !wanted.empty()) {
     if (!options.strict) differences.add("none of the ", given.size(), " names of the state fits");
   }
-  plan.differences = differences.text();
-  if (!plan.differences.empty()) plan.differences += better_prefix(wanted, given, options.prefix);
-  return plan;
+  std::string text = differences.text();
+  if (text.empty()) return plan;
+  text += better_prefix(wanted, given, options.prefix);
+  if (!options.file.empty()) fail_file(options.file, "tensors must fit the module, got:", text);
+  fail("load_state_dict", "state must fit the module, got:", text);
 }
 
 std::string describe(const std::map<std::string, Shape>& shapes) {

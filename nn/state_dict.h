@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nn/visit.h"
-#include "tensor/error.h"
 
 namespace tessera::nn {
 
@@ -17,6 +16,7 @@ using StateDict = std::map<std::string, Tensor>;
 struct LoadOptions {
   std::string prefix = {};  // only names with this prefix are loaded, under the rest of the name
   bool strict = true;       // names that are missing or unexpected are an error
+  std::string file = {};    // of the state, for errors; empty: not from a file
 };
 
 /// The names for which load_state_dict found no counterpart.
@@ -27,23 +27,14 @@ struct LoadReport {
 
 namespace detail {
 
-/// The plan of a load, and the reasons why it cannot be done.
+/// The tensors to load, by the parameters' names.
 struct LoadPlan {
-  StateDict tensors;  // by the parameters' names
+  StateDict tensors;
   LoadReport report;
-  std::string differences;  // one per line, each after a line break; empty if nothing differs
 };
 
+/// **Errors**: names and shapes that do not fit, as load_state_dict.
 LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOptions& options);
-
-template <class M>
-LoadReport run_load(M& module, const LoadPlan& plan) {
-  for_each_parameter(module, [&](const std::string& name, Tensor& parameter) {
-    const auto found = plan.tensors.find(name);
-    if (found != plan.tensors.end()) parameter.copy_from(found->second);
-  });
-  return plan.report;
-}
 
 }  // namespace detail
 
@@ -64,19 +55,22 @@ StateDict state_dict(const M& module) {
 /// With a prefix only names that begin with the prefix are used. The report lists the other names
 /// as unexpected_keys, but they are no error.
 /// **Errors**: a prepacked weight; a different shape; if `strict`, missing names, and
-/// unexpected names with the prefix; otherwise, no name that matches. The error lists up to 30
-/// differences, and a prefix with which more names match, if there is one. After these errors
-/// nothing is changed. While a tape records, also: a tensor of `state` that is a variable; and, if
-/// the tape holds recorded ops, a parameter that is a variable. Parameters before that one are then
-/// already changed.
+/// unexpected names with the prefix; otherwise, no name that matches. The error of names and shapes
+/// lists up to 30 differences, and a prefix with which more names match, if there is one; with
+/// `file` it is a std::runtime_error that begins with `file`. After these errors nothing is
+/// changed. While a tape records, also: a tensor of `state` that is a variable; and, if the tape
+/// holds recorded ops, a parameter that is a variable. Parameters before that one are then already
+/// changed.
 /// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {
     const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
-    require(plan.differences.empty(), "load_state_dict",
-            "state must fit the module, got:", plan.differences);
-    return detail::run_load(module, plan);
+    for_each_parameter(module, [&](const std::string& name, Tensor& parameter) {
+      const auto found = plan.tensors.find(name);
+      if (found != plan.tensors.end()) parameter.copy_from(found->second);
+    });
+    return plan.report;
   } else {
     return {};
   }

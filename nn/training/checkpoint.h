@@ -31,22 +31,6 @@
 
 namespace tessera::nn {
 
-/// As load_state_dict, for a state from `file`. **Errors**: the same. If names or shapes do not
-/// fit, the error is a std::runtime_error whose message begins with `file`. The others (a weight
-/// packed by prepack(), variables while a tape records) are std::invalid_argument, without `file`.
-template <class M>
-LoadReport load_state(const std::string& file, M& module, const StateDict& state,
-                      const LoadOptions& options = {}) {
-  if constexpr (detail::may_change<M>()) {
-    const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
-    if (!plan.differences.empty())
-      fail_file(file, "tensors must fit the module, got:", plan.differences);
-    return detail::run_load(module, plan);
-  } else {
-    return {};
-  }
-}
-
 /// Writes the module's parameters under PyTorch's names. **Errors**: as save_safetensors and
 /// state_dict.
 template <class M>
@@ -59,15 +43,11 @@ void save_module(const std::filesystem::path& path, const M& module) {
 ///
 ///     nn::load_module("model.safetensors", encoder, {.prefix = "encoder.", .strict = false});
 ///
-/// **Errors**: as load_safetensors and load_state.
+/// **Errors**: as load_safetensors and load_state_dict.
 template <class M>
-LoadReport load_module(const std::filesystem::path& path, M& module,
-                       const LoadOptions& options = {}) {
-  if constexpr (detail::may_change<M>()) {
-    return load_state(path.string(), module, load_safetensors(path).tensors, options);
-  } else {
-    return {};
-  }
+LoadReport load_module(const std::filesystem::path& path, M& module, LoadOptions options = {}) {
+  options.file = path.string();
+  return load_state_dict(module, load_safetensors(path).tensors, options);
 }
 
 /// Named tensors, texts and numbers: the state of an optimiser or a schedule, or of a whole run,
@@ -141,13 +121,13 @@ Checkpoint load_checkpoint(const std::filesystem::path& path);
 ///
 ///     nn::load_group(checkpoint, "model", encoder, {.prefix = "encoder.", .strict = false});
 ///
-/// **Errors**: as load_state, or as load_state_dict if the checkpoint is not from a file.
+/// **Errors**: as load_state_dict.
 template <class M>
 LoadReport load_group(const Checkpoint& checkpoint, const std::string& group, M& module,
-                      const LoadOptions& options = {}) {
+                      LoadOptions options = {}) {
   const Checkpoint part = checkpoint.group(group);
-  if (part.file.empty()) return load_state_dict(module, part.tensors, options);
-  return load_state(part.file, module, part.tensors, options);
+  options.file = part.file;
+  return load_state_dict(module, part.tensors, options);
 }
 
 }  // namespace tessera::nn
