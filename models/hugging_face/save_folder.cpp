@@ -221,7 +221,7 @@ void save(const fs::path& to, const ModelFolder& from, const SavedModel& model,
 }
 
 /// Only the encoder, with the folder's pooler, which other models of the family may use.
-SavedModel encoder_alone(const ModelFolder& from, const TokenEncoder& encoder) {
+SavedModel only_encoder(const ModelFolder& from, const TokenEncoder& encoder) {
   SavedModel model = {.task = "", .parameters = nn::state_dict(encoder)};
   for (const char* name : {"pooler.dense.weight", "pooler.dense.bias"}) {
     if (const auto shape = from.shape(name)) {
@@ -275,7 +275,7 @@ void save_folder(const fs::path& to, const fs::path& from, const MaskFiller& tas
 void save_folder(const fs::path& to, const fs::path& from, const TokenEncoder& encoder,
                  const SaveOptions& options) {
   const ModelFolder folder(from);
-  save(to, folder, encoder_alone(folder, encoder), options);
+  save(to, folder, only_encoder(folder, encoder), options);
 }
 
 namespace {
@@ -283,18 +283,16 @@ namespace {
 /// modules.json, row by row.
 class ModuleList {
  public:
-  /// The name of the next module's folder, unless `path` gives one.
-  std::string add(const std::string& kind, const std::string& path) {
+  /// Adds a module; returns the name of its folder.
+  std::string add(const std::string& kind) {
+    const std::string number = std::to_string(count_++);
+    const std::string path = kind == "Transformer" ? "" : number + '_' + kind;
     rows_.add(JsonObject(kObjectInLine)
-                  .add("idx", count_)
-                  .add("name", std::to_string(count_))
+                  .add("idx", count_ - 1)
+                  .add("name", number)
                   .add("path", path)
                   .add("type", "sentence_transformers.models." + kind));
-    ++count_;
     return path;
-  }
-  std::string add(const std::string& kind) {
-    return add(kind, std::to_string(count_) + '_' + kind);
   }
   std::string text() const { return rows_.text() + '\n'; }
 
@@ -307,9 +305,9 @@ class ModuleList {
 fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
                      ModuleList& modules) {
   if (const auto* const encoder = std::get_if<TokenEncoder>(&model.words)) {
-    modules.add("Transformer", "");
+    modules.add("Transformer");
     const ModelFolder files(from);
-    write_model(folder.path(), files, encoder_alone(files, *encoder));
+    write_model(folder.path(), files, only_encoder(files, *encoder));
     write_pooling(folder.subfolder(modules.add("Pooling")), model.pooling,
                   files.options.encoder.width());
     return folder.path();
