@@ -18,16 +18,6 @@ namespace tessera::pages {
 namespace {
 
 constexpr const char* kExplanationOp = "write_explanation_page";
-constexpr int kShades = 9;  // of each sign, in assets/explanation.css
-
-/// The class that colours a number: p1 to p9 if it adds, n1 to n9 if it takes away.
-std::string shade(double value, double most) {
-  constexpr double kShown = 0.0005;  // less is shown as 0.000
-  if (std::abs(value) < kShown) return "";
-  const double share = most > 0 ? std::min(std::abs(value) / most, 1.0) : 0;
-  const auto strength = std::lround(kShades * share);
-  return strength == 0 ? "" : str_cat(value > 0 ? "p" : "n", strength);
-}
 
 const std::string kMinus = "\u2212";
 
@@ -39,9 +29,15 @@ double largest(const Tensor& x) {
   return max(abs(x)).item();
 }
 
+/// An element whose colour shows whether `value` adds or takes away, most strongly if it is `most`.
 std::string shaded(const std::string& tag, double value, double most, const std::string& text) {
-  return str_cat("<", tag, " class=\"", shade(value, most), "\" title=\"", signed_number(value),
-                 "\">", text, "</", tag, ">");
+  constexpr double kShown = 0.0005;  // less is shown as 0.000
+  std::string look;
+  if (most > 0 && std::abs(value) >= kShown) {
+    look = str_cat(" class=\"", value > 0 ? "adds" : "takes",
+                   "\" style=\"--share:", decimals(std::min(std::abs(value) / most, 1.0), 2), "\"");
+  }
+  return str_cat("<", tag, look, " title=\"", signed_number(value), "\">", text, "</", tag, ">");
 }
 
 /// "+4.123 (probability 0.9984)", or only the score.
@@ -186,10 +182,12 @@ std::vector<HeadDrop> top_heads(const Tensor& heads, index_t count) {
 
 void write_explanation_page(const std::filesystem::path& path, const Explanation& explanation) {
   require(!explanation.texts.empty(), kExplanationOp, "texts must not be empty");
-  std::string body = "<main><h1>" + escape(explanation.title) + "</h1>\n<p>" +
-                     escape(explanation.about) + "; the score is the " + escape(explanation.score) +
-                     ".</p>\n<p class=\"legend\"><span class=\"p6\">adds to the score</span> "
-                     "<span class=\"n6\">takes from it</span></p>\n<div class=\"texts\">\n";
+  std::string body =
+      "<main><h1>" + escape(explanation.title) + "</h1>\n<p>" + escape(explanation.about) +
+      "; the score is the " + escape(explanation.score) +
+      ".</p>\n<p class=\"legend\" style=\"--share:0.7\"><span class=\"adds\">adds to the "
+      "score</span> <span class=\"takes\">takes from it</span></p>\n"
+      "<div class=\"texts\">\n";
   for (const ExplainedText& text : explanation.texts) {
     check(text);
     body += section(text, explanation);

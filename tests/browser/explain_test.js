@@ -47,7 +47,7 @@ harness.main(async ({open, folder, run}) => {
   // The strongest shade is that of the largest number, and paper has it too.
   const page = await open(file);
   await page.emulateMedia({media: 'print'});
-  const strongest = await page.$eval('.words .p9, .words .n9', (span) => getComputedStyle(span).backgroundColor);
+  const strongest = await page.$eval('.words [style="--share:1.00"]', (span) => getComputedStyle(span).backgroundColor);
   assert.notStrictEqual(strongest, 'rgba(0, 0, 0, 0)');
   // So has it the folded numbers, and no table is wider than A4 between its margins.
   assert.ok(await page.$$eval('details td', (cells) => cells.length > 0 && cells.every((cell) => cell.checkVisibility())));

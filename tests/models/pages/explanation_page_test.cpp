@@ -41,29 +41,32 @@ int occurrences(const std::string& text, const std::string& part) {
 TEST(ExplanationPage, HasTheNumbersAndTheirShades) {
   const std::string html = html_of(example());
   const auto has = [&](const std::string& part) { EXPECT_EQ(occurrences(html, part), 1) << part; };
-  has("<span class=\"p9\" title=\"+2.000\">good</span>");
-  has("<span class=\"n2\" title=\"\u22120.500\">&lt;b&gt;</span>");
-  has("<span class=\"\" title=\"+0.000\">[CLS]</span>");
+  has("<span class=\"adds\" style=\"--share:1.00\" title=\"+2.000\">good</span>");
+  has("<span class=\"takes\" style=\"--share:0.25\" title=\"\u22120.500\">&lt;b&gt;</span>");
+  has("<span title=\"+0.000\">[CLS]</span>");
   has("<h2>\u201ca &lt;b&gt; good\u201d</h2>");
   has("Score +1.750 (probability 0.9877), of the baseline +0.500 (probability 0.5000).");
   has("The tokens add up to +1.500, the change is +1.250 (error +0.250).");
-  has("<td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"n2\" "
+  has("<td class=\"adds\" style=\"--share:1.00\" title=\"+1.000\">1.00</td><td class=\"takes\" "
+      "style=\"--share:0.25\" "
       "title=\"\u22120.250\">\u22120.25</td>");
   has("title=\"\u22120.001\">0.00</td>");
   has("most without layer 0 head 0 +1.000, layer 1 head 0 +0.000");
-  has("<tr><th>layer 0</th><td class=\"p9\"");  // rows of heads are layers, rows of vectors tokens
-  has("<tr><th>good</th><td class=\"p9\" title=\"+1.000\">1.00</td><td class=\"\" "
+  // Rows of heads are layers, and rows of vectors are tokens.
+  has("<tr><th>layer 0</th><td class=\"adds\" style=\"--share:1.00\"");
+  has("<tr><th>good</th><td class=\"adds\" style=\"--share:1.00\" title=\"+1.000\">1.00</td><td "
       "title=\"+0.000\">0.00</td></tr>");
   has("a &lt;model&gt;; the score is the logit of A");
   EXPECT_EQ(occurrences(html, "<table class=\"map\">"), 2);
 }
 
 TEST(ExplanationPage, TheOnlyVectorThatIsReadSetsNoScale) {
-  const std::string shaded = "<td class=\"p9\" title=\"+1.000\">1.00</td>";
+  const std::string shaded = "<td class=\"adds\" style=\"--share:1.00\" title=\"+1.000\">1.00</td>";
   const std::string said = "In the last layer the score reads only [CLS]";
   const std::string html = html_of(example());
   EXPECT_TRUE(contains(html, "<tr><th>good</th>" + shaded));
-  EXPECT_TRUE(contains(html, "<td class=\"p9\" title=\"+5.000\">5.00</td>"));
+  EXPECT_TRUE(
+      contains(html, "<td class=\"adds\" style=\"--share:1.00\" title=\"+5.000\">5.00</td>"));
   EXPECT_TRUE(contains(html, said));
   Explanation several = example();
   several.texts[0].patches = tensor({{0.0, 0.25, 1.0}, {5.0, 0.5, 0.0}});
@@ -71,7 +74,8 @@ TEST(ExplanationPage, TheOnlyVectorThatIsReadSetsNoScale) {
   EXPECT_FALSE(contains(html_of(several), said));
   Explanation tiny = example();  // all others are rounding errors
   tiny.texts[0].patches = tensor({{0.0, 1e-300, 1.3e-8}, {5.0, 0.0, 0.0}});
-  EXPECT_TRUE(contains(html_of(tiny), "<td class=\"p9\" title=\"+5.000\">5.00</td>"));
+  EXPECT_TRUE(contains(html_of(tiny),
+                       "<td class=\"adds\" style=\"--share:1.00\" title=\"+5.000\">5.00</td>"));
 }
 
 TEST(ExplanationPage, CutsALongHeading) {
@@ -83,7 +87,7 @@ TEST(ExplanationPage, CutsALongHeading) {
 TEST(ExplanationPage, ShadesNothingIfAllIsZero) {
   Explanation same = example();
   same.texts[0].added = zeros({3});
-  EXPECT_EQ(occurrences(html_of(same), "<span class=\"\""), 3);
+  EXPECT_EQ(occurrences(html_of(same), "<span title="), 3);
 }
 
 TEST(TopHeads, AreAtMostAsManyAsRequested) {
