@@ -1,7 +1,6 @@
 #include "models/pages/detail/attention_labels.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tensor/io/detail/utf8.h"
 
@@ -17,9 +16,7 @@ std::string sign_of(unsigned char c, bool is_alone) {
   if (c == ' ' && is_alone) return "\xe2\x90\xa3";  // an open box
   if (c == 0x7f) return "\xe2\x90\xa1";             // "DEL"
   if (c >= 0x20) return {};
-  std::array<char, 4> sign{};
-  const char* const end = detail::write_utf8(0x2400 + c, sign.data());
-  return std::string(sign.data(), static_cast<std::size_t>(end - sign.data()));
+  return std::string("\xe2\x90") + static_cast<char>(0x80 + c);  // U+2400 + c
 }
 
 }  // namespace

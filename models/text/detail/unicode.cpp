@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "models/text/detail/unicode_tables.h"
-#include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 
@@ -24,8 +23,11 @@ std::int32_t number(char32_t code) {
 }  // namespace
 
 void append_utf8(char32_t code, std::string& text) {
-  char bytes[4];
-  text.append(bytes, tessera::detail::write_utf8(code, bytes));
+  const auto put = [&](char32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) return put(code);
+  const int rest = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // the bytes after the first
+  put((rest == 1 ? 0xc0 : rest == 2 ? 0xe0 : 0xf0) | code >> 6 * rest);
+  for (int i = rest - 1; i >= 0; --i) put(0x80 | (code >> 6 * i & 0x3f));
 }
 
 std::string_view unicode_version() {

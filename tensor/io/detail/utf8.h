@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 namespace tessera::detail {
@@ -26,27 +25,6 @@ inline std::size_t code_point_size(std::string_view text) {
   const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
   const unsigned high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
   return second >= low && second <= high ? size : 0;
-}
-
-/// Writes a code point at `to`, and returns the position after it.
-inline char* write_utf8(char32_t code, char* to) {
-  const auto put = [&](char32_t byte) { *to++ = static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6);
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | code >> 18);
-    put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
-  return to;
 }
 
 }  // namespace tessera::detail
