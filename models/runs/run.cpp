@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,18 +24,25 @@ constexpr double kSecondsBetweenReports = 5;
 constexpr double kSecondsBetweenEpochs = 0.5;  // if an epoch takes less time
 
 /// The lines of a log up to that of `step`; nothing if there is no such file, or if its header is
-/// different. A last line without a line end is incomplete and removed.
+/// different. If the last columns are missing, as in older versions, they are added empty. A last
+/// line without a line end is incomplete and removed.
 std::string kept_log(const std::filesystem::path& path, index_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   std::ifstream log(path);
-  std::string kept;
+  std::string kept, more;
   for (std::string line; std::getline(log, line) && !log.eof();) {
     if (line.ends_with('\r')) line.pop_back();
-    const bool is_kept =
-        kept.empty() ? line == pages::kRunLogHeader : std::atoll(line.c_str()) <= step;
-    if (!is_kept) break;
-    kept += line + '\n';
+    if (!kept.empty() && std::atoll(line.c_str()) > step) break;
+    if (kept.empty()) {
+      if (line.empty() || !pages::kRunLogHeader.starts_with(line)) break;
+      const std::string_view rest = pages::kRunLogHeader.substr(line.size());
+      if (!rest.empty() && rest.front() != ',') break;
+      more.assign(static_cast<std::size_t>(std::count(rest.begin(), rest.end(), ',')), ',');
+      kept += std::string(pages::kRunLogHeader) + '\n';
+      continue;
+    }
+    kept += line + more + '\n';
   }
   return kept;
 }
