@@ -71,13 +71,9 @@ Shapes plain_names(const Path& folder, const HeadNames& names) {
   const std::string heads =
       "classifier. qa_outputs. cls. lm_head. pre_classifier. vocab_ predictions. sop_classifier. "
       "discriminator_predictions. generator_ head. decoder.";
-  const std::set<std::string> tied = {
-      "cls.predictions.decoder.weight",
-      "cls.predictions.decoder.bias",
-      "lm_head.decoder.weight",
-      "lm_head.decoder.bias",
-      "decoder.weight",
-  };
+  const std::set<std::string> tied = {"cls.predictions.decoder.weight",
+                                      "cls.predictions.decoder.bias", "lm_head.decoder.weight",
+                                      "lm_head.decoder.bias", "decoder.weight"};
   Shapes shapes;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".safetensors") continue;
@@ -350,8 +346,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
   const std::set<std::string> kCases = {
       "as_it_is",    "all_modes",       "new_modes_in_order", "no_modules", "two_dense",
       "dense_gelu",  "dense_identity",  "dense_relu",         "layer_norm", "dense_sigmoid",
-      "nine_tokens", "prompt_left_out", "default_prompt",     "no_limit",   "lower_case",
-  };
+      "nine_tokens", "prompt_left_out", "default_prompt",     "no_limit",   "lower_case"};
   for (const char* name : {"sentence", "static"}) {
     const Json whole = read_json(folders() / name / "cases.json");
     std::vector<std::string> texts;
