@@ -111,7 +111,7 @@ async function checkPointer(page, made) {
 /** A page in which one number was changed is found out. */
 async function checkChangedPage({open}, made) {
   const html = fs.readFileSync(made.page, 'utf8');
-  const start = html.indexOf('"weights":[\n["') + '"weights":[\n["'.length;
+  const start = html.indexOf('"weights":[["') + '"weights":[["'.length;
   const digit = html[start + 4] === 'A' ? 'B' : 'A';
   const file = made.page.replace('.html', '-changed.html');
   fs.writeFileSync(file, html.slice(0, start + 4) + digit + html.slice(start + 5));
