@@ -17,7 +17,7 @@ namespace tessera::models {
 ///
 /// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, D). The poolings below read
 /// `tokens.lengths`, and kWeightedMean also `tokens.positions`. A new pooling may also read ids and
-/// types, which a SequenceClassifier passes on and a SentencePooling does not.
+/// types, which a SequenceClassifier passes on and a SentenceEncoder does not.
 /// **Errors**: a null function; T = 0; shapes that do not match; a length outside 1 .. T; lengths,
 /// types or positions that are not int64.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for mean, cls and max;

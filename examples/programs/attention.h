@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "examples/programs/cli.h"
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 #include "models/text/tokenizer.h"
 #include "models/token_encoder.h"
 

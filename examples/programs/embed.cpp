@@ -54,10 +54,10 @@ void add_options(examples::Command& command, Options& options) {
               {1, examples::kMany});
 }
 
-models::SentenceOptions sentence_options(const Options& options) {
-  models::SentenceOptions how = {.truncate_dim = options.truncate_dim,
-                                 .normalize = options.normalize,
-                                 .task = examples::task_options(options.model)};
+models::TaskOptions encoding_options(const Options& options) {
+  models::TaskOptions how = examples::task_options(options.model);
+  how.truncate_dim = options.truncate_dim;
+  how.normalize = options.normalize;
   if (!options.prompt.empty()) how.prompt = options.prompt;
   if (!options.prompt_name.empty()) how.prompt_name = options.prompt_name;
   return how;
@@ -78,7 +78,7 @@ models::SentenceEncoder load(const Options& options) {
 }
 
 void write_attention(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-                     const models::SentenceOptions& how, const Options& options) {
+                     const models::TaskOptions& how, const Options& options) {
   if (options.model.attention.file.empty()) return;
   std::vector<text::Encoding> encodings;
   for (const std::string& line : lines) encodings.push_back(model.encoding_of(line, how));
@@ -99,7 +99,7 @@ void write_attention(const models::SentenceEncoder& model, const std::vector<std
 Tensor similarities(const models::SentenceEncoder& model, const Tensor& to, const Tensor& lines,
                     const Options& options) {
   const Tensor table = model.similarity(to, lines);
-  const models::TextName name = sentence_options(options).task.name;
+  const models::TextName name = encoding_options(options).name;
   for (index_t i = 0; i < table.size(1); ++i) {
     models::require_finite_outputs(table.select(1, i).to_vector<float>(), name, i);
   }
@@ -108,12 +108,12 @@ Tensor similarities(const models::SentenceEncoder& model, const Tensor& to, cons
 
 /// Prints the lines most similar to the query, the best first: score, number, line.
 void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-            const Tensor& vectors, models::SentenceOptions how, const Options& options) {
+            const Tensor& vectors, models::TaskOptions how, const Options& options) {
   how.prompt.reset();
   how.prompt_name.reset();
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
-  how.task.name = [](index_t) { return "--query"; };
-  how.task.progress = {};
+  how.name = [](index_t) { return "--query"; };
+  how.progress = {};
   const Tensor query = model.encode_queries({options.query}, how);
   const auto scores = similarities(model, query, vectors, options).to_vector<float>();
   std::vector<std::size_t> order(lines.size());
@@ -164,9 +164,9 @@ void embed(const Options& options) {
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;
   require(!table || std::ssize(lines) <= kTableLines, "embed", "a printed table must have at most ",
           kTableLines, " lines, got ", lines.size(), " lines; add --output, --query or --json");
-  const models::SentenceOptions how = sentence_options(options);
+  const models::TaskOptions how = encoding_options(options);
   // With a query, the lines are the documents to search.
-  const models::SentenceOptions of_lines = options.query.empty() ? how : model.for_documents(how);
+  const models::TaskOptions of_lines = options.query.empty() ? how : model.for_documents(how);
   const Tensor vectors = model.encode(lines, of_lines);
   if (!options.output.empty()) save_npy(options.output, vectors);
   if (!options.query.empty()) {

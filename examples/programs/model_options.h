@@ -11,8 +11,8 @@
 #include "examples/programs/attention.h"
 #include "examples/programs/cli.h"
 #include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/text_reader.h"
 #include "tensor/error.h"
 #include "tensor/profile_span.h"
 

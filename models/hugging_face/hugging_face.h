@@ -7,7 +7,7 @@
 #include "models/hugging_face/question_answerer.h"
 #include "models/hugging_face/save_folder.h"
 #include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/task.h"
 #include "models/hugging_face/text_classifier.h"
+#include "models/hugging_face/text_reader.h"
 #include "models/hugging_face/token_tagger.h"
 #include "models/models.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 #include "models/masked_lm.h"
 
 namespace tessera::models {

@@ -308,8 +308,7 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
     modules.add("Transformer");
     const ModelFolder files(from);
     write_model(folder.path(), files, only_encoder(files, *encoder));
-    write_pooling(folder.subfolder(modules.add("Pooling")), model.pooling,
-                  files.options.encoder.width());
+    write_poolings(folder.subfolder(modules.add("Pooling")), model, files.options.encoder.width());
     return folder.path();
   }
   const fs::path path = folder.subfolder(modules.add("StaticEmbedding"));

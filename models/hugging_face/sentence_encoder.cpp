@@ -24,34 +24,28 @@
 
 namespace tessera::models {
 
-Tensor SentencePooling::operator()(const Tensor& x, const Tokens& tokens, index_t prompt) const {
+Tensor pool_sentences(const Tensor& x, const Tokens& tokens, const std::vector<Pooling>& poolings,
+                      index_t ignored) {
   const auto pooled = [&](const Tensor& vectors, const Tokens& of) {
     std::vector<Tensor> parts;
-    for (const Pooling& mode : modes) parts.push_back(mode(vectors, of));
+    for (const Pooling& pooling : poolings) parts.push_back(pooling(vectors, of));
     return parts.size() == 1 ? parts.front() : concat(parts, 1);
   };
   const index_t rows = x.size(0);
   const index_t count = x.size(1);
-  if (include_prompt || prompt == 0) return pooled(x, {.lengths = tokens.lengths});
-  if (prompt >= count) return zeros({rows, std::ssize(modes) * x.size(2)}, x.dtype());
+  if (ignored == 0) return pooled(x, {.lengths = tokens.lengths});
+  if (ignored >= count) return zeros({rows, std::ssize(poolings) * x.size(2)}, x.dtype());
   const Tensor lengths =
       (tokens.lengths.defined() ? tokens.lengths
                                 : full({rows}, static_cast<double>(count), kInt64)) -
-      prompt;
-  const Tensor y = pooled(x.slice(1, prompt), {.lengths = maximum(lengths, 1),
-                                               .positions = arange(count).slice(0, prompt)});
+      ignored;
+  const Tensor y = pooled(x.slice(1, ignored), {.lengths = maximum(lengths, 1),
+                                                .positions = arange(count).slice(0, ignored)});
   return where(gt(lengths, 0).unsqueeze(1), y, 0);
 }
 
 Tensor Normalize::operator()(const Tensor& x) const {
   return x / maximum(norm(x, {-1}, true), 1e-12);
-}
-
-Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x) {
-  for (const SentenceModule& module : modules) {
-    x = std::visit([&](const auto& part) { return part(x); }, module);
-  }
-  return x;
 }
 
 namespace {
@@ -113,7 +107,7 @@ namespace {
 constexpr const char* kSentenceEncoderOp = "SentenceEncoder";
 
 /// The prompt to prepend: the given one, else the folder's default.
-std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& options) {
+std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options) {
   if (options.prompt) return *options.prompt;
   const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
   if (!name) return {};
@@ -129,8 +123,8 @@ std::string prompt_of(const SentenceSettings& settings, const SentenceOptions& o
 }
 
 /// `options` with the first of these prompts that the folder has, if `options` has no prompt.
-SentenceOptions with_prompt(const SentenceSettings& settings, SentenceOptions options,
-                            std::initializer_list<const char*> names) {
+TaskOptions with_prompt(const SentenceSettings& settings, TaskOptions options,
+                        std::initializer_list<const char*> names) {
   if (options.prompt || options.prompt_name) return options;
   const auto* const found = std::find_if(names.begin(), names.end(), [&](const char* name) {
     return settings.prompts.contains(name);
@@ -152,7 +146,16 @@ void require_finite_rows(const Tensor& y, const TextName& name) {
 Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt) {
   const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
   const Tensor x = encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
-  return nn::hooked("pooled", model.pooling(x, tokens, prompt));
+  return nn::hooked("pooled",
+                    pool_sentences(x, tokens, model.poolings, model.pools_prompt ? 0 : prompt));
+}
+
+/// The pooled vectors after all modules.
+Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x) {
+  for (const SentenceModule& module : modules) {
+    x = std::visit([&](const auto& part) { return part(x); }, module);
+  }
+  return x;
 }
 
 /// The same for all texts, in float32.
@@ -181,7 +184,7 @@ Tensor SentenceEncoder::operator()(const Tokens& tokens, index_t prompt) const {
 }
 
 Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
-                               const SentenceOptions& options) const {
+                               const TaskOptions& options) const {
   require(options.truncate_dim >= 0 && options.truncate_dim <= width, kSentenceEncoderOp,
           "truncate_dim must be from 0 to ", width, ", got ", options.truncate_dim);
   const NoGrad not_recorded;
@@ -191,7 +194,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const std::string& text : texts)
     given.push_back(cleaned(prompt + text, settings.lower_case));
   std::vector<text::Encoding> encodings =
-      reader.encode_all(std::span<const std::string>(given), options.task);
+      reader.encode_all(std::span<const std::string>(given), options);
   if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
@@ -203,43 +206,43 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     encodings[i].ids = {0};
     encodings[i].types = {0};
   }
-  Tensor y = pooled_texts(*this, encodings, prompt_tokens(options), options.task);
+  Tensor y = pooled_texts(*this, encodings, prompt_tokens(options), options);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
   if (options.truncate_dim > 0) y = y.slice(1, 0, options.truncate_dim).contiguous();
   if (options.normalize) y = Normalize{}(y);
   if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
-    reader.with_finite_outputs([&] { require_finite_rows(y, options.task.name); });
+    reader.with_finite_outputs([&] { require_finite_rows(y, options.name); });
   }
   return y;
 }
 
 Tensor SentenceEncoder::encode_queries(const std::vector<std::string>& texts,
-                                       const SentenceOptions& options) const {
+                                       const TaskOptions& options) const {
   return encode(texts, with_prompt(settings, options, {"query"}));
 }
 
 Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
-                                         const SentenceOptions& options) const {
+                                         const TaskOptions& options) const {
   return encode(texts, for_documents(options));
 }
 
-SentenceOptions SentenceEncoder::for_documents(const SentenceOptions& options) const {
+TaskOptions SentenceEncoder::for_documents(const TaskOptions& options) const {
   return with_prompt(settings, options, {"document", "passage", "corpus"});
 }
 
 text::Encoding SentenceEncoder::encoding_of(const std::string& text,
-                                            const SentenceOptions& options) const {
-  const text::EncodeOptions encode = reader.encode_options(options.task);
+                                            const TaskOptions& options) const {
+  const text::EncodeOptions encode = reader.encode_options(options);
   return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
                                   encode);
 }
 
-index_t SentenceEncoder::prompt_tokens(const SentenceOptions& options) const {
+index_t SentenceEncoder::prompt_tokens(const TaskOptions& options) const {
   const std::string prompt = prompt_of(settings, options);
-  if (prompt.empty() || pooling.include_prompt) return 0;
-  const text::EncodeOptions encode = reader.encode_options(options.task);
+  if (prompt.empty() || pools_prompt) return 0;
+  const text::EncodeOptions encode = reader.encode_options(options);
   const text::Encoding encoding =
       reader.tokenizer->encode(cleaned(prompt, settings.lower_case), encode);
   const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
@@ -261,7 +264,7 @@ SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings,
                        .max_length = max_length,
                        .feeds_types = false,
                        .adds_special = false};
-  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
+  return {std::move(reader), std::move(words), std::move(settings), width};
 }
 
 SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings, index_t max_length) {
@@ -269,7 +272,7 @@ SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings, ind
   TokenEncoder words = load_encoder(folder);
   TextReader reader = load_reader(folder, max_length);
   const index_t width = folder.options.encoder.width();
-  return {std::move(reader), std::move(words), {}, {}, std::move(settings), width};
+  return {std::move(reader), std::move(words), std::move(settings), width};
 }
 
 }  // namespace
@@ -294,15 +297,13 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
       fail_file(rows[1].place, "module after Transformer must be Pooling, got ",
                 printable(rows[1].kind));
     }
-    model.pooling = read_pooling(rows[1].folder, model.width);
+    read_pooling(rows[1].folder, model);
     next = 2;
   }
   model.reader.folder = folder;  // contains all modules, not only the encoder
-  if (pooling) model.pooling.modes = {*pooling};
-  model.width *= std::ssize(model.pooling.modes);
-  for (std::size_t i = next; i < rows.size(); ++i) {
-    model.width = add_module(rows[i], model.width, model.modules);
-  }
+  if (pooling) model.poolings = {*pooling};
+  model.width *= std::ssize(model.poolings);
+  for (std::size_t i = next; i < rows.size(); ++i) add_module(rows[i], model);
   return model;
 }
 

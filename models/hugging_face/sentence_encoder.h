@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 #include "models/pooling.h"
 #include "models/token_encoder.h"
 #include "nn/embedding.h"
@@ -23,19 +23,14 @@
 
 namespace tessera::models {
 
-/// One vector per sentence: the concatenated results of the poolings in `modes`.
+/// One vector per sentence: the concatenated results of `poolings`. The first `ignored` tokens of
+/// each row do not count, and a row without other tokens gives zeros. kWeightedMean still counts
+/// positions from the beginning of the row.
 ///
-/// **Shapes**: x (B, T, D) -> (B, M D) for M modes. Without `include_prompt`, the first `prompt`
-/// tokens of each row are ignored, and a row without other tokens gives zeros. kWeightedMean still
-/// counts positions from the beginning of the row.
-/// **Errors**: as Pooling; no modes; a negative `prompt` without `include_prompt`.
-/// **Source**: sentence_transformers.models.Pooling.
-struct SentencePooling {
-  std::vector<Pooling> modes = {Pooling::kMean};
-  bool include_prompt = true;
-
-  Tensor operator()(const Tensor& x, const Tokens& tokens, index_t prompt = 0) const;
-};
+/// **Shapes**: x (B, T, D), the vectors of `tokens` -> (B, P D) for P poolings. **Errors**: as
+/// Pooling; no poolings; a negative `ignored`. **Source**: sentence_transformers.models.Pooling.
+Tensor pool_sentences(const Tensor& x, const Tokens& tokens, const std::vector<Pooling>& poolings,
+                      index_t ignored = 0);
 
 /// x / max(|x|, 1e-12) along the last axis. **Shapes**: (..., D) -> the same. **Errors**: a scalar.
 /// **Source**: sentence_transformers.models.Normalize; torch.nn.functional.normalize.
@@ -53,9 +48,6 @@ struct Dense {
 };
 
 using SentenceModule = std::variant<Normalize, Dense, nn::LayerNorm>;
-
-/// The pooled vectors x (B, D) after all modules, in their order. **Errors**: as the modules.
-Tensor apply_modules(const std::vector<SentenceModule>& modules, Tensor x);
 
 /// The similarity of two embeddings: larger is more similar.
 enum class Similarity { kCosine, kDot, kEuclidean, kManhattan };
@@ -79,17 +71,8 @@ struct SentenceSettings {
 /// **Source**: sentence_transformers.models.Transformer.
 std::string cleaned(std::string_view text, bool lower_case);
 
-/// The options of SentenceEncoder.
-struct SentenceOptions {
-  std::optional<std::string> prompt = {};       // prepended to each text
-  std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
-  index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
-  bool normalize = false;  // scale embeddings to length 1, also without a Normalize
-  TaskOptions task = {};
-};
-
 /// An encoder of sentences: `reader` turns texts into tokens, `words` gives each token a vector,
-/// `pooling` makes one vector per text, and `modules` change this vector.
+/// `poolings` make one vector per text, and `modules` change this vector, one after the other.
 ///
 /// A sentence's embedding has the same bits by itself and in a batch, for any batch size and number
 /// of threads.
@@ -97,15 +80,17 @@ struct SentenceOptions {
 struct SentenceEncoder {
   TextReader reader;
   std::variant<TokenEncoder, nn::Embedding> words;  // an nn::Embedding: "static" embeddings
-  SentencePooling pooling;
-  std::vector<SentenceModule> modules;
   SentenceSettings settings;
   index_t width;  // of an embedding
+  std::vector<Pooling> poolings = {Pooling::kMean};
+  bool pools_prompt = true;  // false: the pooling ignores the tokens of a prompt
+  std::vector<SentenceModule> modules = {};
 
   /// The embeddings of sentences that are given as tokens, with gradients if a tape is active. The
-  /// first `prompt` tokens of each row are a prompt: see SentencePooling.
+  /// first `prompt` tokens of each row are a prompt.
   ///
-  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as `words`, `pooling` and `modules`.
+  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as `words`, pool_sentences and
+  /// `modules`.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
@@ -117,25 +102,25 @@ struct SentenceEncoder {
   /// text without a token is 0. **Errors**: as Tokenizer::encode; no such prompt; a truncate_dim,
   /// max_length or batch_size out of range. An embedding that is not finite: std::runtime_error
   /// that names the weight, if a weight is not finite; otherwise NotFinite, which names the text.
-  Tensor encode(const std::vector<std::string>& texts, const SentenceOptions& options = {}) const;
+  Tensor encode(const std::vector<std::string>& texts, const TaskOptions& options = {}) const;
 
   /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
   /// `options` has no prompt. **Errors**: as encode.
   Tensor encode_queries(const std::vector<std::string>& texts,
-                        const SentenceOptions& options = {}) const;
+                        const TaskOptions& options = {}) const;
   /// As encode_queries, for texts to be searched: the prompt is the first of "document", "passage"
   /// and "corpus" that the folder has.
   Tensor encode_documents(const std::vector<std::string>& texts,
-                          const SentenceOptions& options = {}) const;
+                          const TaskOptions& options = {}) const;
 
   /// `options` with the prompt that encode_documents uses.
-  SentenceOptions for_documents(const SentenceOptions& options) const;
+  TaskOptions for_documents(const TaskOptions& options) const;
   /// The tokens that encode reads for a text, including those of the prompt. **Errors**: as encode.
-  text::Encoding encoding_of(const std::string& text, const SentenceOptions& options = {}) const;
+  text::Encoding encoding_of(const std::string& text, const TaskOptions& options = {}) const;
 
-  /// The number of tokens that the pooling ignores because they belong to the prompt; 0 if the
-  /// pooling includes the prompt. **Errors**: as encode.
-  index_t prompt_tokens(const SentenceOptions& options = {}) const;
+  /// The number of tokens that the pooling ignores because they belong to the prompt; 0 with
+  /// `pools_prompt`. **Errors**: as encode.
+  index_t prompt_tokens(const TaskOptions& options = {}) const;
 
   /// The folder's similarity of embeddings. **Shapes**: (N, D), (M, D) -> (N, M). **Errors**: as
   /// models::similarity.
@@ -145,7 +130,7 @@ struct SentenceEncoder {
 };
 
 /// Prepacks the weights of the encoder and of the Dense modules, with nn::prepack. The encoder is
-/// then only for inference: see prepack in task.h. **Errors**: as nn::prepack.
+/// then only for inference: see prepack in text_reader.h. **Errors**: as nn::prepack.
 void prepack(SentenceEncoder& encoder, const nn::PrepackOptions& options = {});
 
 /// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/classifier.h"
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 #include "tensor/random.h"
 
 namespace tessera::models {

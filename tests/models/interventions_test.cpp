@@ -163,13 +163,13 @@ TEST(HooksOfTexts, SeeEachTextOnceOnTwoThreads) {
     texts.push_back(std::string("the ") + std::string(static_cast<std::size_t>(i % 7), 'a'));
   }
   set_thread_count(2);
-  const Tensor untouched = model.encode(texts, {.task = {.batch_size = 8}});
+  const Tensor untouched = model.encode(texts, {.batch_size = 8});
   std::map<index_t, int> seen;
   const nn::Hook hook("pooled", [&](const nn::HookPoint& point) {
     EXPECT_EQ(std::ssize(point.texts), point.value.size(0));
     for (const index_t text : point.texts) ++seen[text];
   });
-  EXPECT_TRUE(same_bits(model.encode(texts, {.task = {.batch_size = 8}}), untouched));
+  EXPECT_TRUE(same_bits(model.encode(texts, {.batch_size = 8}), untouched));
   set_thread_count(0);
   EXPECT_EQ(seen.size(), 200U);
   for (const auto& [text, count] : seen) EXPECT_EQ(count, 1) << text;

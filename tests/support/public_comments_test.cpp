@@ -212,7 +212,7 @@ const std::set<std::string>& names_without_source() {
       // helpers of masks, rows and batches
       "length_mask", "places_of", "real_tokens", "requested_weights", "special_mask",
       // plumbing of hooks, tapes, sources and modules
-      "apply_modules", "from_span", "hooked", "recorded", "replacement",
+      "from_span", "hooked", "recorded", "replacement",
       // common knowledge
       "median"};
   return kNames;

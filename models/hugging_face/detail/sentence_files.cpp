@@ -141,44 +141,38 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
   return rows;
 }
 
-SentencePooling read_pooling(const Path& folder, index_t width) {
+void read_pooling(const Path& folder, SentenceEncoder& model) {
   const Json config = read_json(folder / "config.json", kSmallJson);
-  want_width(config, "word_embedding_dimension", width);
-  want_width(config, "embedding_dimension", width);
-  SentencePooling pooling;
-  pooling.modes.clear();
-  pooling.include_prompt = config.boolean("include_prompt", true);
+  want_width(config, "word_embedding_dimension", model.width);
+  want_width(config, "embedding_dimension", model.width);
+  model.pools_prompt = config.boolean("include_prompt", true);
   const auto mode = config.find("pooling_mode");
   if (!mode) {
-    pooling.modes = switched_modes(config);
+    model.poolings = switched_modes(config);
   } else if (mode->is_list()) {
-    for (const Json& name : mode->items()) {
-      if (std::ssize(pooling.modes) == kMostModes)
-        mode->fail("must have at most ", kMostModes, " modes");
-      pooling.modes.push_back(mode_named(name));
-    }
-    if (pooling.modes.empty()) mode->fail("must have at least one mode, got none");
+    if (mode->size() == 0) mode->fail("must have at least one mode, got none");
+    if (mode->size() > kMostModes) mode->fail("must have at most ", kMostModes, " modes");
+    model.poolings.clear();
+    for (const Json& name : mode->items()) model.poolings.push_back(mode_named(name));
   } else {
-    pooling.modes.push_back(mode_named(*mode));
+    model.poolings = {mode_named(*mode)};
   }
-  return pooling;
 }
 
-index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules) {
-  if (row.kind == "Dropout") return width;
+void add_module(const ModuleRow& row, SentenceEncoder& model) {
+  if (row.kind == "Dropout") return;
   if (row.kind == "Normalize") {
-    modules.emplace_back(Normalize{});
+    model.modules.emplace_back(Normalize{});
   } else if (row.kind == "LayerNorm") {
-    modules.emplace_back(read_layer_norm(row.folder, width));
+    model.modules.emplace_back(read_layer_norm(row.folder, model.width));
   } else if (row.kind == "Dense") {
-    Dense dense = read_dense(row.folder, width);
-    width = dense.linear.weight.size(0);
-    modules.emplace_back(std::move(dense));
+    Dense dense = read_dense(row.folder, model.width);
+    model.width = dense.linear.weight.size(0);
+    model.modules.emplace_back(std::move(dense));
   } else {
     fail_file(row.place, "must be Normalize, Dense, LayerNorm or Dropout here, got ",
               printable(row.kind));
   }
-  return width;
 }
 
 namespace {
@@ -219,16 +213,16 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
 
 }  // namespace
 
-void write_pooling(const Path& folder, const SentencePooling& pooling, index_t width) {
-  JsonMembers values = switched_on(pooling.modes);
+void write_poolings(const Path& folder, const SentenceEncoder& model, index_t width) {
+  JsonMembers values = switched_on(model.poolings);
   if (values.empty()) {  // an order that only newer files can give
     const auto name = [](const Pooling& mode) { return JsonText(mode.name, "save_folder"); };
     values = {{"embedding_dimension", width},
-              {"pooling_mode", json_list(pooling.modes, name, kListInLine)}};
+              {"pooling_mode", json_list(model.poolings, name, kListInLine)}};
   } else {
     values.insert(values.begin(), {"word_embedding_dimension", width});
   }
-  values.emplace_back("include_prompt", pooling.include_prompt);
+  values.emplace_back("include_prompt", model.pools_prompt);
   write_text(folder / "config.json", file_of(values));
 }
 

@@ -24,18 +24,17 @@ struct ModuleRow {
 /// value; a folder outside `folder`.
 std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);
 
-/// The pooling of a module's folder, for vectors of `width`.
-SentencePooling read_pooling(const std::filesystem::path& folder, index_t width);
+/// Reads the model's poolings from a module's folder; model.width is the width of their input.
+void read_pooling(const std::filesystem::path& folder, SentenceEncoder& model);
 
-/// Appends the module of a row, whose input has `width` columns, except a Dropout. Returns the
-/// number of columns of its output.
-index_t add_module(const ModuleRow& row, index_t width, std::vector<SentenceModule>& modules);
+/// Appends the module of a row, except a Dropout, and sets model.width to the width of its output.
+void add_module(const ModuleRow& row, SentenceEncoder& model);
 
-/// Write the files of a pooling of vectors of `width`, or of a module, into an existing folder. A
-/// Normalize has no files.
+/// Write the files of a model's poolings, of vectors of `width`, or of a module, into an existing
+/// folder. A Normalize has no files.
 /// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.
-void write_pooling(const std::filesystem::path& folder, const SentencePooling& pooling,
-                   index_t width);
+void write_poolings(const std::filesystem::path& folder, const SentenceEncoder& model,
+                    index_t width);
 void write_module(const std::filesystem::path& folder, const SentenceModule& module);
 
 /// The last part of a module's type in modules.json.

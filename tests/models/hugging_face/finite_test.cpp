@@ -46,7 +46,7 @@ void for_each_task(EditedFolder& folder, const Check& check) {
     check([&] { task.scores(pairs, options); });
   });
   for_both(load_sentence_encoder(folder.path()), [&](const SentenceEncoder& task) {
-    check([&] { task.encode(kSpoiledTexts, {.task = options}); });
+    check([&] { task.encode(kSpoiledTexts, options); });
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include "models/hugging_face/folder.h"
 #include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

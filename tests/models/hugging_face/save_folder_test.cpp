@@ -369,7 +369,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       EXPECT_TRUE(same_bits(model.encode_queries(texts), again.encode_queries(texts)));
       EXPECT_EQ(again.reader.max_length, model.reader.max_length);
       EXPECT_EQ(again.settings.prompts, model.settings.prompts);
-      EXPECT_EQ(again.pooling.include_prompt, model.pooling.include_prompt);
+      EXPECT_EQ(again.pools_prompt, model.pools_prompt);
       if (one.text("name") != "as_it_is") continue;
       save_folder(twice, once, again);
       EXPECT_EQ(folder_contents(once), folder_contents(twice));

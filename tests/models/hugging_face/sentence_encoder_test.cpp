@@ -40,9 +40,9 @@ std::vector<std::string> texts_of(const Json& list) {
   return texts;
 }
 
-SentenceOptions options_of(const Json& json) {
-  SentenceOptions options = {.truncate_dim = json.integer("truncate_dim", JsonRange{}, 0),
-                             .normalize = json.boolean("normalize", false)};
+TaskOptions options_of(const Json& json) {
+  TaskOptions options = {.truncate_dim = json.integer("truncate_dim", JsonRange{}, 0),
+                         .normalize = json.boolean("normalize", false)};
   if (json.has("prompt")) options.prompt = json.text("prompt");
   if (json.has("prompt_name")) options.prompt_name = json.text("prompt_name");
   return options;
@@ -55,8 +55,8 @@ class SentenceEncoderTest : public ::testing::Test {
 
 /// The embedding of each text by itself, and of all in small batches, has the bits of `all`.
 void expect_same_bits(const SentenceEncoder& model, const std::vector<std::string>& texts,
-                      SentenceOptions options, const Tensor& all) {
-  options.task.batch_size = 2;
+                      TaskOptions options, const Tensor& all) {
+  options.batch_size = 2;
   set_thread_count(3);
   EXPECT_TRUE(same_bits(model.encode(texts, options), all));
   set_thread_count(0);
@@ -78,7 +78,7 @@ TEST_F(SentenceEncoderTest, AgreesWithTorch) {
         scratch.put(std::string(file.key()), file.is_null() ? "" : JsonText(file).text());
       }
       const SentenceEncoder model = load_sentence_encoder(scratch.path());
-      const SentenceOptions options = options_of(one.at("options"));
+      const TaskOptions options = options_of(one.at("options"));
       const Tensor y = model.encode(texts, options);
       EXPECT_TRUE(near(y, array(expected.at(one.text("name"))), 0, 1e-5));
       expect_same_bits(model, texts, options, y);
@@ -93,7 +93,7 @@ TEST_F(SentenceEncoderTest, EmbedsTokensForTraining) {
   scratch.put("1_Pooling/config.json",
               R"({"word_embedding_dimension": 12, "include_prompt": false})");
   SentenceEncoder model = load_sentence_encoder(scratch.path());
-  const SentenceOptions query = {.prompt = "the old "};
+  const TaskOptions query = {.prompt = "the old "};
   const std::vector<index_t> ids = model.encoding_of("cat sat", query).ids;
   const Tokens tokens = {.ids = from_vector(ids, {1, std::ssize(ids)})};
   constexpr index_t kPrompt = 3;  // [CLS] the old
@@ -157,8 +157,8 @@ TEST_F(SentenceEncoderTest, TakesNoTextsAndRefusesBadOnes) {
   EXPECT_EQ(model.encode(std::vector<std::string>{}, {.truncate_dim = 3}).shape(), (Shape{0, 3}));
   EXPECT_TRUE(throws("SentenceEncoder", {"truncate_dim", "12", "13"},
                      [&] { model.encode({"cat"}, {.truncate_dim = 13}); }));
-  EXPECT_TRUE(throws("for_each_batch", {"batch_size"},
-                     [&] { model.encode({"cat"}, {.task = {.batch_size = 0}}); }));
+  EXPECT_TRUE(
+      throws("for_each_batch", {"batch_size"}, [&] { model.encode({"cat"}, {.batch_size = 0}); }));
   EXPECT_THROW(model.encode({"cat", "\xff"}), std::exception);
 }
 
@@ -166,13 +166,12 @@ TEST_F(SentenceEncoderTest, LeavesAPromptOut) {
   EXPECT_TRUE(same_bits(Normalize{}(zeros({2, 3})), zeros({2, 3})));
   const Tensor x = tensor({{{1.0}, {2.0}, {4.0}}, {{5.0}, {7.0}, {9.0}}});
   const Tokens tokens = {.lengths = tensor({3, 1})};
-  const SentencePooling pooling = {.modes = {Pooling::kMean, Pooling::kCls, Pooling::kWeightedMean},
-                                   .include_prompt = false};
-  const Tensor y = pooling(x, tokens, 1);
+  const std::vector<Pooling> poolings = {Pooling::kMean, Pooling::kCls, Pooling::kWeightedMean};
+  const Tensor y = pool_sentences(x, tokens, poolings, 1);
   EXPECT_TRUE(
       near(y, array(tensor({{3.0, 2.0, (2 * 2 + 3 * 4) / 5.0}, {0.0, 0.0, 0.0}})), 0, 1e-6));
-  EXPECT_TRUE(same_bits(pooling(x, tokens, 3), zeros({2, 3})));
-  EXPECT_TRUE(same_bits(pooling(x, {}, 0).slice(1, 0, 1), Pooling::kMean(x)));
+  EXPECT_TRUE(same_bits(pool_sentences(x, tokens, poolings, 3), zeros({2, 3})));
+  EXPECT_TRUE(same_bits(pool_sentences(x, {}, poolings).slice(1, 0, 1), Pooling::kMean(x)));
 }
 
 TEST_F(SentenceEncoderTest, CleansTexts) {
@@ -233,11 +232,11 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
 TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
   const SentenceEncoder model = load_sentence_encoder(folders() / "sentence");
   const index_t most = model.reader.max_length;
-  EXPECT_NO_THROW(model.encode({"the cat"}, {.task = {.max_length = most}}));
+  EXPECT_NO_THROW(model.encode({"the cat"}, {.max_length = most}));
   EXPECT_TRUE(throws("TaskOptions", {str_cat("max_length must be at most ", most, ",")},
-                     [&] { model.encode({"the cat"}, {.task = {.max_length = most + 1}}); }));
+                     [&] { model.encode({"the cat"}, {.max_length = most + 1}); }));
   EXPECT_TRUE(throws("TaskOptions", {"max_length must be at least 0, got -1"},
-                     [&] { model.encode({"the cat"}, {.task = {.max_length = -1}}); }));
+                     [&] { model.encode({"the cat"}, {.max_length = -1}); }));
 }
 
 TEST_F(SentenceEncoderTest, RefusesBadStaticEmbeddings) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,8 @@ std::string text_name(const TextName& name, index_t number);
 void require_finite_outputs(std::span<const float> outputs, const TextName& name, index_t number);
 
 /// The options of a call on texts.
+///
+///     model.encode(texts, {.batch_size = 8, .prompt_name = "query"});
 struct TaskOptions {
   index_t max_length = 0;       // in tokens: longer texts are cut; 0: the model's maximum
   index_t batch_size = 32;      // the largest number of texts computed together
@@ -44,6 +47,12 @@ struct TaskOptions {
   // Called after each batch, with the number of finished texts, by one thread at a time.
   std::function<void(index_t done, index_t all)> progress = {};
   TextName name = {};  // the names of texts in errors; empty: "text 3" for text 3
+
+  // Only SentenceEncoder reads these.
+  std::optional<std::string> prompt = {};       // prepended to each text
+  std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
+  index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
+  bool normalize = false;  // scale embeddings to length 1, also without a Normalize
 };
 
 /// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).

@@ -1,4 +1,4 @@
-#include "models/hugging_face/task.h"
+#include "models/hugging_face/text_reader.h"
 
 #include <algorithm>
 #include <atomic>
