@@ -1,5 +1,6 @@
 #include "models/text/detail/aligned_text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -7,6 +8,15 @@
 #include "tensor/error.h"
 
 namespace tessera::text {
+
+void Effort::fail_spent() const {
+  fail("tokenizer", "a text of ", bytes_, " bytes must take at most ",
+       kSteps + kStepsPerByte * bytes_, " steps, got more");
+}
+void Effort::fail_count(index_t count, const char* unit) const {
+  fail("tokenizer", "a text of ", bytes_, " bytes must become at most ", most(), ' ', unit,
+       ", got ", count);
+}
 
 Span AlignedText::origin(index_t from, index_t to) const {
   if (origins.empty()) return {begin + from, begin + to};
@@ -20,15 +30,6 @@ void check_growth(const AlignedText& text, index_t size) {
   if (text.effort != nullptr) return text.effort->check_size(size);
   const Span given = text.origin(0, std::ssize(text.text));
   Effort(given.end - given.begin).check_size(size);
-}
-
-void Effort::fail_spent() const {
-  fail("tokenizer", "a text of ", bytes_, " bytes must take at most ",
-       kSteps + kStepsPerByte * bytes_, " steps, got more");
-}
-void Effort::fail_count(index_t count, const char* unit) const {
-  fail("tokenizer", "a text of ", bytes_, " bytes must become at most ", most(), ' ', unit,
-       ", got ", count);
 }
 
 AlignedWriter::AlignedWriter(const AlignedText& from) : from_(from) {
@@ -80,6 +81,39 @@ std::size_t find_beyond_ascii(std::string_view text, std::size_t at) {
   }
   while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
   return at;
+}
+
+Characters characters_of(const AlignedText& text, index_t from, index_t to) {
+  Characters result;
+  result.reserve(static_cast<std::size_t>(to - from));
+  for (index_t at = from; at < to;) {
+    const char32_t code = code_point_at(text.text, static_cast<std::size_t>(at));
+    const index_t next = at + static_cast<index_t>(utf8_size(code));
+    result.push_back({code, text.origin(at, next)});
+    at = next;
+  }
+  return result;
+}
+
+void put(const Characters& characters, AlignedWriter& writer) {
+  for (const Character& character : characters) writer.put(character.code, character.origin);
+}
+
+Characters realigned(const Characters& old, std::span<const Change> changes) {
+  Characters result;
+  if (old.empty()) return result;
+  result.reserve(changes.size());
+  const index_t start = old.front().origin.begin;
+  index_t next = 0;
+  for (const Change& change : changes) {
+    const index_t from =
+        std::min<index_t>(change.change > 0 ? next - 1 : next, std::ssize(old) - 1);
+    const Origin origin =
+        from < 0 ? Origin(start, start) : old[static_cast<std::size_t>(from)].origin;
+    result.push_back({change.code, origin});
+    if (change.change <= 0) next += 1 - change.change;
+  }
+  return result;
 }
 
 }  // namespace tessera::text

@@ -1,16 +1,55 @@
-// A text during tokenization, with the origin of each of its bytes.
+// A text during tokenization, with the origin of each of its bytes, and a limit on the work.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/effort.h"
 #include "models/text/tokenizer.h"
 
 namespace tessera::text {
+
+/// Counts the work of a tokenizer's steps on a text: an untrusted file may have 1000 steps, regular
+/// expressions with exponential time, long tokens that nearly match everywhere, and texts that
+/// double repeatedly. All parts of a text share one Effort.
+///
+/// **Errors** throughout: std::invalid_argument: more than any real tokenizer needs.
+class Effort {
+ public:
+  /// `bytes`: the size of the text.
+  explicit Effort(index_t bytes) : bytes_(bytes), left_(kSteps + kStepsPerByte * bytes) {}
+
+  /// Counts steps of 1 to 5 nanoseconds each.
+  void spend(index_t steps) {
+    if ((left_ -= steps) < 0) fail_spent();
+  }
+  /// Throws if the text, or a part of it, is too long.
+  void check_size(index_t size) const { check_count(size, "bytes"); }
+  /// Throws if the text, or a part of it, has too many tokens.
+  void check_tokens(index_t count) const { check_count(count, "tokens"); }
+  /// Counts the final size of a part.
+  void keep(index_t size) { check_size(kept_ += size); }
+
+ private:
+  static constexpr index_t kSteps = 5'000'000;
+  static constexpr index_t kStepsPerByte = 200;  // GPT-4's expression takes 30
+  static constexpr index_t kMostTimes = 12;      // U+FDFA grows 11 times in bytes by NFKD
+  static constexpr index_t kShort = 1000;
+
+  index_t most() const { return kMostTimes * (bytes_ + kShort); }
+  void check_count(index_t count, const char* unit) const {
+    if (count > most()) fail_count(count, unit);
+  }
+  [[noreturn]] void fail_spent() const;
+  [[noreturn]] void fail_count(index_t count, const char* unit) const;
+
+  index_t bytes_;
+  index_t left_;
+  index_t kept_ = 0;
+};
 
 /// A Span in half the memory, for every byte of a text.
 struct Origin {
@@ -69,5 +108,29 @@ class AlignedWriter {
 
 /// The first byte at or after `at` that is not ASCII; the text's size if there is none.
 std::size_t find_beyond_ascii(std::string_view text, std::size_t at = 0);
+
+// ---- characters and their origins, on which normalizers work if a text is not only ASCII ----
+
+struct Character {
+  char32_t code;
+  Origin origin;
+};
+using Characters = std::vector<Character>;
+
+/// The characters of bytes [from, to) of `text`.
+Characters characters_of(const AlignedText& text, index_t from, index_t to);
+void put(const Characters& characters, AlignedWriter& writer);
+
+/// A character of a new text: `change` 0 replaces the next character of the old text, -n that
+/// character and the n after it, 1 none.
+struct Change {
+  char32_t code;
+  int change;
+};
+
+/// The new text; a character has the origins of the characters that it replaces, or of the previous
+/// one if it replaces none. If the changes have wrong counts, the origins shift, as in the
+/// tokenizers library.
+Characters realigned(const Characters& old, std::span<const Change> changes);
 
 }  // namespace tessera::text

@@ -1,10 +1,10 @@
 #include "models/text/detail/steps.h"
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/bert_normalizer.h"
 #include "models/text/detail/byte_characters.h"
 #include "models/text/detail/pattern.h"
 #include "models/text/detail/precompiled_map.h"
@@ -166,13 +166,92 @@ void to_visible_bytes(AlignedText& text) {
   });
 }
 
-BertNormalizerOptions read_bert(const Json& json) {
-  BertNormalizerOptions options;
-  options.clean_text = json.boolean("clean_text", true);
-  options.handle_chinese_chars = json.boolean("handle_chinese_chars", true);
-  options.lowercase = json.boolean("lowercase", true);
-  options.strip_accents = json.boolean("strip_accents", options.lowercase);
-  return options;
+/// Cleans a text, surrounds ideographs by spaces, strips accents and makes it lower case, in this
+/// order. ASCII takes a fast path, in place.
+/// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
+class BertNormalizer {
+ public:
+  explicit BertNormalizer(const Json& json);
+  void operator()(AlignedText& text) const;
+
+ private:
+  Characters normalized(const Characters& characters) const;
+
+  bool clean_text_;            // no control characters; white space becomes a space
+  bool handle_chinese_chars_;  // a space before and after each ideograph
+  bool lowercase_;
+  bool strip_accents_;           // decomposed, without nonspacing marks
+  std::array<char, 128> ascii_;  // the normalised character; 0: none
+};
+
+BertNormalizer::BertNormalizer(const Json& json)
+    : clean_text_(json.boolean("clean_text", true)),
+      handle_chinese_chars_(json.boolean("handle_chinese_chars", true)),
+      lowercase_(json.boolean("lowercase", true)),
+      strip_accents_(json.boolean("strip_accents", lowercase_)) {
+  for (std::size_t i = 0; i < ascii_.size(); ++i) {
+    const auto code = static_cast<char32_t>(i);
+    ascii_[i] = static_cast<char>(code);
+    if (clean_text_) {
+      if (code == 0 || is_control(code)) {
+        ascii_[i] = 0;
+      } else if (is_space(code)) {
+        ascii_[i] = ' ';
+      }
+    }
+    if (lowercase_ && code >= 'A' && code <= 'Z') ascii_[i] = static_cast<char>(code | 0x20);
+  }
+}
+
+void BertNormalizer::operator()(AlignedText& text) const {
+  const auto becomes = [&](char c) { return ascii_[static_cast<unsigned char>(c)]; };
+  const std::size_t size = text.text.size();
+  std::size_t at = 0;  // everything before has been written in place
+  std::size_t end = find_beyond_ascii(text.text);
+  // A NUL that is kept is treated like one that is removed; the slower loop below distinguishes
+  // them.
+  for (; at < end && becomes(text.text[at]) != 0; ++at) text.text[at] = becomes(text.text[at]);
+  if (at == size) return;
+
+  AlignedWriter writer(text);
+  writer.copy(0, static_cast<index_t>(at));
+  while (at < size) {
+    for (; at < end; ++at) {
+      const char c = becomes(text.text[at]);
+      const auto i = static_cast<index_t>(at);
+      if (c != 0 || !clean_text_) writer.put(std::string_view(&c, 1), text.origin(i, i + 1));
+    }
+    while (end < size && static_cast<unsigned char>(text.text[end]) >= 0x80) ++end;
+    const auto run = static_cast<index_t>(at);
+    put(normalized(characters_of(text, run, static_cast<index_t>(end))), writer);
+    at = end;
+    end = find_beyond_ascii(text.text, at);
+  }
+  writer.replace(text);
+}
+
+/// The normalisation of characters beyond ASCII. It does not change normalised ASCII between them.
+Characters BertNormalizer::normalized(const Characters& characters) const {
+  Characters result;
+  result.reserve(characters.size());
+  for (const auto& [code, origin] : characters) {
+    if (clean_text_ && (code == 0xfffd || is_control(code))) continue;
+    const bool apart = handle_chinese_chars_ && is_ideograph(code);
+    if (apart) result.push_back({' ', origin});
+    result.push_back({clean_text_ && is_space(code) ? U' ' : code, origin});
+    if (apart) result.push_back({' ', origin});
+  }
+  if (strip_accents_) {
+    result = in_form(result, {});
+    std::erase_if(result, [](const Character& c) { return is_nonspacing_mark(c.code); });
+  }
+  if (!lowercase_) return result;
+  Characters lower;
+  lower.reserve(result.size());
+  for (const auto& [code, origin] : result) {
+    for (const char32_t part : lower_case(code)) lower.push_back({part, origin});
+  }
+  return lower;
 }
 
 }  // namespace
@@ -181,7 +260,7 @@ Normalizer read_normalizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
   if (name == "Sequence") return step_sequence(json, "normalizers", read_normalizer);
-  if (name == "BertNormalizer") return BertNormalizer(read_bert(json));
+  if (name == "BertNormalizer") return BertNormalizer(json);
   if (name == "Lowercase") return to_lower_case;
   if (name == "NFD") return in_unicode_form({});
   if (name == "NFKD") return in_unicode_form({.compatibility = true});

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/effort.h"
+#include "models/text/detail/aligned_text.h"
 #include "models/text/detail/expression.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"

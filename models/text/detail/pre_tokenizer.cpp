@@ -1,16 +1,113 @@
 #include "models/text/detail/steps.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "models/text/detail/pattern.h"
-#include "models/text/detail/split.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/detail/word_pre_tokenizers.h"
 
 namespace tessera::text {
 
 namespace {
+
+/// The treatment of a delimiter, for "the-final--countdown" split at "-":
+enum class SplitBehavior {
+  kRemoved,             // the|final|countdown
+  kIsolated,            // the|-|final|-|-|countdown
+  kMergedWithPrevious,  // the-|final-|-|countdown
+  kMergedWithNext,      // the|-final|-|-countdown
+  kContiguous,          // the|-|final|--|countdown
+};
+
+/// The behavior in the key "behavior"; `otherwise` if it is absent.
+SplitBehavior read_behavior(const Json& json, SplitBehavior otherwise) {
+  const auto value = json.find("behavior");
+  if (!value) return otherwise;
+  const std::string_view name = value->text();
+  if (name == "Removed") return SplitBehavior::kRemoved;
+  if (name == "Isolated") return SplitBehavior::kIsolated;
+  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (name == "Contiguous") return SplitBehavior::kContiguous;
+  value->fail("must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous, got ",
+              value->described());
+}
+
+/// Appends the words made from the parts of one word; none is empty.
+class WordCutter {
+ public:
+  WordCutter(SplitBehavior behavior, std::vector<Span>& words)
+      : behavior_(behavior), words_(words), before_(std::ssize(words)) {}
+  /// Adds the next part.
+  void add(Span bytes, bool is_delimiter);
+  /// Must be called after the last part.
+  void finish();
+
+ private:
+  SplitBehavior behavior_;
+  std::vector<Span>& words_;
+  index_t before_;                              // the number of words before this one
+  std::optional<bool> last_is_delimiter_ = {};  // nullopt: no part yet
+};
+
+void WordCutter::add(Span bytes, bool is_delimiter) {
+  const std::optional<bool> last = std::exchange(last_is_delimiter_, is_delimiter);
+  bool joins_last = false;
+  switch (behavior_) {
+    case SplitBehavior::kRemoved:
+      if (is_delimiter) return;
+      break;
+    case SplitBehavior::kIsolated:
+      break;
+    case SplitBehavior::kMergedWithPrevious:
+      joins_last = is_delimiter && last == false;
+      break;
+    case SplitBehavior::kMergedWithNext:
+      joins_last = !is_delimiter && last == true;
+      break;
+    case SplitBehavior::kContiguous:
+      joins_last = is_delimiter == last;
+      break;
+  }
+  if (joins_last) {
+    words_.back().end = bytes.end;
+  } else {
+    words_.push_back(bytes);
+  }
+}
+
+void WordCutter::finish() {
+  // A pattern may match an empty text.
+  words_.erase(std::remove_if(words_.begin() + before_, words_.end(),
+                              [](Span word) { return word.begin == word.end; }),
+               words_.end());
+}
+
+/// Splits words at characters.
+template <class IsDelimiter>
+void split_at(Words& words, SplitBehavior behavior, IsDelimiter is_delimiter) {
+  std::vector<Span> result;
+  for (const Span word : words.spans) {
+    WordCutter cutter(behavior, result);
+    index_t start = word.begin;  // of the text between delimiters
+    for (index_t at = word.begin; at < word.end;) {
+      const char32_t code = code_point_at(words.text.text, static_cast<std::size_t>(at));
+      const index_t next = at + static_cast<index_t>(utf8_size(code));
+      if (is_delimiter(code)) {
+        if (start < at) cutter.add({start, at}, false);
+        cutter.add({at, next}, true);
+        start = next;
+      }
+      at = next;
+    }
+    if (start < word.end) cutter.add({start, word.end}, false);
+    cutter.finish();
+  }
+  words.spans = std::move(result);
+}
 
 /// Words `\w+`, and runs of characters that are neither word characters nor white space.
 void split_at_white_space(Words& words) {
@@ -96,7 +193,10 @@ class Metaspace {
     if (prepends_) {
       prepend_to_words(sign, words, wanted);
     }
-    if (split_) split_at(replacement_, SplitBehavior::kMergedWithNext, words);
+    if (split_) {
+      split_at(words, SplitBehavior::kMergedWithNext,
+               [this](char32_t code) { return code == replacement_; });
+    }
   }
 
  private:
@@ -129,7 +229,7 @@ bool is_numeric(char32_t code) {
 }
 
 PreTokenizer at_characters(bool (*is_delimiter)(char32_t), SplitBehavior behavior) {
-  return [=](Words& words) { split_at_kind(is_delimiter, behavior, words); };
+  return [=](Words& words) { split_at(words, behavior, is_delimiter); };
 }
 
 }  // namespace
@@ -158,7 +258,8 @@ PreTokenizer read_pre_tokenizer(const Json& json) {
   if (name == "Metaspace") return Metaspace(json);
   if (name == "CharDelimiterSplit") {
     return [delimiter = read_character(json, "delimiter")](Words& words) {
-      split_at(delimiter, SplitBehavior::kRemoved, words);
+      split_at(words, SplitBehavior::kRemoved,
+               [delimiter](char32_t code) { return code == delimiter; });
     };
   }
   type.fail(

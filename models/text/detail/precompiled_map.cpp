@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "models/text/detail/characters.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"

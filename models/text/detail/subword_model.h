@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/effort.h"
+#include "models/text/detail/aligned_text.h"
 #include "models/text/detail/trie.h"
 #include "models/text/tokenizer.h"
 #include "tensor/io/json.h"
