@@ -1,12 +1,13 @@
-#include "models/text/detail/byte_pair.h"
-
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <queue>
-#include <utility>
+#include <string>
 
+#include "models/text/detail/subword_model.h"
+#include "models/text/detail/word_cache.h"
 #include "models/text/utf8.h"
+#include "tensor/detail/keyed_hash.h"
 #include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"
@@ -15,7 +16,98 @@ namespace tessera::text {
 
 namespace {
 
-constexpr std::size_t kMostMerges = 1 << 20;
+/// The pairs of tokens that are merged: a hash table with open addressing.
+class MergeTable {
+ public:
+  /// The token of a merged pair, and the priority.
+  struct Merge {
+    std::uint32_t rank;
+    std::uint32_t id;
+  };
+
+  explicit MergeTable(std::size_t merges) : slots_(std::bit_ceil(merges + merges / 2 + 2)) {}
+  void set(index_t left, index_t right, Merge merge) {
+    const auto pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
+    slots_[place_of(pair)] = {pair, merge};
+  }
+  const Merge* find(std::uint32_t left, std::uint32_t right) const {
+    const Slot& slot = slots_[place_of(std::uint64_t{left} << 32 | right)];
+    return slot.pair == kFree ? nullptr : &slot.merge;
+  }
+
+ private:
+  static constexpr std::uint64_t kFree = ~std::uint64_t{0};
+  struct Slot {
+    std::uint64_t pair = kFree;
+    Merge merge = {};
+  };
+
+  /// The slot of a pair, or a free slot for it.
+  std::size_t place_of(std::uint64_t pair) const {
+    std::size_t place = hash_(pair) & (slots_.size() - 1);
+    while (slots_[place].pair != kFree && slots_[place].pair != pair) {
+      place = (place + 1) & (slots_.size() - 1);
+    }
+    return place;
+  }
+
+  std::vector<Slot> slots_;
+  KeyedHash hash_;
+};
+
+/// Byte-pair encoding, the subword model of GPT-2, RoBERTa and ModernBERT. Begins with a word's
+/// characters, and merges the pair of neighbours with the highest priority, the leftmost if there
+/// are several, until no pair can be merged. Takes n log n time for n characters.
+/// **Source**: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units",
+/// 2016.
+class BytePair final : public SubwordModel {
+ public:
+  /// **Errors**: a merge whose parts or result are not tokens.
+  explicit BytePair(const Json& json);
+
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
+
+ private:
+  /// A part of a word. All parts are in one list; merged ones are skipped.
+  struct Symbol {
+    static constexpr std::uint32_t kNone = 0xffffffff;
+
+    std::uint32_t id;
+    std::uint32_t size;  // in bytes; 0: merged into its left neighbour
+    std::uint32_t before = kNone;
+    std::uint32_t next = kNone;
+  };
+  /// A pair of neighbours in the queue of merges.
+  struct Waiting {
+    std::uint32_t rank;
+    std::uint32_t place;  // of its left symbol
+    std::uint32_t id;     // the token of the merged pair
+
+    /// Ordered for std::priority_queue, whose top is the greatest.
+    bool operator<(const Waiting& other) const {
+      return rank != other.rank ? rank > other.rank : place > other.place;
+    }
+  };
+
+  void add_merges(const Json& merges);
+  void add_merge(std::string_view left, std::string_view right, std::uint32_t rank);
+  std::optional<index_t> character_id(std::string_view character, bool is_first,
+                                      bool is_last) const;
+  std::vector<Symbol> symbols_of(std::string_view word, const Effort& effort) const;
+  void merge_all(std::vector<Symbol>& symbols) const;
+  void cut(std::string_view word, std::vector<Piece>& pieces, const Effort& effort) const;
+
+  Trie trie_;
+  bool drops_unknown_;  // without a name of an unknown token
+  std::optional<index_t> unknown_;
+  bool fuse_unknown_;   // adjacent unknown characters are one token
+  std::string prefix_;  // of tokens that continue a word
+  std::string suffix_;  // of tokens that end one
+  bool ignore_merges_;  // a word that is a token is not split, for any merges
+  ByteTokens bytes_;    // the tokens "<0x41>", ... for unknown characters, with "byte_fallback"
+  MergeTable merges_;
+  WordCache cache_;
+};
 
 /// Checks a prefix or suffix, which is written again for each unknown character.
 void check_affix(const std::string& affix) {
@@ -24,108 +116,77 @@ void check_affix(const std::string& affix) {
           kMostBytes, " bytes, got ", affix.size());
 }
 
-/// A pair of neighbours in the queue of merges.
-struct Waiting {
-  std::uint32_t rank;
-  std::uint32_t place;  // of its left symbol
-  std::uint32_t id;     // the token of the merged pair
+BytePair::BytePair(const Json& json)
+    : SubwordModel(read_tokens(json.at("vocab"))),
+      trie_(tokens()),
+      drops_unknown_(!json.has("unk_token")),
+      fuse_unknown_(json.boolean("fuse_unk", false)),
+      prefix_(json.text("continuing_subword_prefix", "")),
+      suffix_(json.text("end_of_word_suffix", "")),
+      ignore_merges_(json.boolean("ignore_merges", false)),
+      bytes_(byte_tokens(json.boolean("byte_fallback", false) ? &trie_ : nullptr)),
+      merges_(static_cast<std::size_t>(json.at("merges").as_list().size())) {
+  constexpr index_t kMostMerges = 1 << 20;
+  const Json merges = json.at("merges");
+  require(merges.size() <= kMostMerges, "BytePair", "must have at most ", kMostMerges,
+          " merges, got ", merges.size());
+  check_affix(prefix_);
+  check_affix(suffix_);
+  if (!drops_unknown_) unknown_ = trie_.find(json.text("unk_token"));
+  add_merges(merges);
+}
 
-  /// Ordered for std::priority_queue, whose top is the greatest.
-  bool operator<(const Waiting& other) const {
-    return rank != other.rank ? rank > other.rank : place > other.place;
+/// The pairs, the highest priority first.
+void BytePair::add_merges(const Json& merges) {
+  std::uint32_t rank = 0;
+  for (const Json& merge : merges.items()) {
+    if (merge.is_list() && merge.size() == 2) {
+      add_merge(merge.item(0).text(), merge.item(1).text(), rank++);
+      continue;
+    }
+    const std::string_view text = merge.text();
+    if (text.starts_with("#version")) continue;
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
+      merge.fail("must be two tokens with a space between them, got ", merge.described());
+    }
+    add_merge(text.substr(0, space), text.substr(space + 1), rank++);
   }
-};
-
-}  // namespace
-
-/// A part of a word. All parts are in one list; merged ones are skipped.
-struct BytePair::Symbol {
-  static constexpr std::uint32_t kNone = 0xffffffff;
-
-  std::uint32_t id;
-  std::uint32_t size;  // in bytes; 0: merged into its left neighbour
-  std::uint32_t before = kNone;
-  std::uint32_t next = kNone;
-};
-
-BytePair::MergeTable::MergeTable(std::size_t merges)
-    : slots_(std::bit_ceil(merges + merges / 2 + 2)) {}
-
-/// The slot of a pair, or a free slot for it.
-std::size_t BytePair::MergeTable::place_of(std::uint64_t pair) const {
-  std::size_t place = hash_(pair) & (slots_.size() - 1);
-  while (slots_[place].pair != kFree && slots_[place].pair != pair) {
-    place = (place + 1) & (slots_.size() - 1);
-  }
-  return place;
 }
 
-void BytePair::MergeTable::set(index_t left, index_t right, Merge merge) {
-  const auto pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
-  slots_[place_of(pair)] = {pair, merge};
-}
-
-const BytePair::Merge* BytePair::MergeTable::find(std::uint32_t left, std::uint32_t right) const {
-  const Slot& slot = slots_[place_of(std::uint64_t{left} << 32 | right)];
-  return slot.pair == kFree ? nullptr : &slot.merge;
-}
-
-BytePair::BytePair(TokenList vocabulary, std::size_t merges, const BytePairOptions& options)
-    : SubwordModel(std::move(vocabulary)),
-      vocabulary_(tokens(), "BytePair"),
-      options_(options),
-      merges_(merges),
-      most_merges_(merges),
-      bytes_(byte_tokens(options.byte_fallback ? &vocabulary_.trie : nullptr)) {
-  require(merges <= kMostMerges, "BytePair", "must have at most ", kMostMerges, " merges, got ",
-          merges);
-  check_affix(options.prefix);
-  check_affix(options.suffix);
-  if (options.unknown) unknown_ = vocabulary_.number(*options.unknown);
-}
-
-BytePair::BytePair(TokenList vocabulary, const Merges& merges, const BytePairOptions& options)
-    : BytePair(std::move(vocabulary), merges.size(), options) {
-  for (const auto& [left, right] : merges) add_merge(left, right);
-}
-
-void BytePair::add_merge(std::string_view left, std::string_view right) {
-  const Trie& trie = vocabulary_.trie;
+void BytePair::add_merge(std::string_view left, std::string_view right, std::uint32_t rank) {
   const auto refuse = [&](const auto&... what) {
-    fail("BytePair", "merge ", rank_, " of ", printable(left), " and ", printable(right), ": ",
+    fail("BytePair", "merge ", rank, " of ", printable(left), " and ", printable(right), ": ",
          what...);
   };
-  const auto checked = [&](Trie::Node node, std::string_view token) {
-    if (node == Trie::kNone || trie.value(node) == Trie::kNoValue) {
-      refuse(printable(token), " must be a token, got none of that name");
-    }
-    return trie.value(node);
+  const auto id_at = [&](Trie::Node node, std::string_view token) {
+    const std::optional<index_t> id = trie_.value(node);
+    if (!id) refuse(printable(token), " must be a token, got none of that name");
+    return *id;
   };
-  require(rank_ < most_merges_, "BytePair", "must have at most ", most_merges_,
-          " merges, got more");
-  const Trie::Node first = trie.walk(Trie::kRoot, left);
-  const index_t left_id = checked(first, left);
-  const index_t right_id = checked(trie.walk(Trie::kRoot, right), right);
-  const std::size_t prefix = options_.prefix.size();
-  if (right.size() < prefix) {
-    refuse("the second token must have the prefix ", printable(options_.prefix), ", got ",
+  const Trie::Node first = trie_.walk(Trie::kRoot, left);
+  const index_t left_id = id_at(first, left);
+  const index_t right_id = id_at(trie_.walk(Trie::kRoot, right), right);
+  if (right.size() < prefix_.size()) {
+    refuse("the second token must have the prefix ", printable(prefix_), ", got ",
            printable(right));
   }
-  const Trie::Node both = trie.walk(first, right.substr(prefix));
-  if (both == Trie::kNone || trie.value(both) == Trie::kNoValue) {
-    checked(both, std::string(left) + std::string(right.substr(prefix)));
+  const std::string_view rest = right.substr(prefix_.size());
+  const std::optional<index_t> both = trie_.value(trie_.walk(first, rest));
+  if (!both) {
+    refuse(printable(std::string(left) + std::string(rest)),
+           " must be a token, got none of that name");
   }
-  merges_.set(left_id, right_id, {rank_++, static_cast<std::uint32_t>(trie.value(both))});
+  merges_.set(left_id, right_id, {rank, static_cast<std::uint32_t>(*both)});
 }
 
 std::optional<index_t> BytePair::character_id(std::string_view character, bool is_first,
                                               bool is_last) const {
   Trie::Node node = Trie::kRoot;
-  if (!is_first) node = vocabulary_.trie.walk(node, options_.prefix);
-  node = vocabulary_.trie.walk(node, character);
-  if (is_last) node = vocabulary_.trie.walk(node, options_.suffix);
-  if (node == Trie::kNone || vocabulary_.trie.value(node) == Trie::kNoValue) return {};
-  return vocabulary_.trie.value(node);
+  if (!is_first) node = trie_.walk(node, prefix_);
+  node = trie_.walk(node, character);
+  if (is_last) node = trie_.walk(node, suffix_);
+  return trie_.value(node);
 }
 
 std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word,
@@ -157,12 +218,11 @@ std::vector<BytePair::Symbol> BytePair::symbols_of(std::string_view word,
       add(*id, std::ssize(character));
       continue;
     }
-    const std::string text =
-        str_cat(is_first ? "" : options_.prefix, character, is_last ? options_.suffix : "");
+    const std::string text = str_cat(is_first ? "" : prefix_, character, is_last ? suffix_ : "");
     if (has_all(bytes_, text)) {  // these overtake waiting unknown characters, as in the source
       for (const char c : text) add(bytes_[static_cast<unsigned char>(c)], 1);
-    } else if (options_.unknown) {
-      if (!options_.fuse_unknown) add_unknown(character);
+    } else if (!drops_unknown_) {
+      if (!fuse_unknown_) add_unknown(character);
       unknown += std::ssize(character);
     }
   }
@@ -174,7 +234,7 @@ void BytePair::merge_all(std::vector<Symbol>& symbols) const {
   std::priority_queue<Waiting> queue;
   const auto offer = [&](std::uint32_t left, std::uint32_t right) {
     if (left == Symbol::kNone || right == Symbol::kNone) return;
-    const Merge* const merge = merges_.find(symbols[left].id, symbols[right].id);
+    const MergeTable::Merge* const merge = merges_.find(symbols[left].id, symbols[right].id);
     if (merge != nullptr) queue.push({merge->rank, left, merge->id});
   };
   for (std::uint32_t i = 1; i < symbols.size(); ++i) offer(i - 1, i);
@@ -184,7 +244,7 @@ void BytePair::merge_all(std::vector<Symbol>& symbols) const {
     Symbol& left = symbols[top.place];
     if (left.size == 0 || left.next == Symbol::kNone) continue;
     Symbol& right = symbols[left.next];
-    const Merge* const merge = merges_.find(left.id, right.id);
+    const MergeTable::Merge* const merge = merges_.find(left.id, right.id);
     if (merge == nullptr || merge->id != top.id) continue;  // one of the two has changed
     left.id = top.id;
     left.size += std::exchange(right.size, 0);
@@ -215,32 +275,14 @@ void BytePair::cut(std::string_view word, std::vector<Piece>& pieces, const Effo
 }
 
 void BytePair::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const {
-  if (options_.ignore_merges && !word.empty()) {
-    if (const auto id = vocabulary_.number(word)) {
+  if (ignore_merges_ && !word.empty()) {
+    if (const auto id = trie_.find(word)) {
       pieces.push_back({*id, {0, std::ssize(word)}});
       return;
     }
   }
   cache_.get(word, pieces,
              [&](std::string_view text, std::vector<Piece>& into) { cut(text, into, effort); });
-}
-
-namespace {
-
-void read_merges(const Json& json, BytePair& model) {
-  for (const Json& merge : json.items()) {
-    if (merge.is_list() && merge.size() == 2) {
-      model.add_merge(merge.item(0).text(), merge.item(1).text());
-      continue;
-    }
-    const std::string_view text = merge.text();
-    if (text.starts_with("#version")) continue;
-    const std::size_t space = text.find(' ');
-    if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
-      merge.fail("must be two tokens with a space between them, got ", merge.described());
-    }
-    model.add_merge(text.substr(0, space), text.substr(space + 1));
-  }
 }
 
 }  // namespace
@@ -250,18 +292,7 @@ std::unique_ptr<SubwordModel> read_byte_pair(const Json& json) {
     json.at("dropout").fail("must be 0, got ", json.at("dropout").described(),
                             "; encoding is not random here");
   }
-  BytePairOptions options;
-  if (json.has("unk_token")) options.unknown = json.text("unk_token");
-  options.prefix = json.text("continuing_subword_prefix", "");
-  options.suffix = json.text("end_of_word_suffix", "");
-  options.fuse_unknown = json.boolean("fuse_unk", false);
-  options.byte_fallback = json.boolean("byte_fallback", false);
-  options.ignore_merges = json.boolean("ignore_merges", false);
-  const Json merges = json.at("merges").as_list();
-  auto model = std::make_unique<BytePair>(read_tokens(json.at("vocab")),
-                                          static_cast<std::size_t>(merges.size()), options);
-  read_merges(merges, *model);
-  return model;
+  return std::make_unique<BytePair>(json);
 }
 
 }  // namespace tessera::text

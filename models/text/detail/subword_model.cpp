@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "models/text/detail/byte_pair.h"
-#include "models/text/detail/unigram.h"
-#include "models/text/detail/word_piece.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 
@@ -16,25 +13,24 @@ namespace {
 /// Whole words as tokens; other words are unknown.
 class WordLevel final : public SubwordModel {
  public:
-  WordLevel(TokenList tokens_by_number, std::string_view unknown)
-      : SubwordModel(std::move(tokens_by_number)),
-        vocabulary_(tokens(), "WordLevel"),
-        unknown_(vocabulary_.number(unknown)) {}
+  explicit WordLevel(const Json& json)
+      : SubwordModel(read_tokens(json.at("vocab"))),
+        trie_(tokens()),
+        unknown_(trie_.find(json.text("unk_token", "[UNK]"))) {}
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort&) const override {
     if (word.empty()) return;
-    const std::optional<index_t> id = vocabulary_.number(word);
+    const std::optional<index_t> id = trie_.find(word);
     pieces.push_back({id ? *id : unknown_id(unknown_, word), {0, std::ssize(word)}});
   }
 
  private:
-  SubwordVocabulary vocabulary_;
+  Trie trie_;
   std::optional<index_t> unknown_;
 };
 
 std::unique_ptr<SubwordModel> read_word_level(const Json& json) {
-  return std::make_unique<WordLevel>(read_tokens(json.at("vocab")),
-                                     json.text("unk_token", "[UNK]"));
+  return std::make_unique<WordLevel>(json);
 }
 
 struct ModelKind {
@@ -55,15 +51,6 @@ std::string kind_without_type(const Json& json) {
 
 }  // namespace
 
-SubwordVocabulary::SubwordVocabulary(const TokenList& tokens, const char* op) : trie(tokens) {
-  for (index_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].empty()) continue;
-    if (trie.find(tokens[id]) != id) {
-      fail(op, "tokens must be different, got ", printable(tokens[id]), " twice");
-    }
-  }
-}
-
 void fail_unknown(std::string_view word) {
   constexpr std::size_t kShown = 40;
   fail("encode", "the vocabulary must have an unknown token or ", printable(word.substr(0, kShown)),
@@ -75,7 +62,8 @@ ByteTokens byte_tokens(const Trie* trie) {
   ByteTokens tokens;
   tokens.fill(Trie::kNoValue);
   for (std::size_t byte = 0; byte < tokens.size() && trie != nullptr; ++byte) {
-    tokens[byte] = trie->find(str_cat("<0x", kDigits[byte / 16], kDigits[byte % 16], '>'));
+    tokens[byte] = trie->find(str_cat("<0x", kDigits[byte / 16], kDigits[byte % 16], '>'))
+                       .value_or(Trie::kNoValue);
   }
   return tokens;
 }
@@ -93,12 +81,9 @@ bool has_all(const ByteTokens& tokens, std::string_view text) {
   });
 }
 
-JsonRange token_number_range(index_t tokens) {
-  return {0, 2 * tokens + (1 << 18)};
-}
-
 TokenList read_tokens(const Json& json) {
   constexpr std::size_t kLongestToken = 2000;  // decoding writes tokens repeatedly
+  constexpr index_t kMostGaps = 1 << 18;       // between numbers, which take memory too
   index_t count = 0;
   index_t bytes = 0;
   for (const Json& number : json.as_object().items()) {
@@ -111,7 +96,7 @@ TokenList read_tokens(const Json& json) {
   if (count > kMostTokens) json.fail("must have at most ", kMostTokens, " tokens, got ", count);
   TokenList tokens;
   tokens.reserve(count, bytes);
-  const JsonRange range = token_number_range(count);
+  const JsonRange range = {0, 2 * count + kMostGaps};
   for (const Json& number : json.items()) {
     const index_t id = number.integer(range);
     if (id < tokens.size() && !tokens[id].empty()) {

@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,7 +19,8 @@
 
 namespace tessera::text {
 
-/// Divides a word into tokens of its vocabulary: WordPiece, byte-pair encoding, Unigram.
+/// Divides a word into tokens of its vocabulary: WordPiece, byte-pair encoding, Unigram, or whole
+/// words.
 class SubwordModel {
  public:
   virtual ~SubwordModel() = default;
@@ -30,11 +30,6 @@ class SubwordModel {
   /// **Errors**: a word with an unknown part if the model has no unknown token; as Effort.
   virtual void tokenize(std::string_view word, std::vector<Piece>& pieces,
                         Effort& effort) const = 0;
-  /// The same for a word that is the whole text.
-  void tokenize(std::string_view word, std::vector<Piece>& pieces) const {
-    Effort effort(std::ssize(word));
-    tokenize(word, pieces, effort);
-  }
 
   /// The token of each number; empty if a number has none.
   const TokenList& tokens() const { return tokens_; }
@@ -48,10 +43,6 @@ class SubwordModel {
   TokenList tokens_;
 };
 
-/// The range of token ids for a vocabulary of this size. It allows gaps, but limits the memory that
-/// an untrusted file can take.
-JsonRange token_number_range(index_t tokens);
-
 /// The most tokens that a subword model may have.
 inline constexpr index_t kMostTokens = 1 << 20;
 
@@ -59,24 +50,10 @@ inline constexpr index_t kMostTokens = 1 << 20;
 /// too many tokens, one that is too long, two tokens with the same number.
 TokenList read_tokens(const Json& json);
 
-// ---- the common parts of models: tokens as a trie, and tokens for unknown text ----
+// ---- the common parts of models: tokens for unknown text ----
 
 /// **Errors**: std::invalid_argument: `word` needs an unknown token, and there is none.
 [[noreturn]] void fail_unknown(std::string_view word);
-
-/// Finds the number of each token.
-struct SubwordVocabulary {
-  /// **Errors**: std::invalid_argument that names `op`: a token that occurs twice; as Trie.
-  SubwordVocabulary(const TokenList& tokens, const char* op);
-
-  /// The number of a token, nullopt if it has none.
-  std::optional<index_t> number(std::string_view token) const {
-    const index_t value = trie.find(token);
-    return value == Trie::kNoValue ? std::nullopt : std::optional(value);
-  }
-
-  Trie trie;  // from token to number
-};
 
 /// The number of a model's unknown token. **Errors**: std::invalid_argument: there is none.
 inline index_t unknown_id(std::optional<index_t> id, std::string_view word) {
@@ -97,8 +74,15 @@ bool has_all(const ByteTokens& tokens, std::string_view text);
 void check_walked(std::string_view token, const char* op);
 
 /// The model that a tokenizer.json describes under "model".
-/// **Errors**: std::runtime_error that names the file and the place: an unknown kind, a token
-/// without a number, as read_json.
+/// **Errors**: std::runtime_error that names the file and the place: an unknown kind; a token
+/// without a number; tokens that are too long, or that have too many different beginnings; as
+/// read_json.
 std::unique_ptr<SubwordModel> read_subword_model(const Json& json);
+
+// ---- the models by their kinds, for read_subword_model ----
+
+std::unique_ptr<SubwordModel> read_word_piece(const Json& json);
+std::unique_ptr<SubwordModel> read_byte_pair(const Json& json);
+std::unique_ptr<SubwordModel> read_unigram(const Json& json);
 
 }  // namespace tessera::text

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -42,12 +43,12 @@ class Trie {
     for (std::size_t i = 0; i < bytes.size() && node != kNone; ++i) node = step(node, bytes[i]);
     return node;
   }
-  /// The number of the string that ends in a node, kNoValue if none does.
-  index_t value(Node node) const { return nodes_[node].value; }
-  index_t find(std::string_view key) const {
-    const Node node = walk(kRoot, key);
-    return node == kNone ? kNoValue : value(node);
+  /// The number of the string that ends in a node; nullopt if none does, or for kNone.
+  std::optional<index_t> value(Node node) const {
+    if (node == kNone || nodes_[node].value == kNoValue) return std::nullopt;
+    return nodes_[node].value;
   }
+  std::optional<index_t> find(std::string_view key) const { return value(walk(kRoot, key)); }
 
   /// The longest string, not empty, that continues from `node` with the beginning of `text`.
   Match longest(Node node, std::string_view text) const {
@@ -67,7 +68,7 @@ class Trie {
     while (at < text.size()) {
       node = step(node, text[at++]);
       if (node == kNone) break;
-      if (value(node) != kNoValue) use(at, value(node));
+      if (nodes_[node].value != kNoValue) use(at, index_t{nodes_[node].value});
     }
     return at;
   }

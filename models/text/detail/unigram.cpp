@@ -1,8 +1,8 @@
-#include "models/text/detail/unigram.h"
-
 #include <algorithm>
 #include <limits>
 
+#include "models/text/detail/subword_model.h"
+#include "models/text/detail/word_cache.h"
 #include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
 
@@ -10,39 +10,76 @@ namespace tessera::text {
 
 namespace {
 
-constexpr double kUnknownPenalty = 10;
-
-double lowest_of(const std::vector<double>& scores) {
-  double lowest = std::numeric_limits<double>::infinity();
-  for (const double score : scores) lowest = std::min(lowest, score);
-  return lowest;
+/// The pieces of `[[piece, score], ...]`, by number.
+TokenList read_pieces(const Json& list) {
+  const index_t count = list.as_list().size();
+  if (count > kMostTokens) list.fail("must have at most ", kMostTokens, " pieces, got ", count);
+  TokenList pieces;
+  pieces.reserve(count, 0);
+  for (const Json& piece : list.items()) {
+    if (!piece.is_list() || piece.size() != 2) {
+      piece.fail("must be a piece and its score, got ", piece.described());
+    }
+    pieces.add(piece.item(0).text());
+  }
+  return pieces;
 }
 
-}  // namespace
+/// The scores of the same list.
+std::vector<double> read_scores(const Json& list) {
+  std::vector<double> scores;
+  scores.reserve(static_cast<std::size_t>(list.size()));
+  for (const Json& piece : list.items()) scores.push_back(piece.item(1).number());
+  return scores;
+}
 
-/// The best path to a position in a word, and its last piece.
-struct Unigram::Way {
-  static constexpr std::uint32_t kNowhere = 0xffffffff;
+/// Unigram, the subword model of SentencePiece: XLM-R, ALBERT, multilingual E5. The most probable
+/// division of a word into pieces: the one with the greatest sum of scores, which are logarithms of
+/// probabilities. Of equal pieces the last one is used. A character that is not a piece is unknown,
+/// with the lowest score minus 10; adjacent unknown characters are one token. Takes time
+/// proportional to the word times the longest piece, which Effort limits, and 16 bytes for each
+/// byte of the word.
+/// **Source**: Kudo, "Subword Regularization", 2018; ties are resolved as in the tokenizers
+/// library.
+class Unigram final : public SubwordModel {
+ public:
+  explicit Unigram(const Json& json);
 
-  double score = 0;
-  std::uint32_t from = kNowhere;  // the beginning of that piece
-  std::int32_t id = 0;
+  void tokenize(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const override;
+
+ private:
+  /// The best path to a position in a word, and its last piece.
+  struct Way {
+    static constexpr std::uint32_t kNowhere = 0xffffffff;
+
+    double score = 0;
+    std::uint32_t from = kNowhere;  // the beginning of that piece
+    std::int32_t id = 0;
+  };
+
+  void cut(std::string_view word, std::vector<Piece>& pieces, Effort& effort) const;
+  std::vector<Way> best_path(std::string_view word, Effort& effort) const;
+  void add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const;
+
+  std::vector<double> scores_;
+  Trie trie_;
+  std::optional<index_t> unknown_;
+  double unknown_score_;
+  ByteTokens bytes_;  // the pieces "<0x41>", ... for unknown characters, with "byte_fallback"
+  WordCache cache_;
 };
 
-Unigram::Unigram(ScoredPieces pieces, const UnigramOptions& options)
-    : SubwordModel(std::move(pieces.pieces)),
-      scores_(std::move(pieces.scores)),
+Unigram::Unigram(const Json& json)
+    : SubwordModel(read_pieces(json.at("vocab"))),
+      scores_(read_scores(json.at("vocab"))),
       trie_(tokens()),
-      unknown_(options.unknown),
-      unknown_score_(lowest_of(scores_) - kUnknownPenalty) {
-  require(std::ssize(scores_) == tokens().size(), "Unigram",
-          "pieces must have one score each, got ", scores_.size(), " scores for ", tokens().size(),
-          " pieces");
-  require(!unknown_ || (*unknown_ >= 0 && *unknown_ < tokens().size()), "Unigram",
-          "the unknown piece must be at least 0 and below ", tokens().size(), ", got ",
-          unknown_.value_or(0));
+      bytes_(byte_tokens(json.boolean("byte_fallback", false) ? &trie_ : nullptr)) {
+  constexpr double kUnknownPenalty = 10;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const double score : scores_) lowest = std::min(lowest, score);
+  unknown_score_ = lowest - kUnknownPenalty;
+  if (json.has("unk_id")) unknown_ = json.integer("unk_id", JsonRange{0, tokens().size() - 1});
   for (index_t id = 0; id < tokens().size(); ++id) check_walked(tokens()[id], "Unigram");
-  bytes_ = byte_tokens(options.byte_fallback ? &trie_ : nullptr);
 }
 
 /// The best path in forward direction: for each position at which one of its pieces begins, the end
@@ -83,9 +120,9 @@ std::vector<Unigram::Way> Unigram::best_path(std::string_view word, Effort& effo
 
 void Unigram::add_unknown(std::string_view word, Span bytes, std::vector<Piece>& pieces) const {
   word = text_at(word, bytes);
-  const index_t id = trie_.find(word);  // with unusual scores, two unknown parts make a known piece
-  if (id != Trie::kNoValue) {
-    pieces.push_back({id, bytes});
+  // With unusual scores, two unknown parts make a known piece.
+  if (const std::optional<index_t> id = trie_.find(word)) {
+    pieces.push_back({*id, bytes});
   } else if (has_all(bytes_, word)) {
     for (const char c : word) pieces.push_back({bytes_[static_cast<unsigned char>(c)], bytes});
   } else {
@@ -117,25 +154,10 @@ void Unigram::tokenize(std::string_view word, std::vector<Piece>& pieces, Effort
              [&](std::string_view text, std::vector<Piece>& into) { cut(text, into, counted); });
 }
 
+}  // namespace
+
 std::unique_ptr<SubwordModel> read_unigram(const Json& json) {
-  const Json list = json.at("vocab").as_list();
-  const index_t count = list.size();
-  if (count > kMostTokens) list.fail("must have at most ", kMostTokens, " pieces, got ", count);
-  ScoredPieces scored;
-  scored.pieces.reserve(count, 0);
-  scored.scores.reserve(static_cast<std::size_t>(count));
-  for (const Json& piece : list.items()) {
-    if (!piece.is_list() || piece.size() != 2) {
-      piece.fail("must be a piece and its score, got ", piece.described());
-    }
-    scored.pieces.add(piece.item(0).text());
-    scored.scores.push_back(piece.item(1).number());
-  }
-  UnigramOptions options{.unknown = {}, .byte_fallback = json.boolean("byte_fallback", false)};
-  if (json.has("unk_id")) {
-    options.unknown = json.integer("unk_id", JsonRange{0, count - 1});
-  }
-  return std::make_unique<Unigram>(std::move(scored), options);
+  return std::make_unique<Unigram>(json);
 }
 
 }  // namespace tessera::text

@@ -1,6 +1,6 @@
 // Files made to exhaust time or memory: each is read, or refused in one line, within the limits of
 // tests/support/limits.h.
-#include "models/text/detail/byte_pair.h"
+#include "models/text/detail/subword_model.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/text.h"
 #include "tests/support/bounded.h"
@@ -257,19 +257,24 @@ TEST(HostileFiles, MergesCannotBeAimedAtATable) {
     append_utf8(static_cast<char32_t>(0x4e00 + i), text);
     return text;
   };
-  TokenList tokens;
-  Merges merges;
-  for (std::uint64_t i = 0; i < kTokens; ++i) tokens.add(token(i));
+  JsonObject tokens;
+  JsonList merges;
+  for (std::uint64_t i = 0; i < kTokens; ++i) tokens.add(token(i), i);
   std::string word;
   for (std::size_t i = 0; i < kMerges; ++i) {
-    merges.emplace_back(token(pairs[i].second >> 32), token(pairs[i].second & 0xffffffff));
-    tokens.add(merges.back().first + merges.back().second);
-    word += merges.back().first + merges.back().second + "\xe4\xb8\x80";
+    const std::string left = token(pairs[i].second >> 32);
+    const std::string right = token(pairs[i].second & 0xffffffff);
+    merges.add(JsonList().add(left).add(right));
+    tokens.add(left + right, kTokens + i);
+    word += left + right + "\xe4\xb8\x80";
   }
+  const Json model = parse_json(
+      JsonObject({{"type", "BPE"}, {"vocab", tokens}, {"merges", merges}}).text(), "t.json");
   EXPECT_EQ(test::within_bounds(std::size_t{16} << 20,
                                 [&] {
                                   std::vector<Piece> pieces;
-                                  BytePair(tokens, merges).tokenize(word, pieces);
+                                  Effort effort(std::ssize(word));
+                                  read_subword_model(model)->tokenize(word, pieces, effort);
                                 }),
             "");
 }

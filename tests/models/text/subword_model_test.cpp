@@ -2,10 +2,7 @@
 
 #include <thread>
 
-#include "models/text/detail/byte_pair.h"
 #include "models/text/detail/subword_trainer.h"
-#include "models/text/detail/unigram.h"
-#include "models/text/detail/word_piece.h"
 #include "tensor/random.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
@@ -19,12 +16,17 @@ std::unique_ptr<SubwordModel> model_of(const std::string& json) {
   return read_subword_model(parse_json(json, "model.json"));
 }
 
+std::vector<Piece> pieces_of(const SubwordModel& model, std::string_view word) {
+  Effort effort(std::ssize(word));
+  std::vector<Piece> pieces;
+  model.tokenize(word, pieces, effort);
+  return pieces;
+}
+
 /// The tokens of a word: "number:begin-end number:begin-end".
 std::string tokenized(const SubwordModel& model, std::string_view word) {
-  std::vector<Piece> pieces;
-  model.tokenize(word, pieces);
   std::ostringstream out;
-  for (const Piece& piece : pieces) {
+  for (const Piece& piece : pieces_of(model, word)) {
     out << (out.tellp() > 0 ? " " : "") << piece.id << ':' << piece.bytes.begin << '-'
         << piece.bytes.end;
   }
@@ -179,6 +181,8 @@ std::string random_word(Rng& rng, std::uint32_t letters, std::uint32_t longest) 
   return word;
 }
 
+using Merges = std::vector<std::pair<std::string, std::string>>;
+
 /// The definition: joins the pair of lowest rank, the leftmost of several, until there is none.
 std::vector<std::string> naive_merges(const std::string& word, const Merges& merges) {
   std::vector<std::string> parts;
@@ -211,14 +215,21 @@ TEST(BytePair, JoinsAsItsDefinitionSays) {
       vocabulary.push_back(both);
       merges.emplace_back(left, right);
     }
-    const BytePair model(vocabulary, merges);
+    JsonObject numbers;
+    for (const std::string& token : vocabulary) {
+      numbers.add(token, &token - vocabulary.data());
+    }
+    const auto pair = [](const auto& merge) {
+      return JsonList().add(merge.first).add(merge.second);
+    };
+    const auto model = model_of(
+        JsonObject({{"type", "BPE"}, {"vocab", numbers}, {"merges", json_list(merges, pair)}})
+            .text());
     for (int i = 0; i < 20; ++i) {
       const std::string word = random_word(rng, 3, 30);
-      std::vector<Piece> pieces;
-      model.tokenize(word, pieces);
       std::vector<std::string> parts;
-      for (const Piece& piece : pieces) {
-        parts.emplace_back(model.tokens()[piece.id]);
+      for (const Piece& piece : pieces_of(*model, word)) {
+        parts.emplace_back(model->tokens()[piece.id]);
       }
       EXPECT_EQ(parts, naive_merges(word, merges)) << word;
     }
@@ -244,7 +255,8 @@ TEST(Trie, FindsWhatAMapFinds) {
     std::size_t shorter = 0;
     for (std::size_t size = 1; size <= more.size(); ++size) {
       const auto found = map.find(more.substr(0, size));
-      EXPECT_EQ(trie.find(more.substr(0, size)), found == map.end() ? -1 : found->second);
+      EXPECT_EQ(trie.find(more.substr(0, size)),
+                found == map.end() ? std::nullopt : std::optional(found->second));
       if (found == map.end()) continue;
       longest = {size, found->second};
       ++shorter;
@@ -254,8 +266,9 @@ TEST(Trie, FindsWhatAMapFinds) {
     trie.each_prefix(Trie::kRoot, more, [&](std::size_t, index_t) { --shorter; });
     EXPECT_EQ(shorter, 0u);
   }
-  EXPECT_EQ(Trie(TokenList()).find("a"), Trie::kNoValue);
-  EXPECT_EQ(Trie(TokenList()).find(""), Trie::kNoValue);
+  EXPECT_EQ(Trie(TokenList()).find("a"), std::nullopt);
+  EXPECT_EQ(Trie(TokenList()).find(""), std::nullopt);
+  EXPECT_EQ(Trie({"a"}).value(Trie::kNone), std::nullopt);
 }
 
 /// Quadratic time would take minutes.
@@ -264,16 +277,11 @@ TEST(SubwordModel, TakesLinearTimeForALongWord) {
   const std::string word(kLong, 'a');
   const auto pairs = model_of(kPairs);
   const auto unigram = model_of(kUnigram);
-  const WordPiece pieces({"a", "##aa", "##a"}, {.max_characters = 2 * kLong});
-  std::vector<Piece> tokens;
-  pairs->tokenize(word, tokens);
-  EXPECT_EQ(std::ssize(tokens), kLong / 2);
-  tokens.clear();
-  unigram->tokenize(word, tokens);
-  EXPECT_EQ(tokens.back().bytes.end, kLong);
-  tokens.clear();
-  pieces.tokenize(word, tokens);
-  EXPECT_EQ(std::ssize(tokens), 1 + kLong / 2);
+  const auto pieces = model_of(R"({"type": "WordPiece", "max_input_chars_per_word": 2000000,
+                                   "vocab": {"a": 0, "##aa": 1, "##a": 2}})");
+  EXPECT_EQ(std::ssize(pieces_of(*pairs, word)), kLong / 2);
+  EXPECT_EQ(pieces_of(*unigram, word).back().bytes.end, kLong);
+  EXPECT_EQ(std::ssize(pieces_of(*pieces, word)), 1 + kLong / 2);
   const std::string key(100'000, 'b');  // the deepest possible trie
   EXPECT_EQ(Trie({"a", key}).find(key), 1);
 }
