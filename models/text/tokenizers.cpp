@@ -1,15 +1,12 @@
 #include "models/text/tokenizers.h"
 
 #include <iterator>
-#include <utility>
 
 #include "models/text/character_tokenizer.h"
 #include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/text_file.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
-#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -83,7 +80,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file) {
   if (text.starts_with('{')) {
-    return std::make_unique<PipelineTokenizer>(PipelineTokenizer::from_text(text, file));
+    return pipeline_tokenizer(parse_json(text, file));
   }
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos)
@@ -94,14 +91,6 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
               printable(text.substr(0, end)));
   }
   return found->from_text(text, file);
-}
-
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
-  const ProfileScope scope("load tokenizer");
-  if (std::filesystem::is_directory(path)) {
-    return std::make_unique<PipelineTokenizer>(load_pipeline_tokenizer(path));
-  }
-  return tokenizer_from_text(read_text(path), path.string());
 }
 
 }  // namespace tessera::text

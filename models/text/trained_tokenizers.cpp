@@ -88,8 +88,7 @@ std::unique_ptr<Tokenizer> made(const PipelineParts& parts, const JsonObject& mo
                                        {"decoder", parts.decoder},
                                        {"model", model}})
                                .text();
-  return std::make_unique<PipelineTokenizer>(
-      PipelineTokenizer::from_json(parse_json(json, "tokenizer.json")));
+  return pipeline_tokenizer(parse_json(json, "tokenizer.json"));
 }
 
 }  // namespace

@@ -50,51 +50,6 @@ bool TokenList::operator==(const TokenList& other) const {
   return true;
 }
 
-NumberedTokens::NumberedTokens(index_t most, index_t bytes)
-    : slots_(free_slots(0, most)), most_(most) {
-  list_.reserve(most, bytes);
-}
-
-NumberedTokens::NumberedTokens(TokenList list, index_t more)
-    : list_(std::move(list)), used_(list_.used()), most_(used_ + more) {
-  slots_ = free_slots(used_, more);
-  for (index_t id = 0; id < list_.size(); ++id) {
-    if (list_[id].empty()) continue;
-    std::int32_t& place = slots_[slot(list_[id])];
-    if (place < 0) place = static_cast<std::int32_t>(id);
-  }
-}
-
-std::vector<std::int32_t> NumberedTokens::free_slots(index_t used, index_t more) {
-  require(more >= 0, "NumberedTokens", "room must be for at least 0 tokens, got ", more);
-  return std::vector<std::int32_t>(std::bit_ceil(2 * static_cast<std::size_t>(used + more) + 1),
-                                   -1);
-}
-
-std::size_t NumberedTokens::slot(std::string_view token) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = KeyedHash()(token) & mask;
-  while (slots_[at] >= 0 && list_[slots_[at]] != token) at = (at + 1) & mask;
-  return at;
-}
-
-std::optional<index_t> NumberedTokens::find(std::string_view token) const {
-  const std::int32_t id = slots_[slot(token)];
-  return id < 0 ? std::nullopt : std::optional<index_t>(id);
-}
-
-void NumberedTokens::set(index_t id, std::string_view token) {
-  require(id >= 0, "NumberedTokens", "id must be at least 0, got ", id);
-  std::int32_t& place = slots_[slot(token)];
-  const bool is_new = place < 0;
-  require(!is_new || used_ < most_, "NumberedTokens", "must have at most ", most_,
-          " tokens, the constructor's room, got ", used_ + 1);
-  if (!is_new) list_.set(place, "");
-  list_.set(id, token);
-  used_ += is_new ? 1 : 0;
-  place = static_cast<std::int32_t>(id);
-}
-
 namespace {
 
 constexpr std::array<const char*, 4> kSpecialTokens = {"[PAD]", "[UNK]", "[CLS]", "[MASK]"};
@@ -183,19 +138,55 @@ bool SpecialTokens::contains(index_t id) const {
   return id == pad || id == unknown || id == cls || id == sep || id == mask;
 }
 
-Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special)
-    : tokens_(std::move(tokens)), special_(special) {
+Vocabulary::Vocabulary(TokenList tokens, const SpecialTokens& special, index_t more)
+    : tokens_(std::move(tokens)), used_(tokens_.used()), most_(used_ + more) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   require(size() <= kMost, "Vocabulary", "must have at most ", kMost, " tokens, got ", size());
+  require(more >= 0, "Vocabulary", "room must be for at least 0 tokens, got ", more);
+  slots_.assign(std::bit_ceil(2 * static_cast<std::size_t>(most_) + 1), -1);
   for (index_t id = 0; id < size(); ++id) {
-    if (token(id).empty() || find(token(id)) == id) continue;
-    fail("Vocabulary", "tokens must be different, got ", printable(token(id)), " as ",
-         *find(token(id)), " and ", id);
+    if (tokens_[id].empty()) continue;
+    std::int32_t& place = slots_[slot(tokens_[id])];
+    if (place >= 0) {
+      fail("Vocabulary", "tokens must be different, got ", printable(tokens_[id]), " as ", place,
+           " and ", id);
+    }
+    place = static_cast<std::int32_t>(id);
   }
+  set_special(special);
+}
+
+void Vocabulary::set_special(const SpecialTokens& special) {
   for (const index_t id : special.ids()) {
     require(id >= 0 && id < size(), "Vocabulary", "special tokens must be at least 0 and below ",
             size(), ", got ", id);
   }
+  special_ = special;
+}
+
+/// The slot of a token, or a free slot for it.
+std::size_t Vocabulary::slot(std::string_view token) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = KeyedHash()(token) & mask;
+  while (slots_[at] >= 0 && tokens_[slots_[at]] != token) at = (at + 1) & mask;
+  return at;
+}
+
+std::optional<index_t> Vocabulary::find(std::string_view token) const {
+  const std::int32_t id = slots_[slot(token)];
+  return id < 0 ? std::nullopt : std::optional<index_t>(id);
+}
+
+void Vocabulary::set(index_t id, std::string_view token) {
+  require(id >= 0, "Vocabulary", "id must be at least 0, got ", id);
+  std::int32_t& place = slots_[slot(token)];
+  const bool is_new = place < 0;
+  require(!is_new || used_ < most_, "Vocabulary", "must have at most ", most_,
+          " tokens, the constructor's room, got ", used_ + 1);
+  if (!is_new) tokens_.set(place, "");
+  tokens_.set(id, token);
+  used_ += is_new ? 1 : 0;
+  place = static_cast<std::int32_t>(id);
 }
 
 index_t Vocabulary::id(std::string_view token) const {
@@ -210,7 +201,7 @@ index_t Vocabulary::id(std::string_view token) const {
 std::string_view Vocabulary::token(index_t id) const {
   require(id >= 0 && id < size(), "Vocabulary", "token numbers must be at least 0 and below ",
           size(), ", got ", id);
-  return tokens_.list()[id];
+  return tokens_[id];
 }
 
 void TokenCounts::add(std::string_view token) {
@@ -240,7 +231,7 @@ Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
     if (tokens.size() == options.max_size) break;
     tokens.add(token->first);
   }
-  return {std::move(tokens), special_numbers(options.sep)};
+  return Vocabulary(std::move(tokens), special_numbers(options.sep));
 }
 
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary) {
@@ -267,8 +258,9 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
   if (most > kMostLines) {
     fail_file(file, "must have at most ", kMostLines, " tokens, got ", most);
   }
-  NumberedTokens tokens(most, std::ssize(text));
-  for (index_t id = 0; id < special.size(); ++id) tokens.set(id, special[id]);
+  TokenList list = special;
+  list.reserve(most, std::ssize(text));
+  Vocabulary tokens(std::move(list), special_numbers(sep), most - special.size());
   while (!lines.rest.empty()) {
     const std::string_view written = lines.next();
     const std::optional<std::string> token = unescaped_token(written);
@@ -279,9 +271,9 @@ Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
     if (tokens.find(*token)) {
       lines.fail_here("tokens must be different, got ", printable(written), " twice");
     }
-    tokens.set(tokens.list().size(), *token);
+    tokens.set(tokens.size(), *token);
   }
-  return {tokens.release(), special_numbers(sep)};
+  return tokens;
 }
 
 }  // namespace tessera::text

@@ -55,36 +55,6 @@ class TokenList {
   std::vector<Place> places_;
 };
 
-/// Tokens by id, with a search by text: a list, and a hash table of 8 to 16 bytes per token.
-/// **Errors** of the constructors: memory for fewer than 0 tokens.
-class NumberedTokens {
- public:
-  /// No tokens yet, with memory for `most` tokens of `bytes` bytes in all.
-  explicit NumberedTokens(index_t most, index_t bytes = 0);
-  /// The tokens of `list`, with room in the hash table for `more`. If tokens are equal, `find`
-  /// returns the id of the first.
-  explicit NumberedTokens(TokenList list, index_t more = 0);
-
-  /// The tokens by id.
-  const TokenList& list() const { return list_; }
-  /// Moves the tokens out.
-  TokenList release() { return std::move(list_); }
-  /// The id of a token; nullopt if the token has none.
-  std::optional<index_t> find(std::string_view token) const;
-  /// Gives a free id its token. The token's previous id becomes free. **Errors**: as
-  /// TokenList::set; more tokens than the constructor reserved memory for.
-  void set(index_t id, std::string_view token);
-
- private:
-  static std::vector<std::int32_t> free_slots(index_t used, index_t more);
-  std::size_t slot(std::string_view token) const;
-
-  TokenList list_;
-  std::vector<std::int32_t> slots_;  // ids; -1: free
-  index_t used_ = 0;                 // the number of slots in use
-  index_t most_;                     // the largest number of slots that may be used
-};
-
 /// The ids of a vocabulary's special tokens; tokens that the vocabulary lacks are absent.
 ///
 /// Two special tokens may share an id: some vocabularies have one token for [CLS] and [SEP].
@@ -103,34 +73,47 @@ struct SpecialTokens {
   bool operator==(const SpecialTokens&) const = default;
 };
 
-/// A list of tokens, some of which are special. The id of a token is its position in the list. An
-/// empty token means that the id is free.
+/// Tokens by id, with a search by text: a list, and a hash table of 8 to 16 bytes per token. Some
+/// tokens are special.
 class Vocabulary {
  public:
+  /// The tokens of a list; the id of a token is its position. The hash table has room for `more`.
   /// **Errors**: a token that occurs twice; the id of a special token that is not in the list; 2^31
-  /// or more tokens.
-  Vocabulary(TokenList tokens, const SpecialTokens& special);
+  /// or more tokens; room for fewer than 0.
+  explicit Vocabulary(TokenList tokens, const SpecialTokens& special = {}, index_t more = 0);
 
   /// The number of ids, free ones included.
-  index_t size() const { return tokens_.list().size(); }
+  index_t size() const { return tokens_.size(); }
+  /// The token of each id.
+  const TokenList& tokens() const { return tokens_; }
   /// The ids of the special tokens.
   const SpecialTokens& special() const { return special_; }
+  /// **Errors**: an id that is not in the list.
+  void set_special(const SpecialTokens& special);
 
   /// The id of a token; nullopt if the token is not in the vocabulary.
-  std::optional<index_t> find(std::string_view token) const { return tokens_.find(token); }
+  std::optional<index_t> find(std::string_view token) const;
   /// The id of a token or, if the vocabulary lacks the token, of the unknown token. **Errors**:
   /// neither token exists.
   index_t id(std::string_view token) const;
   /// The token of an id; empty if the id is free. **Errors**: no such id.
   std::string_view token(index_t id) const;
+  /// Gives a free id its token. The token's previous id becomes free. **Errors**: as
+  /// TokenList::set; more tokens than the constructor's room.
+  void set(index_t id, std::string_view token);
 
   bool operator==(const Vocabulary& other) const {
-    return tokens_.list() == other.tokens_.list() && special_ == other.special_;
+    return tokens_ == other.tokens_ && special_ == other.special_;
   }
 
  private:
-  NumberedTokens tokens_;
+  std::size_t slot(std::string_view token) const;
+
+  TokenList tokens_;
   SpecialTokens special_;
+  std::vector<std::int32_t> slots_;  // ids; -1: free
+  index_t used_ = 0;                 // the number of slots in use
+  index_t most_;                     // the largest number of slots that may be used
 };
 
 /// The options of TokenCounts::vocabulary().

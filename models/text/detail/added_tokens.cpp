@@ -53,17 +53,21 @@ index_t skip_space_right(std::string_view text, index_t at) {
 
 }  // namespace
 
-StringMatcher::StringMatcher(const TokenList& strings) : strings_(strings) {
+/// Empty strings are never found.
+AddedTokens::Strings AddedTokens::strings_of(const TokenList& strings) {
+  Strings result = {.trie = Trie(strings), .first = {}};
   for (index_t i = 0; i < strings.size(); ++i) {
-    if (!strings[i].empty()) first_.set(static_cast<unsigned char>(strings[i].front()));
+    if (!strings[i].empty()) result.first.set(static_cast<unsigned char>(strings[i].front()));
   }
+  return result;
 }
 
-StringMatcher::Match StringMatcher::find(std::string_view text, index_t from,
-                                         Effort& effort) const {
+/// The leftmost match that begins at or after `from`; of several, the longest.
+AddedTokens::Match AddedTokens::first_match(const Strings& strings, std::string_view text,
+                                            index_t from, Effort& effort) {
   for (auto begin = static_cast<std::size_t>(from); begin < text.size(); ++begin) {
-    if (!first_[static_cast<unsigned char>(text[begin])]) continue;
-    const Trie::Match match = strings_.longest(Trie::kRoot, text.substr(begin));
+    if (!strings.first[static_cast<unsigned char>(text[begin])]) continue;
+    const Trie::Match match = strings.trie.longest(Trie::kRoot, text.substr(begin));
     effort.spend(static_cast<index_t>(match.steps));
     if (match.size == 0) continue;
     const auto at = static_cast<index_t>(begin);
@@ -79,8 +83,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
   index_t bytes = 0;
   for (const AddedToken& token : tokens_) bytes += std::ssize(token.content);
   Effort effort(bytes);
-  NumberedTokens given(std::ssize(tokens_));
-  NumberedTokens normalized(std::ssize(tokens_));
+  Vocabulary given(TokenList(), {}, std::ssize(tokens_));
+  Vocabulary normalized(TokenList(), {}, std::ssize(tokens_));
   for (const bool special : {true, false}) {  // the special ones take precedence
     for (index_t i = 0; i < std::ssize(tokens_); ++i) {
       AddedToken& token = tokens_[static_cast<std::size_t>(i)];
@@ -90,13 +94,13 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& norma
       effort.keep(std::ssize(content.text));
       token.found_as = std::move(content.text);
       check_walked(token.found_as, "tokenizer");
-      NumberedTokens& strings = token.normalized ? normalized : given;
+      Vocabulary& strings = token.normalized ? normalized : given;
       const bool is_new = !token.found_as.empty() && !strings.find(token.found_as);
       if (is_new) strings.set(i, token.found_as);
     }
   }
-  given_ = StringMatcher(given.list());
-  normalized_ = StringMatcher(normalized.list());
+  given_ = strings_of(given.tokens());
+  normalized_ = strings_of(normalized.tokens());
 }
 
 const AddedToken* AddedTokens::find(index_t id) const {
@@ -106,14 +110,14 @@ const AddedToken* AddedTokens::find(index_t id) const {
 }
 
 void AddedTokens::cut(std::string_view text, In where, bool special, Effort& effort,
-                      const std::function<void(const TextPart&)>& use) const {
+                      const std::function<void(const AddedToken* token, Span bytes)>& use) const {
   index_t done = 0;
   Span space = {0, 0};  // the last one found, so that no space is searched twice
   for (index_t from = 0;;) {
-    const StringMatcher::Match match = matcher(where).find(text, from, effort);
-    if (match.number < 0) break;
+    const Match match = first_match(strings(where), text, from, effort);
+    if (match.index < 0) break;
     from = match.bytes.end;
-    const AddedToken& token = tokens_[static_cast<std::size_t>(match.number)];
+    const AddedToken& token = tokens_[static_cast<std::size_t>(match.index)];
     if (token.special && !special) continue;
     if (token.single_word && !stands_alone(text, match.bytes)) continue;
     Span bytes = match.bytes;
@@ -124,11 +128,11 @@ void AddedTokens::cut(std::string_view text, In where, bool special, Effort& eff
       bytes.end = space.end;
     }
     if (bytes.begin >= bytes.end) continue;  // white space that belongs to the previous token
-    if (done < bytes.begin) use({nullptr, {done, bytes.begin}});
-    use({&token, bytes});
+    if (done < bytes.begin) use(nullptr, {done, bytes.begin});
+    use(&token, bytes);
     done = bytes.end;
   }
-  if (done < std::ssize(text)) use({nullptr, {done, std::ssize(text)}});
+  if (done < std::ssize(text)) use(nullptr, {done, std::ssize(text)});
 }
 
 }  // namespace tessera::text

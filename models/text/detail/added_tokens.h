@@ -25,32 +25,6 @@ struct AddedToken {
   std::string found_as = {};  // the string to search for; set by AddedTokens
 };
 
-/// Finds some of many strings in a text: the leftmost match, and of these the longest.
-class StringMatcher {
- public:
-  StringMatcher() : StringMatcher(TokenList()) {}
-  /// The strings and their numbers; empty ones are never found. **Errors**: as Trie.
-  explicit StringMatcher(const TokenList& strings);
-
-  struct Match {
-    index_t number;  // -1: none
-    Span bytes;
-  };
-  /// The first match that begins at or after `from`. **Errors**: as Effort.
-  Match find(std::string_view text, index_t from, Effort& effort) const;
-  bool empty() const { return first_.none(); }
-
- private:
-  Trie strings_;
-  std::bitset<256> first_;  // the first bytes of all strings
-};
-
-/// A part of a text: an added token, or the text between two.
-struct TextPart {
-  const AddedToken* token;  // null: text
-  Span bytes;
-};
-
 /// The added tokens of a tokenizer.
 class AddedTokens {
  public:
@@ -59,26 +33,37 @@ class AddedTokens {
   /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
-  const std::vector<AddedToken>& tokens() const { return tokens_; }
   /// The token with a number; null if there is none.
   const AddedToken* find(index_t id) const;
 
   enum class In { kGivenText, kNormalizedText };
   /// Whether any tokens are searched in such a text.
-  bool any(In where) const { return !matcher(where).empty(); }
+  bool any(In where) const { return strings(where).first.any(); }
   /// Divides a text at its added tokens; without `special` only at those that are not special.
-  /// Calls `use` for each part, in the order of the text. **Errors**: as Effort.
+  /// Calls `use` for each part, in the order of the text; `token` is null for the text between two
+  /// tokens. **Errors**: as Effort.
   void cut(std::string_view text, In where, bool special, Effort& effort,
-           const std::function<void(const TextPart&)>& use) const;
+           const std::function<void(const AddedToken* token, Span bytes)>& use) const;
 
  private:
-  const StringMatcher& matcher(In where) const {
-    return where == In::kGivenText ? given_ : normalized_;
-  }
+  /// Strings to find in a text.
+  struct Strings {
+    Trie trie = Trie(TokenList());  // from a string to its index in `tokens_`
+    std::bitset<256> first;         // the first bytes of all strings
+  };
+  /// An index in `tokens_`, -1 if there is none, and the bytes of the token.
+  struct Match {
+    index_t index;
+    Span bytes;
+  };
+  static Strings strings_of(const TokenList& strings);
+  static Match first_match(const Strings& strings, std::string_view text, index_t from,
+                           Effort& effort);
+  const Strings& strings(In where) const { return where == In::kGivenText ? given_ : normalized_; }
 
   std::vector<AddedToken> tokens_;  // by number
-  StringMatcher given_;
-  StringMatcher normalized_;
+  Strings given_;
+  Strings normalized_;
 };
 
 }  // namespace tessera::text

@@ -43,8 +43,8 @@ void check_added_count(const Json& list) {
 }
 
 /// Reads the added tokens, and adds them to `tokens`, those of the model, which have free memory.
-std::vector<AddedToken> add_tokens(const Json& list, NumberedTokens& tokens) {
-  const index_t most = tokens.list().size() + list.size() + kMostFreeNumbers;
+std::vector<AddedToken> add_tokens(const Json& list, Vocabulary& tokens) {
+  const index_t most = tokens.size() + list.size() + kMostFreeNumbers;
   std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
   std::vector<AddedToken> added;
   index_t bytes = 0;
@@ -56,9 +56,9 @@ std::vector<AddedToken> add_tokens(const Json& list, NumberedTokens& tokens) {
       list.fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
     if (const auto known = tokens.find(token.content)) {
       token.id = *known;
-    } else if (token.id < tokens.list().size() && !tokens.list()[token.id].empty()) {
+    } else if (token.id < tokens.size() && !tokens.token(token.id).empty()) {
       one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
-                        printable(tokens.list()[token.id]), " and ", printable(token.content));
+                        printable(tokens.token(token.id)), " and ", printable(token.content));
     } else {
       tokens.set(token.id, token.content);
     }
@@ -78,18 +78,17 @@ std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens
   return std::string(tokens[id->integer(JsonRange{0, tokens.size() - 1})]);
 }
 
-/// Errors: a token that occurs twice in the model.
-Vocabulary make_vocabulary(TokenList tokens, const SpecialTokens& special, const Json& model) {
+/// The tokens of the model, with room for `more`. Errors: a token that occurs twice.
+Vocabulary vocabulary_of(SubwordModel& read, index_t more, const Json& model) {
   try {
-    return Vocabulary(std::move(tokens), special);
+    return Vocabulary(read.release_tokens(), {}, more);
   } catch (const std::invalid_argument& error) {
     model.fail(error.what());
   }
 }
 
 /// Errors: as AddedTokens, with the place of the file's list.
-AddedTokens make_added_tokens(const Json& list, NumberedTokens& tokens,
-                              const Normalizer& normalizer) {
+AddedTokens make_added_tokens(const Json& list, Vocabulary& tokens, const Normalizer& normalizer) {
   try {
     return AddedTokens(add_tokens(list, tokens), normalizer);
   } catch (const std::invalid_argument& error) {
@@ -112,54 +111,58 @@ index_t next_word(const std::vector<Piece>& pieces) {
   return pieces.empty() ? 0 : pieces.back().word + 1;
 }
 
-}  // namespace
-
-SpecialNames::SpecialNames(const TokenizerConfig& config, const NumberedTokens& tokens) {
-  const auto name = [&](const std::optional<std::string>& named, const char* berts,
-                        const char* robertas) -> std::string {
-    return named ? *named : tokens.find(berts) ? berts : robertas;
-  };
-  pad = name(config.pad, "[PAD]", "<pad>");
-  unknown = name(config.unknown, "[UNK]", "<unk>");
-  cls = name(config.cls, "[CLS]", "<s>");
-  sep = name(config.sep, "[SEP]", "</s>");
-  mask = name(config.mask, "[MASK]", "<mask>");
-}
-
-SpecialTokens SpecialNames::numbers(const NumberedTokens& tokens) const {
-  return {.pad = tokens.find(pad),
-          .unknown = tokens.find(unknown),
-          .cls = tokens.find(cls),
-          .sep = tokens.find(sep),
-          .mask = tokens.find(mask)};
+SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens) {
+  return {.pad = tokens.find(*names.pad),
+          .unknown = tokens.find(*names.unknown),
+          .cls = tokens.find(*names.cls),
+          .sep = tokens.find(*names.sep),
+          .mask = tokens.find(*names.mask)};
 }
 
 /// The steps of a text: `added` divides it, then normalizer, pre-tokenizer and model follow between
-/// added tokens. `decoder` is for the way back.
-struct PipelineTokenizer::Steps {
-  explicit Steps(Json file) : json(std::move(file)) {}
-
-  Normalizer normalizer;  // empty: none; the same for the pre-tokenizer and the decoder
-  PreTokenizer pre_tokenizer;
-  std::unique_ptr<SubwordModel> model;
-  Decoder decoder;
-  AddedTokens added;
-  SpaceTrimmer trimmer;
+/// added tokens, and after truncation the post-processor. `decoder` is for the way back.
+struct PipelineSteps {
   Json json;                            // the whole file
-  std::optional<Json> normalizer_json;  // the normalizer in the file
-
-  std::vector<Piece> split(std::string_view text, bool special) const;
-  void add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const;
-  void add_words(AlignedText text, std::vector<Piece>& pieces) const;
-  static void add_token(const AddedToken& token, Span bytes, std::vector<Piece>& pieces);
+  std::optional<Json> normalizer_json;  // the normalizer, which may be from a different file
+  Normalizer normalizer = {};           // empty: none; the same for pre-tokenizer and decoder
+  PreTokenizer pre_tokenizer = {};
+  Decoder decoder = {};
+  std::unique_ptr<SubwordModel> model = {};
+  AddedTokens added = {};
+  PostProcessor post_processor = {};
 };
 
-void PipelineTokenizer::Steps::add_token(const AddedToken& token, Span bytes,
-                                         std::vector<Piece>& pieces) {
+class PipelineTokenizer final : public Tokenizer {
+ public:
+  PipelineTokenizer(Vocabulary vocabulary, const TokenizerSettings& settings, PipelineSteps steps)
+      : Tokenizer(std::move(vocabulary), steps.post_processor.frame, settings),
+        steps_(std::move(steps)) {}
+
+  std::string decode(std::span<const index_t> ids) const override;
+  std::string to_text() const override;
+  bool is_special(index_t id) const override;
+
+ private:
+  std::vector<Piece> split(std::string_view text) const override { return pieces_of(text, true); }
+  std::vector<Piece> split_plain(std::string_view text) const override {
+    return pieces_of(text, false);
+  }
+  void trim(std::string_view text, std::span<Piece> pieces) const override {
+    steps_.post_processor.trim(text, pieces, steps_.added);
+  }
+
+  std::vector<Piece> pieces_of(std::string_view text, bool special) const;
+  void add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const;
+  void add_words(AlignedText text, std::vector<Piece>& pieces) const;
+
+  PipelineSteps steps_;
+};
+
+void add_token(const AddedToken& token, Span bytes, std::vector<Piece>& pieces) {
   pieces.push_back({token.id, bytes, next_word(pieces)});
 }
 
-std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool special) const {
+std::vector<Piece> PipelineTokenizer::pieces_of(std::string_view text, bool special) const {
   constexpr std::size_t kUsualBytes = 3;  // of a token
   constexpr std::size_t kMostAhead = 1 << 24;
   require(text.size() <= Origin::kMostBytes, "encode", "a text must have at most ",
@@ -168,51 +171,49 @@ std::vector<Piece> PipelineTokenizer::Steps::split(std::string_view text, bool s
   // For a text of a megabyte, growing the list took as long as everything else.
   pieces.reserve(std::min(text.size() / kUsualBytes, kMostAhead) + 1);
   Effort effort(std::ssize(text));
-  const auto add_part = [&](const TextPart& part) {
-    if (part.token != nullptr) {
-      add_token(*part.token, part.bytes, pieces);
+  const auto add_part = [&](const AddedToken* token, Span bytes) {
+    if (token != nullptr) {
+      add_token(*token, bytes, pieces);
     } else {
-      add_text({std::string(text_at(text, part.bytes)), {}, part.bytes.begin, &effort}, special,
-               pieces);
+      add_text({std::string(text_at(text, bytes)), {}, bytes.begin, &effort}, special, pieces);
     }
   };
-  added.cut(text, AddedTokens::In::kGivenText, special, effort, std::ref(add_part));
+  steps_.added.cut(text, AddedTokens::In::kGivenText, special, effort, std::ref(add_part));
   return pieces;
 }
 
 /// Adds the tokens of a text without added tokens, except those that are searched after
 /// normalisation.
-void PipelineTokenizer::Steps::add_text(AlignedText text, bool special,
-                                        std::vector<Piece>& pieces) const {
-  if (normalizer) normalizer(text);
+void PipelineTokenizer::add_text(AlignedText text, bool special, std::vector<Piece>& pieces) const {
+  if (steps_.normalizer) steps_.normalizer(text);
   if (text.text.empty()) return;
   constexpr auto kWhere = AddedTokens::In::kNormalizedText;
-  if (!added.any(kWhere)) {
+  if (!steps_.added.any(kWhere)) {
     text.begin = text.origin(0, std::ssize(text.text)).begin;
     add_words(std::move(text), pieces);
     return;
   }
-  const auto add_part = [&](const TextPart& part) {
-    if (part.token != nullptr) {
-      add_token(*part.token, text.origin(part.bytes.begin, part.bytes.end), pieces);
+  const auto add_part = [&](const AddedToken* token, Span bytes) {
+    if (token != nullptr) {
+      add_token(*token, text.origin(bytes.begin, bytes.end), pieces);
     } else {
-      add_words(part_of(text, part.bytes), pieces);
+      add_words(part_of(text, bytes), pieces);
     }
   };
-  added.cut(text.text, kWhere, special, *text.effort, std::ref(add_part));
+  steps_.added.cut(text.text, kWhere, special, *text.effort, std::ref(add_part));
 }
 
-void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& pieces) const {
+void PipelineTokenizer::add_words(AlignedText text, std::vector<Piece>& pieces) const {
   const Span whole{0, std::ssize(text.text)};
   Words words{std::move(text), {whole}};
-  if (pre_tokenizer) pre_tokenizer(words);
+  if (steps_.pre_tokenizer) steps_.pre_tokenizer(words);
   const std::string_view all = words.text.text;
   words.text.effort->keep(std::ssize(all));
   for (const Span word : words.spans) {
     if (word.begin == word.end) continue;
     const std::size_t before = pieces.size();
     const index_t number = next_word(pieces);
-    model->tokenize(text_at(all, word), pieces, *words.text.effort);
+    steps_.model->tokenize(text_at(all, word), pieces, *words.text.effort);
     words.text.effort->check_tokens(std::ssize(pieces));
     for (std::size_t i = before; i < pieces.size(); ++i) {
       pieces[i].word = number;
@@ -222,67 +223,20 @@ void PipelineTokenizer::Steps::add_words(AlignedText text, std::vector<Piece>& p
   }
 }
 
-PipelineTokenizer::PipelineTokenizer(Vocabulary vocabulary, Frame frame,
-                                     const TokenizerSettings& settings,
-                                     std::shared_ptr<const Steps> steps)
-    : Tokenizer(std::move(vocabulary), std::move(frame), settings), steps_(std::move(steps)) {}
-
-PipelineTokenizer PipelineTokenizer::from_json(const Json& json, const TokenizerConfig& config) {
-  const Json model = json.at("model");
-  const std::optional<Json> normalizer =
-      config.normalizer ? config.normalizer : json.find("normalizer");
-  const auto steps = std::make_shared<Steps>(json);
-  steps->normalizer_json = normalizer;
-  if (normalizer) steps->normalizer = read_normalizer(*normalizer);
-  if (const auto part = json.find("pre_tokenizer")) {
-    steps->pre_tokenizer = read_pre_tokenizer(*part);
-  }
-  if (const auto part = json.find("decoder")) steps->decoder = read_decoder(*part);
-  steps->model = read_subword_model(model);
-  const auto added = json.find("added_tokens");
-  if (added) check_added_count(*added);  // before memory is allocated for them
-  NumberedTokens tokens(steps->model->release_tokens(), added ? added->size() : 0);
-  TokenizerConfig names = config;
-  if (!names.unknown) names.unknown = unknown_of(model, tokens.list());
-  if (added) steps->added = make_added_tokens(*added, tokens, steps->normalizer);
-  PostProcessor around = read_post_processor(json.find("post_processor"), tokens.list().size());
-  steps->trimmer = SpaceTrimmer(std::move(around.trims), tokens.list());
-  const SpecialTokens special = SpecialNames(names, tokens).numbers(tokens);
-  TokenizerSettings settings = config.settings;
-  settings.continuing_prefix =
-      model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  return {make_vocabulary(tokens.release(), special, model), std::move(around.frame), settings,
-          steps};
-}
-
-PipelineTokenizer PipelineTokenizer::from_text(std::string_view text, const std::string& file) {
-  return from_json(parse_json(text, file));
-}
-
-std::vector<Piece> PipelineTokenizer::split(std::string_view text) const {
-  return steps_->split(text, true);
-}
-std::vector<Piece> PipelineTokenizer::split_plain(std::string_view text) const {
-  return steps_->split(text, false);
-}
-void PipelineTokenizer::trim(std::string_view text, std::span<Piece> pieces) const {
-  steps_->trimmer.apply(text, pieces, steps_->added);
-}
-
 bool PipelineTokenizer::is_special(index_t id) const {
-  const AddedToken* const token = steps_->added.find(id);
+  const AddedToken* const token = steps_.added.find(id);
   return token != nullptr && token->special;
 }
 
 std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
   Tokens tokens;
   for (const index_t id : ids) {
-    const AddedToken* const added = steps_->added.find(id);
+    const AddedToken* const added = steps_.added.find(id);
     const std::string_view text = added != nullptr ? added->found_as : token(id);
     if (!text.empty()) tokens.emplace_back(text);
   }
-  const bool spaced = !steps_->decoder;
-  if (!spaced) steps_->decoder(tokens);
+  const bool spaced = !steps_.decoder;
+  if (!spaced) steps_.decoder(tokens);
   std::string all;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (spaced && i > 0) all += ' ';
@@ -292,19 +246,59 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string PipelineTokenizer::to_text() const {
-  const auto part = [&](const char* key) { return steps_->json.find(key); };
+  const auto part = [&](const char* key) { return steps_.json.find(key); };
   const auto added = part("added_tokens");
   return JsonObject({{"version", "1.0"},
                      {"truncation", nullptr},
                      {"padding", nullptr},
                      {"added_tokens", added ? JsonText(*added) : JsonList()},
-                     {"normalizer", steps_->normalizer_json},
+                     {"normalizer", steps_.normalizer_json},
                      {"pre_tokenizer", part("pre_tokenizer")},
                      {"post_processor", part("post_processor")},
                      {"decoder", part("decoder")},
                      {"model", part("model")}})
              .text() +
          "\n";
+}
+
+}  // namespace
+
+TokenizerConfig with_special_names(TokenizerConfig config, const Vocabulary& tokens) {
+  const auto choose = [&](std::optional<std::string>& name, const char* berts,
+                          const char* robertas) {
+    if (!name) name = tokens.find(berts) ? berts : robertas;
+  };
+  choose(config.pad, "[PAD]", "<pad>");
+  choose(config.unknown, "[UNK]", "<unk>");
+  choose(config.cls, "[CLS]", "<s>");
+  choose(config.sep, "[SEP]", "</s>");
+  choose(config.mask, "[MASK]", "<mask>");
+  return config;
+}
+
+std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerConfig& config) {
+  const Json model = json.at("model");
+  PipelineSteps steps = {
+      .json = json,
+      .normalizer_json = config.normalizer ? config.normalizer : json.find("normalizer")};
+  if (steps.normalizer_json) steps.normalizer = read_normalizer(*steps.normalizer_json);
+  if (const auto part = json.find("pre_tokenizer")) {
+    steps.pre_tokenizer = read_pre_tokenizer(*part);
+  }
+  if (const auto part = json.find("decoder")) steps.decoder = read_decoder(*part);
+  steps.model = read_subword_model(model);
+  const auto added = json.find("added_tokens");
+  if (added) check_added_count(*added);  // before memory is allocated for them
+  Vocabulary tokens = vocabulary_of(*steps.model, added ? added->size() : 0, model);
+  TokenizerConfig names = config;
+  if (!names.unknown) names.unknown = unknown_of(model, tokens.tokens());
+  if (added) steps.added = make_added_tokens(*added, tokens, steps.normalizer);
+  steps.post_processor = PostProcessor(json.find("post_processor"), tokens.tokens());
+  tokens.set_special(numbers_of(with_special_names(names, tokens), tokens));
+  TokenizerSettings settings = config.settings;
+  settings.continuing_prefix =
+      model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
+  return std::make_unique<PipelineTokenizer>(std::move(tokens), settings, std::move(steps));
 }
 
 }  // namespace tessera::text

@@ -87,38 +87,6 @@ Frame template_frame(const Json& json, index_t size) {
   return frame;
 }
 
-/// Adds the effect of one processor; `has_frame`: an earlier one has put tokens around the texts.
-void add(const Json& json, index_t size, PostProcessor& all, bool& has_frame) {
-  const std::string type = json.text("type");
-  if (type == "Sequence") {
-    for (const Json& one : step_list(json, "processors")) add(one, size, all, has_frame);
-    return;
-  }
-  if (type == "ByteLevel" || type == "RobertaProcessing") {
-    if (json.boolean("trim_offsets", true)) {
-      all.trims.push_back({json.boolean("add_prefix_space", true)});
-    }
-    if (type == "ByteLevel") return;
-  }
-  if (has_frame) {
-    json.fail("must be the only processor that puts tokens around texts, got a second one");
-  }
-  has_frame = true;
-  if (type == "BertProcessing" || type == "RobertaProcessing") {
-    const index_t cls = number_of(json.at("cls"), size);
-    const index_t sep = number_of(json.at("sep"), size);
-    all.frame = type == "RobertaProcessing" ? roberta_frame(cls, sep)
-                                            : Frame::bert({.cls = cls, .sep = sep});
-  } else if (type == "TemplateProcessing") {
-    all.frame = template_frame(json, size);
-  } else {
-    json.at("type").fail(
-        "must be BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel or Sequence, "
-        "got ",
-        printable(type));
-  }
-}
-
 /// The position `count` characters after `at`, at most `end`.
 index_t forward(std::string_view text, index_t at, index_t count, index_t end) {
   for (; count > 0 && at < end; --count) {
@@ -147,22 +115,47 @@ struct Trimmed {
 
 }  // namespace
 
-PostProcessor read_post_processor(const std::optional<Json>& json, index_t size) {
-  PostProcessor all{{{{0, 0}}, {{0, 0}, {1, 1}}}, {}};
-  if (!json) return all;
-  bool has_frame = false;
-  add(*json, size, all, has_frame);
-  return all;
+/// Adds the effect of one processor; `has_frame`: an earlier one has put tokens around the texts.
+void PostProcessor::add(const Json& json, index_t size, bool& has_frame) {
+  const std::string type = json.text("type");
+  if (type == "Sequence") {
+    for (const Json& one : step_list(json, "processors")) add(one, size, has_frame);
+    return;
+  }
+  if (type == "ByteLevel" || type == "RobertaProcessing") {
+    if (json.boolean("trim_offsets", true)) {
+      keeps_first_.push_back(json.boolean("add_prefix_space", true));
+    }
+    if (type == "ByteLevel") return;
+  }
+  if (has_frame) {
+    json.fail("must be the only processor that puts tokens around texts, got a second one");
+  }
+  has_frame = true;
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
+    const index_t cls = number_of(json.at("cls"), size);
+    const index_t sep = number_of(json.at("sep"), size);
+    frame = type == "RobertaProcessing" ? roberta_frame(cls, sep)
+                                        : Frame::bert({.cls = cls, .sep = sep});
+  } else if (type == "TemplateProcessing") {
+    frame = template_frame(json, size);
+  } else {
+    json.at("type").fail(
+        "must be BertProcessing, RobertaProcessing, TemplateProcessing, ByteLevel or Sequence, "
+        "got ",
+        printable(type));
+  }
 }
 
-SpaceTrimmer::SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenList& tokens)
-    : trims_(std::move(trims)) {
-  if (trims_.empty()) return;
+PostProcessor::PostProcessor(const std::optional<Json>& json, const TokenList& tokens) {
+  bool has_frame = false;
+  if (json) add(*json, tokens.size(), has_frame);
+  if (keeps_first_.empty()) return;
   blanks_.reserve(static_cast<std::size_t>(tokens.size()));
   for (index_t id = 0; id < tokens.size(); ++id) blanks_.push_back(blanks_of(tokens[id]));
 }
 
-SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
+PostProcessor::Blanks PostProcessor::blanks_of(std::string_view token) {
   Blanks blanks;
   bool only = true;  // only blanks so far
   for (std::size_t at = 0; at < token.size();) {
@@ -177,9 +170,9 @@ SpaceTrimmer::Blanks SpaceTrimmer::blanks_of(std::string_view token) {
   return blanks;
 }
 
-void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
+void PostProcessor::trim(std::string_view text, std::span<Piece> pieces,
                          const AddedTokens& added) const {
-  for (const PostProcessor::Trim& trim : trims_) {
+  for (const bool keeps_first : keeps_first_) {
     Trimmed last;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       Span& bytes = pieces[i].bytes;
@@ -194,7 +187,7 @@ void SpaceTrimmer::apply(std::string_view text, std::span<Piece> pieces,
       if (strips) blanks = blanks_of(text_at(text, bytes));
       if (blanks.left > 0) {
         const bool is_first = i == 0 || bytes.begin == 0;
-        if (is_first && trim.keeps_first && blanks.left == 1) blanks.left = 0;
+        if (is_first && keeps_first && blanks.left == 1) blanks.left = 0;
         bytes.begin = forward(text, bytes.begin, blanks.left, bytes.end);
       }
       bytes.end = back(text, bytes.end, blanks.right, bytes.begin);

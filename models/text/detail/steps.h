@@ -62,31 +62,20 @@ using PreTokenizer = std::function<void(Words& words)>;
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
 PreTokenizer read_pre_tokenizer(const Json& json);
 
-/// The last step: the special tokens that Tokenizer puts around texts, and the corrections of
-/// offsets that SpaceTrimmer makes.
-struct PostProcessor {
-  /// Removes white space at the ends of a token's text from its offsets.
-  struct Trim {
-    bool keeps_first;  // keep the first token's first space, which was added before the text
-  };
-
-  Frame frame;
-  std::vector<Trim> trims;  // applied one after the other
-};
-
-/// The post-processor that a tokenizer.json describes under "post_processor", if it has one.
-/// **Errors**: also a template that omits a text; a token that a vocabulary of `size` does not
-/// have.
-PostProcessor read_post_processor(const std::optional<Json>& json, index_t size);
-
-/// Removes white space at the ends of tokens from their byte ranges.
-class SpaceTrimmer {
+/// The last step: the special tokens around texts, and byte ranges without white space.
+class PostProcessor {
  public:
-  SpaceTrimmer() = default;
+  PostProcessor() = default;
+  /// The post-processor that a tokenizer.json describes under "post_processor", if it has one.
   /// `tokens`: the token of each number.
-  SpaceTrimmer(std::vector<PostProcessor::Trim> trims, const TokenList& tokens);
+  /// **Errors**: also a template that omits a text; a number without a token.
+  PostProcessor(const std::optional<Json>& json, const TokenList& tokens);
 
-  void apply(std::string_view text, std::span<Piece> pieces, const AddedTokens& added) const;
+  /// Removes white space at the ends of tokens from their byte ranges.
+  void trim(std::string_view text, std::span<Piece> pieces, const AddedTokens& added) const;
+
+  /// The special tokens, which Tokenizer puts around texts.
+  Frame frame = {{{0, 0}}, {{0, 0}, {1, 1}}};
 
  private:
   struct Blanks {
@@ -94,8 +83,11 @@ class SpaceTrimmer {
     std::int32_t right = 0;
   };
   static Blanks blanks_of(std::string_view token);
+  void add(const Json& json, index_t size, bool& has_frame);
 
-  std::vector<PostProcessor::Trim> trims_;
+  // One entry for each time that tokens are trimmed: whether the first token keeps its first space,
+  // which was added before the text.
+  std::vector<bool> keeps_first_;
   std::vector<Blanks> blanks_;  // of each number; empty if nothing is trimmed
 };
 

@@ -1,6 +1,5 @@
-#include "models/text/detail/pipeline_tokenizer.h"
-
 #include "models/text/tokenizers.h"
+
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -17,59 +16,59 @@ const std::string kSavedPieces =
     R"({"<s>":0,"<pad>":1,"</s>":2,"<unk>":3,"h":4,"i":5,"hi":6,"Ġ":7,"Ġhi":8,"<mask>":9})";
 const std::string kMerges = "#version: 0.2\nh i\nĠ hi\n";
 
-PipelineTokenizer load(const TemporaryFolder& folder, const Files& files) {
+std::unique_ptr<Tokenizer> load(const TemporaryFolder& folder, const Files& files) {
   for (const auto& [name, text] : files) folder.write(name, text);
-  return load_pipeline_tokenizer(folder.path());
+  return load_tokenizer(folder.path());
 }
 
 TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
   const TemporaryFolder folder;
-  const PipelineTokenizer bert = load(folder, {{"vocab.txt", kVocabulary}});
-  EXPECT_EQ(bert.encode("The caf\xc3\xa9").ids, (Ids{2, 5, 6, 7, 3}));
-  EXPECT_EQ(bert.encode("[MASK]").ids, (Ids{2, 4, 3}));
-  EXPECT_EQ(bert.encode_pair("the", "the").types, (Ids{0, 0, 0, 1, 1}));
-  EXPECT_EQ(bert.special(), (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
-  EXPECT_EQ(bert.settings().continuing_prefix, "##");
-  EXPECT_EQ(bert.settings().max_length, 0);
-  const PipelineTokenizer cased = load(
+  const auto bert = load(folder, {{"vocab.txt", kVocabulary}});
+  EXPECT_EQ(bert->encode("The caf\xc3\xa9").ids, (Ids{2, 5, 6, 7, 3}));
+  EXPECT_EQ(bert->encode("[MASK]").ids, (Ids{2, 4, 3}));
+  EXPECT_EQ(bert->encode_pair("the", "the").types, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(bert->special(), (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
+  EXPECT_EQ(bert->settings().continuing_prefix, "##");
+  EXPECT_EQ(bert->settings().max_length, 0);
+  const auto cased = load(
       folder,
       {{"tokenizer_config.json",
         R"({"do_lower_case":false,"model_max_length":512,"tokenizer_class":"BertTokenizer"})"}});
-  EXPECT_EQ(cased.encode("The caf\xc3\xa9").ids, (Ids{2, 9, 6, 8, 3}));
-  EXPECT_EQ(cased.settings().max_length, 512);
-  EXPECT_TRUE(cased.settings().feeds_types);
+  EXPECT_EQ(cased->encode("The caf\xc3\xa9").ids, (Ids{2, 9, 6, 8, 3}));
+  EXPECT_EQ(cased->settings().max_length, 512);
+  EXPECT_TRUE(cased->settings().feeds_types);
 }
 
 TEST(TokenizerFiles, TakeTheLastOfEqualTokensAndNoEmptyOnes) {
   const TemporaryFolder folder;
-  const PipelineTokenizer bert = load(folder, {{"vocab.txt", kVocabulary + "\r\nthe\n"}});
-  EXPECT_EQ(bert.encode("the").ids, (Ids{2, 11, 3}));
-  EXPECT_EQ(bert.size(), 12);
-  EXPECT_EQ(bert.token(5), "");
+  const auto bert = load(folder, {{"vocab.txt", kVocabulary + "\r\nthe\n"}});
+  EXPECT_EQ(bert->encode("the").ids, (Ids{2, 11, 3}));
+  EXPECT_EQ(bert->size(), 12);
+  EXPECT_EQ(bert->token(5), "");
 }
 
 TEST(TokenizerFiles, MakeAByteLevelTokenizerOfMerges) {
   const TemporaryFolder folder;
-  const PipelineTokenizer roberta = load(
+  const auto roberta = load(
       folder,
       {{"vocab.json", kSavedPieces},
        {"merges.txt", kMerges},
        {"tokenizer_config.json", R"({"model_max_length":1e30,"tokenizer_class":"RobertaTokenizer",
                  "padding_side":"left","truncation_side":"left","mask_token":{"content":"<mask>"}})"}});
-  EXPECT_EQ(roberta.encode("hi hi <mask>").ids, (Ids{0, 6, 8, 9, 2}));
-  EXPECT_EQ(roberta.encode("hi hi").offsets, (std::vector<Span>{{0, 0}, {0, 2}, {3, 5}, {0, 0}}));
-  EXPECT_EQ(roberta.encode_pair("hi", "hi").ids, (Ids{0, 6, 2, 2, 6, 2}));
-  EXPECT_EQ(roberta.settings(),
+  EXPECT_EQ(roberta->encode("hi hi <mask>").ids, (Ids{0, 6, 8, 9, 2}));
+  EXPECT_EQ(roberta->encode("hi hi").offsets, (std::vector<Span>{{0, 0}, {0, 2}, {3, 5}, {0, 0}}));
+  EXPECT_EQ(roberta->encode_pair("hi", "hi").ids, (Ids{0, 6, 2, 2, 6, 2}));
+  EXPECT_EQ(roberta->settings(),
             (TokenizerSettings{.feeds_types = false, .padding = Side::kLeft, .cut = Side::kLeft}));
-  EXPECT_EQ(roberta.decode_text(roberta.encode("hi hi").ids), "hi hi");
+  EXPECT_EQ(roberta->decode_text(roberta->encode("hi hi").ids), "hi hi");
 }
 
 TEST(TokenizerFiles, LetTheConfigurationOfABertChangeItsNormalizer) {
   const TemporaryFolder folder;
-  const std::string text = load(folder, {{"vocab.txt", kVocabulary}}).to_text();
+  const std::string text = load(folder, {{"vocab.txt", kVocabulary}})->to_text();
   folder.write("tokenizer.json", text);
   const auto ids = [&](const std::string& config) {
-    return load(folder, {{"tokenizer_config.json", config}}).encode("The caf\xc3\xa9").ids;
+    return load(folder, {{"tokenizer_config.json", config}})->encode("The caf\xc3\xa9").ids;
   };
   EXPECT_EQ(ids("{}"), (Ids{2, 5, 6, 7, 3}));
   EXPECT_EQ(ids(R"({"do_lower_case":false,"tokenizer_class":"BertTokenizer"})"),
@@ -82,13 +81,13 @@ TEST(TokenizerFiles, LetTheConfigurationOfABertChangeItsNormalizer) {
 
 TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
   const TemporaryFolder folder;
-  const PipelineTokenizer bert = load(
+  const auto bert = load(
       folder,
       {{"vocab.txt", kVocabulary},
        {"tokenizer_config.json", R"({"mask_token":"the"})"},
        {"special_tokens_map.json", R"({"mask_token":"[MASK]","pad_token":{"content":"[UNK]"}})"}});
-  EXPECT_EQ(bert.special().mask, 5);
-  EXPECT_EQ(bert.special().pad, 1);
+  EXPECT_EQ(bert->special().mask, 5);
+  EXPECT_EQ(bert->special().pad, 1);
 }
 
 TEST(TokenizerFiles, SayWhatIsWrong) {
@@ -120,7 +119,7 @@ TEST(TokenizerFiles, SayWhatIsWrong) {
 
 TEST(LoadTokenizer, TakesFilesAndFolders) {
   const TemporaryFolder folder;
-  const std::string text = load(folder, {{"vocab.txt", kVocabulary}}).to_text();
+  const std::string text = load(folder, {{"vocab.txt", kVocabulary}})->to_text();
   const Ids ids = {2, 5, 3};
   EXPECT_EQ(load_tokenizer(folder.path())->encode("the").ids, ids);
   EXPECT_EQ(load_tokenizer(folder.write("some.json", text))->encode("the").ids, ids);

@@ -30,20 +30,25 @@ TEST(TokenList, RefusesNegativeIds) {
   EXPECT_EQ(tokens, TokenList{"a"});
 }
 
-TEST(NumberedTokens, HoldAsManyAsTheyHaveRoomFor) {
-  NumberedTokens none(0);
+TEST(Vocabulary, HoldsAsManyTokensAsItHasRoomFor) {
+  Vocabulary none(TokenList{});
   EXPECT_TRUE(
-      throws("NumberedTokens", {"must have at most 0 tokens", "got 1"}, [&] { none.set(0, "a"); }));
+      throws("Vocabulary", {"must have at most 0 tokens", "got 1"}, [&] { none.set(0, "a"); }));
   EXPECT_EQ(none.find("b"), std::nullopt);
-  NumberedTokens three(TokenList{"a", "b"}, 1);
+  Vocabulary three({"a", "b"}, {}, 1);
   three.set(2, "c");
   three.set(3, "c");  // not a new token
   EXPECT_EQ(three.find("c"), 3);
-  EXPECT_TRUE(throws("NumberedTokens", {"must have at most 3 tokens", "got 4"},
-                     [&] { three.set(4, "d"); }));
+  EXPECT_EQ(three.token(2), "");  // free again
+  EXPECT_TRUE(
+      throws("Vocabulary", {"must have at most 3 tokens", "got 4"}, [&] { three.set(4, "d"); }));
   EXPECT_EQ(three.find("d"), std::nullopt);
-  EXPECT_TRUE(throws("NumberedTokens", {"at least 0 tokens, got -1"}, [] { NumberedTokens(-1); }));
-  EXPECT_TRUE(throws("NumberedTokens", {"got -1"}, [] { NumberedTokens(TokenList{"a"}, -1); }));
+  EXPECT_TRUE(throws("Vocabulary", {"id must be at least 0, got -1"}, [&] { three.set(-1, "a"); }));
+  for (const TokenList& list : {TokenList(), TokenList{"a"}}) {
+    EXPECT_TRUE(throws("Vocabulary", {"at least 0 tokens, got -1"}, [&] {
+      Vocabulary(list, {}, -1);
+    }));
+  }
 }
 
 TEST(SpecialTokens, AreWhatIsThere) {

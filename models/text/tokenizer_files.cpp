@@ -1,4 +1,4 @@
-#include "models/text/detail/pipeline_tokenizer.h"
+#include "models/text/tokenizers.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/detail/subword_model.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
+#include "tensor/profile_span.h"
 
 namespace tessera::text {
 
@@ -118,10 +120,11 @@ bool flag(const std::optional<Json>& config, std::string_view key, bool otherwis
 
 /// "added_tokens": the special tokens, and those of added_tokens_decoder, {"50264": {"content":
 /// ...}}.
-JsonList added_tokens(const NumberedTokens& tokens, const SpecialNames& names,
+JsonList added_tokens(const Vocabulary& tokens, const TokenizerConfig& names,
                       const std::optional<Json>& config) {
   std::map<index_t, JsonObject> added;
-  for (const std::string& name : {names.pad, names.unknown, names.cls, names.sep, names.mask}) {
+  for (const std::string& name :
+       {*names.pad, *names.unknown, *names.cls, *names.sep, *names.mask}) {
     const auto id = tokens.find(name);
     if (!id) continue;
     added[*id] = JsonObject({{"id", *id},
@@ -158,22 +161,22 @@ JsonObject vocabulary_of(const TokenList& tokens) {
 }
 
 /// Errors: the vocabulary does not have the token.
-index_t number_of(const NumberedTokens& tokens, const std::string& name, const std::string& file) {
+index_t number_of(const Vocabulary& tokens, const std::string& name, const std::string& file) {
   const auto id = tokens.find(name);
   if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
   return *id;
 }
 
 /// Tokens around texts: one [SEP] between two texts as in BERT, or </s></s> as in RoBERTa.
-JsonObject processor_of(const NumberedTokens& tokens, const SpecialNames& names, bool prefix_space,
+JsonObject processor_of(const Vocabulary& tokens, const TokenizerConfig& names, bool prefix_space,
                         const std::string& file) {
   const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
     return JsonList().add(name).add(number_of(tokens, name, file));
   };
-  const bool is_roberta = names.sep.starts_with('<');
+  const bool is_roberta = names.sep->starts_with('<');
   return {{"type", is_roberta ? "RobertaProcessing" : "BertProcessing"},
-          {"sep", token(names.sep)},
-          {"cls", token(names.cls)},
+          {"sep", token(*names.sep)},
+          {"cls", token(*names.cls)},
           {"trim_offsets", true},
           {"add_prefix_space", prefix_space}};
 }
@@ -184,12 +187,14 @@ JsonObject byte_level(bool trims, bool prefix_space) {
 }
 
 /// The tokens of vocab.txt: its lines, numbered by their position.
-NumberedTokens tokens_of_lines(std::string_view text, const std::string& file) {
+Vocabulary tokens_of_lines(std::string_view text, const std::string& file) {
   const index_t lines = std::count(text.begin(), text.end(), '\n') + 1;
   if (lines > kMostTokens) {
     fail_file(file, "must have at most ", kMostTokens, " lines, got ", lines);
   }
-  NumberedTokens tokens(lines, std::ssize(text));
+  TokenList list;
+  list.reserve(lines, std::ssize(text));
+  Vocabulary tokens(std::move(list), {}, lines);
   for (index_t id = 0; !text.empty(); ++id) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -205,9 +210,9 @@ NumberedTokens tokens_of_lines(std::string_view text, const std::string& file) {
 JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& config,
                       const TokenizerConfig& named) {
   const std::string file = vocabulary.string();
-  const NumberedTokens tokens = tokens_of_lines(read_text(vocabulary), file);
-  const SpecialNames names(named, tokens);
-  number_of(tokens, names.unknown, file);
+  const Vocabulary tokens = tokens_of_lines(read_text(vocabulary), file);
+  const TokenizerConfig names = with_special_names(named, tokens);
+  number_of(tokens, *names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
   JsonObject normalizer = {
       {"type", "BertNormalizer"},
@@ -216,10 +221,10 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
       {"strip_accents", accents ? std::optional(accents->boolean()) : std::nullopt},
       {"lowercase", flag(config, "do_lower_case", true)}};
   JsonObject model = {{"type", "WordPiece"},
-                      {"unk_token", names.unknown},
+                      {"unk_token", *names.unknown},
                       {"continuing_subword_prefix", "##"},
                       {"max_input_chars_per_word", 100}};
-  model.add("vocab", vocabulary_of(tokens.list()));
+  model.add("vocab", vocabulary_of(tokens.tokens()));
   return {{"added_tokens", added_tokens(tokens, names, config)},
           {"normalizer", std::move(normalizer)},
           {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
@@ -239,14 +244,14 @@ JsonList merges_of(const fs::path& file) {
 
 JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
                      const std::optional<Json>& config, const TokenizerConfig& named) {
-  const NumberedTokens tokens(read_tokens(read_json(vocabulary)));
-  const SpecialNames names(named, tokens);
+  const Vocabulary tokens(read_tokens(read_json(vocabulary)));
+  const TokenizerConfig names = with_special_names(named, tokens);
   const bool space = flag(config, "add_prefix_space", false);
-  const bool has_ends = tokens.find(names.cls) && tokens.find(names.sep);
-  const bool has_unknown = tokens.find(names.unknown).has_value();
+  const bool has_ends = tokens.find(*names.cls) && tokens.find(*names.sep);
+  const bool has_unknown = tokens.find(*names.unknown).has_value();
   JsonObject model = {{"type", "BPE"},
-                      {"unk_token", has_unknown ? JsonText(names.unknown) : nullptr}};
-  model.add("vocab", vocabulary_of(tokens.list())).add("merges", merges_of(merges));
+                      {"unk_token", has_unknown ? JsonText(*names.unknown) : nullptr}};
+  model.add("vocab", vocabulary_of(tokens.tokens())).add("merges", merges_of(merges));
   return {{"added_tokens", added_tokens(tokens, names, config)},
           {"pre_tokenizer", byte_level(true, space)},
           {"post_processor", has_ends ? processor_of(tokens, names, space, vocabulary.string())
@@ -268,25 +273,31 @@ std::optional<std::string> older_tokenizer_json(const fs::path& folder,
   return byte_pair(list, folder / "merges.txt", config, names).text();
 }
 
-}  // namespace
-
-PipelineTokenizer load_pipeline_tokenizer(const fs::path& folder) {
+std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   const std::optional<Json> config = find_json(folder / "tokenizer_config.json", kSmallJson);
   TokenizerConfig all =
       config_of(config, find_json(folder / "special_tokens_map.json", kSmallJson));
   if (const std::optional<Json> json = find_json(folder / "tokenizer.json")) {
     if (config) all.normalizer = normalizer_of(*json, *config);
-    return PipelineTokenizer::from_json(*json, all);
+    return pipeline_tokenizer(*json, all);
   }
   for (const char* name : {"vocab.txt", "merges.txt"}) {
     if (fs::exists(folder / name)) refuse_incomplete_download(InputFile(folder / name));
   }
   if (const std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
-    return PipelineTokenizer::from_json(parse_json(*text, folder.string()), all);
+    return pipeline_tokenizer(parse_json(*text, folder.string()), all);
   }
   fail_file(
       folder.string(),
       "must have a tokenizer (tokenizer.json, vocab.txt, or vocab.json and merges.txt), got none");
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
+  const ProfileScope scope("load tokenizer");
+  if (fs::is_directory(path)) return load_folder(path);
+  return tokenizer_from_text(read_text(path), path.string());
 }
 
 }  // namespace tessera::text
