@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/text/character_tokenizer.h"
-#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/byte_level.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
 #include "tensor/io/file.h"

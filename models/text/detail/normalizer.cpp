@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/byte_level.h"
 #include "models/text/detail/pattern.h"
 #include "models/text/detail/precompiled_map.h"
 #include "models/text/detail/unicode.h"

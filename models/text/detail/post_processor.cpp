@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/text/detail/added_tokens.h"
-#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/byte_level.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +58,10 @@ struct Words {
 /// The third step. Divides words into smaller ones, and may rewrite them. At first the whole text
 /// is one word.
 using PreTokenizer = std::function<void(Words& words)>;
+
+/// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
+void prepend_to_words(std::string_view prefix, Words& words,
+                      const std::function<bool(Span)>& wanted);
 
 /// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
 PreTokenizer read_pre_tokenizer(const Json& json);

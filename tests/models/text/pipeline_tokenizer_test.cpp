@@ -1,4 +1,4 @@
-#include "models/text/detail/byte_characters.h"
+#include "models/text/detail/byte_level.h"
 #include "models/text/tokenizers.h"
 #include "tensor/error.h"
 #include "tests/support/file_support.h"

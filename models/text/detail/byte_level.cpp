@@ -1,16 +1,41 @@
-#include "models/text/detail/word_pre_tokenizers.h"
+#include "models/text/detail/byte_level.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
 
-#include "models/text/detail/byte_characters.h"
 #include "models/text/detail/unicode.h"
 
 namespace tessera::text {
 
 namespace {
+
+constexpr unsigned kCharacters = 0x144;  // the last one is U+0143
+
+constexpr bool is_itself(unsigned byte) {
+  return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte != 0xad);
+}
+
+/// Each byte's character, and each character's byte, or -1.
+struct Tables {
+  std::array<std::array<char, 2>, 256> characters{};
+  std::array<std::size_t, 256> sizes{};
+  std::array<int, kCharacters> bytes{};
+
+  constexpr Tables() {
+    bytes.fill(-1);
+    unsigned next = 0x100;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const unsigned code = is_itself(byte) ? byte : next++;
+      bytes[code] = static_cast<int>(byte);
+      sizes[byte] = code < 0x80 ? 1 : 2;
+      characters[byte] = {static_cast<char>(code < 0x80 ? code : 0xc0 | (code >> 6)),
+                          static_cast<char>(code < 0x80 ? 0 : 0x80 | (code & 0x3f))};
+    }
+  }
+};
+constexpr Tables kTables;
 
 enum class CharacterKind : std::uint8_t { kSpace, kLetter, kNumber, kOther };
 
@@ -111,39 +136,23 @@ void write_bytes(Words& words) {
 
 }  // namespace
 
-void split_as_bert(Words& words) {
-  const std::string_view text = words.text.text;
-  std::vector<Span> result;
-  result.reserve(words.spans.size() + text.size() / 4);
-  for (const Span word : words.spans) {
-    index_t start = word.begin;
-    const auto add_before = [&](index_t at) {
-      if (start < at) result.push_back({start, at});
-    };
-    for (index_t at = word.begin; at < word.end;) {
-      const auto byte = static_cast<unsigned char>(text[static_cast<std::size_t>(at)]);
-      index_t next = at + 1;
-      bool space = false;
-      bool mark = false;
-      if (byte < 0x80) {
-        space = kAscii[byte] == CharacterKind::kSpace;
-        mark = kAscii[byte] == CharacterKind::kOther && byte > ' ' && byte != 0x7f;
-      } else {
-        const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
-        next = at + static_cast<index_t>(utf8_size(code));
-        space = is_space(code);
-        mark = !space && is_punctuation(code);
-      }
-      if (space || mark) {
-        add_before(at);
-        if (mark) result.push_back({at, next});
-        start = next;
-      }
-      at = next;
+std::string_view character_of_byte(unsigned char byte) {
+  return {kTables.characters[byte].data(), kTables.sizes[byte]};
+}
+
+std::optional<std::string> bytes_of_characters(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = static_cast<unsigned char>(text[i]);
+    if (code >= 0xe0) return std::nullopt;
+    if (code >= 0x80) {
+      if (++i == text.size()) return std::nullopt;
+      code = ((code & 0x1f) << 6) | (static_cast<unsigned char>(text[i]) & 0x3fU);
     }
-    add_before(word.end);
+    if (code >= kCharacters || kTables.bytes[code] < 0) return std::nullopt;
+    bytes += static_cast<char>(kTables.bytes[code]);
   }
-  words.spans = std::move(result);
+  return bytes;
 }
 
 void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex) {

@@ -1,9 +1,11 @@
-// Bytes as visible characters, which byte-level vocabularies use.
+// Bytes as visible characters, which byte-level vocabularies use, and GPT-2's words.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "models/text/detail/steps.h"
 
 namespace tessera::text {
 
@@ -14,5 +16,14 @@ std::string_view character_of_byte(unsigned char byte);
 
 /// The bytes that the characters of `text` represent; nullopt if one of them represents no byte.
 std::optional<std::string> bytes_of_characters(std::string_view text);
+
+/// Splits words as in GPT-2 if `use_regex`, and writes each byte as a visible character; before, if
+/// `add_prefix_space`, puts a space before each word without one.
+///
+/// The words are those of `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
+/// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
+/// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
+/// encoder.py.
+void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex);
 
 }  // namespace tessera::text
