@@ -4,13 +4,10 @@
 
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
 
 namespace tessera::text {
 
 namespace {
-
-constexpr const char* kCharactersKind = "characters";
 
 /// Calls use(character, its first byte) for each character. Errors: bytes that are not UTF-8.
 template <class Use>
@@ -43,11 +40,10 @@ CharacterTokenizer CharacterTokenizer::of(std::span<const std::string> texts,
   return CharacterTokenizer(counts.vocabulary(options));
 }
 
-CharacterTokenizer CharacterTokenizer::from_text(std::string_view text, const std::string& file) {
-  return CharacterTokenizer(
-      vocabulary_from_text(kCharactersKind, text, file, [](std::string_view token) {
-        return !token.empty() && detail::code_point_size(token) == token.size();
-      }));
+CharacterTokenizer CharacterTokenizer::from_json(const Json& json) {
+  return CharacterTokenizer(vocabulary_from_json(json, [](std::string_view token) {
+    return !token.empty() && detail::code_point_size(token) == token.size();
+  }));
 }
 
 std::vector<Piece> CharacterTokenizer::split(std::string_view text) const {
@@ -65,7 +61,7 @@ std::string CharacterTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string CharacterTokenizer::to_text() const {
-  return vocabulary_to_text(kCharactersKind, vocabulary());
+  return vocabulary_to_text("characters", vocabulary());
 }
 
 }  // namespace tessera::text

@@ -1,21 +1,23 @@
 #include "models/text/tokenizers.h"
 
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include "models/text/character_tokenizer.h"
 #include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/word_tokenizer.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tensor/io/json.h"
 
 namespace tessera::text {
 
 namespace {
 
 struct TokenizerKind {
-  std::string_view name;  // the first line of to_text
+  std::string_view name;  // the "type" in to_text
   std::unique_ptr<Tokenizer> (*of)(std::span<const std::string>, const VocabularyOptions&);
-  std::unique_ptr<Tokenizer> (*from_text)(std::string_view, const std::string&);
+  std::unique_ptr<Tokenizer> (*from_json)(const Json&);
 };
 
 template <class T>
@@ -23,12 +25,12 @@ constexpr TokenizerKind kind(std::string_view name) {
   return {name,
           [](std::span<const std::string> texts, const VocabularyOptions& options)
               -> std::unique_ptr<Tokenizer> { return std::make_unique<T>(T::of(texts, options)); },
-          [](std::string_view text, const std::string& file) -> std::unique_ptr<Tokenizer> {
-            return std::make_unique<T>(T::from_text(text, file));
+          [](const Json& json) -> std::unique_ptr<Tokenizer> {
+            return std::make_unique<T>(T::from_json(json));
           }};
 }
 
-/// A kind that is learned: its to_text is a tokenizer.json, which does not begin with a name.
+/// A kind that is learned: its to_text is a tokenizer.json, which names no kind.
 template <auto train>
 constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,
@@ -79,18 +81,14 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file) {
-  if (text.starts_with('{')) {
-    return pipeline_tokenizer(parse_json(text, file));
+  const Json json = parse_json(text, file);
+  const std::optional<Json> type = json.find("type");
+  if (!type) return pipeline_tokenizer(json);
+  const TokenizerKind* const found = find_kind(type->text());
+  if (found == nullptr || found->from_json == nullptr) {
+    type->fail("must be 'words' or 'characters', got ", type->described());
   }
-  const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos)
-    fail_file(file, "line 1: must end with a line break, got the end of the file");
-  const TokenizerKind* const found = find_kind(text.substr(0, end));
-  if (found == nullptr || found->from_text == nullptr) {
-    fail_file(file, "line 1: must be 'words', 'characters' or the { of a tokenizer.json, got ",
-              printable(text.substr(0, end)));
-  }
-  return found->from_text(text, file);
+  return found->from_json(json);
 }
 
 }  // namespace tessera::text

@@ -24,9 +24,9 @@ std::vector<std::string> tokenizer_kinds();
 std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const std::string> texts,
                                           const VocabularyOptions& options = {});
 
-/// The tokenizer that `text` describes. A `text` that begins with { is the contents of a
-/// tokenizer.json. Any other is a result of Tokenizer::to_text, whose first line names the kind.
-/// **Errors**: any other text: a std::runtime_error whose message begins with `file`.
+/// The tokenizer that `text` describes: the contents of a tokenizer.json, or the result of
+/// Tokenizer::to_text, which is JSON too. **Errors**: any other text: a std::runtime_error whose
+/// message begins with `file`.
 /// **Source**: the tokenizer.json of the tokenizers library.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 

@@ -4,12 +4,12 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
-#include "models/text/utf8.h"
 #include "tensor/detail/keyed_hash.h"
 #include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tensor/io/json.h"
 
 namespace tessera::text {
 
@@ -54,7 +54,6 @@ namespace {
 
 constexpr std::array<const char*, 4> kSpecialTokens = {"[PAD]", "[UNK]", "[CLS]", "[MASK]"};
 constexpr const char* kSep = "[SEP]";
-constexpr index_t kMostLines = 1 << 20;  // in a file
 
 /// The first tokens of a vocabulary that TokenCounts makes, and their numbers.
 TokenList special_tokens(bool sep) {
@@ -68,59 +67,6 @@ SpecialTokens special_numbers(bool sep) {
   if (sep) special.sep = 4;
   return special;
 }
-
-/// The escapes of a vocabulary's text: the letter after the backslash, and its meaning.
-constexpr std::array<std::pair<char, char>, 3> kEscapes = {
-    {{'n', '\n'}, {'r', '\r'}, {'\\', '\\'}}};
-
-std::string escaped_token(std::string_view token) {
-  std::string text;
-  for (const char c : token) {
-    const auto* escape = std::find_if(kEscapes.begin(), kEscapes.end(),
-                                      [&](const auto& e) { return e.second == c; });
-    if (escape != kEscapes.end()) text += '\\';
-    text += escape != kEscapes.end() ? escape->first : c;
-  }
-  return text;
-}
-
-/// The inverse of escaped_token; nullopt if `text` has a different escape.
-std::optional<std::string> unescaped_token(std::string_view text) {
-  std::string token;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      token += text[i];
-      continue;
-    }
-    if (++i == text.size()) return std::nullopt;
-    const auto* escape = std::find_if(kEscapes.begin(), kEscapes.end(),
-                                      [&](const auto& e) { return e.first == text[i]; });
-    if (escape == kEscapes.end()) return std::nullopt;
-    token += escape->second;
-  }
-  return token;
-}
-
-/// Takes lines from the front of a text, and counts them for errors.
-struct Lines {
-  std::string_view rest;
-  const std::string& file;
-  index_t number = 0;
-
-  template <class... Parts>
-  [[noreturn]] void fail_here(const Parts&... parts) const {
-    fail_file(file, "line ", number, ": ", parts...);
-  }
-  std::string_view next() {
-    ++number;
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos)
-      fail_here("must end with a line break, got the end of the file");
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    return line;
-  }
-};
 
 }  // namespace
 
@@ -235,45 +181,37 @@ Vocabulary TokenCounts::vocabulary(const VocabularyOptions& options) const {
 }
 
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary) {
-  std::string text = std::string(kind) + '\n';
-  for (index_t id = 0; id < vocabulary.size(); ++id)
-    text += escaped_token(vocabulary.token(id)) + '\n';
-  return text;
+  JsonList tokens;
+  for (index_t id = 0; id < vocabulary.size(); ++id) tokens.add(vocabulary.token(id));
+  return JsonObject({{"type", kind}, {"vocab", tokens}}).text() + '\n';
 }
 
-Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
-                                const std::string& file,
-                                const std::function<bool(std::string_view)>& is_token) {
-  Lines lines{text, file};
-  const std::string_view first = lines.next();
-  if (first != kind) lines.fail_here("must be '", kind, "', got ", printable(first));
-  for (const char* const special : kSpecialTokens) {
-    const std::string_view found = lines.next();
-    if (found != special) lines.fail_here("must be ", special, ", got ", printable(found));
-  }
-  const bool sep = lines.rest.starts_with(std::string(kSep) + '\n');
-  if (sep) lines.next();
-  const TokenList special = special_tokens(sep);
-  const auto most = std::count(lines.rest.begin(), lines.rest.end(), '\n') + special.size();
-  if (most > kMostLines) {
-    fail_file(file, "must have at most ", kMostLines, " tokens, got ", most);
-  }
-  TokenList list = special;
-  list.reserve(most, std::ssize(text));
-  Vocabulary tokens(std::move(list), special_numbers(sep), most - special.size());
-  while (!lines.rest.empty()) {
-    const std::string_view written = lines.next();
-    const std::optional<std::string> token = unescaped_token(written);
-    if (!token || find_invalid_utf8(*token) != std::string::npos || !is_token(*token)) {
-      lines.fail_here("must be one of the ", kind, " that a text can have, got ",
-                      printable(written));
+Vocabulary vocabulary_from_json(const Json& json, bool (*is_token)(std::string_view)) {
+  constexpr index_t kMost = 1 << 20;
+  const Json list = json.at("vocab").as_list();
+  const index_t count = list.size();
+  if (count > kMost) list.fail("must have at most ", kMost, " tokens, got ", count);
+  TokenList special = special_tokens(true);
+  const bool sep = count >= special.size() && list.item(special.size() - 1).text() == kSep;
+  if (!sep) special = special_tokens(false);
+  if (count < special.size()) list.fail("must have at least 4 tokens, got ", count);
+  TokenList tokens;
+  tokens.reserve(count, 0);
+  for (const Json& token : list.items()) {
+    const index_t id = tokens.size();
+    if (id < special.size() && token.text() != special[id]) {
+      token.fail("must be ", special[id], ", got ", token.described());
     }
-    if (tokens.find(*token)) {
-      lines.fail_here("tokens must be different, got ", printable(written), " twice");
+    if (id >= special.size() && !is_token(token.text())) {
+      token.fail("must be a token that a text can have, got ", token.described());
     }
-    tokens.set(tokens.size(), *token);
+    tokens.add(token.text());
   }
-  return tokens;
+  try {
+    return Vocabulary(std::move(tokens), special_numbers(sep));
+  } catch (const std::invalid_argument& error) {
+    list.fail(error.what());
+  }
 }
 
 }  // namespace tessera::text

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -12,6 +11,10 @@
 #include <vector>
 
 #include "tensor/kernels/types.h"
+
+namespace tessera {
+class Json;
+}
 
 namespace tessera::text {
 
@@ -88,7 +91,7 @@ class Vocabulary {
   const TokenList& tokens() const { return tokens_; }
   /// The ids of the special tokens.
   const SpecialTokens& special() const { return special_; }
-  /// **Errors**: an id that is not in the list.
+  /// Sets the ids of the special tokens. **Errors**: an id that is not in the list.
   void set_special(const SpecialTokens& special);
 
   /// The id of a token; nullopt if the token is not in the vocabulary.
@@ -145,15 +148,13 @@ class TokenCounts {
   std::map<std::string, Occurrence, std::less<>> occurrences_;
 };
 
-/// A vocabulary of TokenCounts as lines. The first line is `kind`, the name of the tokenizer; then
-/// there is one token per line. In tokens, a line feed is written as `\n`, a carriage return as
-/// `\r`, and a backslash as `\\`.
+/// A vocabulary of TokenCounts as JSON, `{"type": kind, "vocab": ["[PAD]", "[UNK]", ...]}`. `kind`
+/// is the name of the tokenizer.
 std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabulary);
 
-/// The inverse of vocabulary_to_text. **Errors**: any other text, more than 2^20 tokens, or a token
-/// that `is_token` refuses: a std::runtime_error whose message begins with `file`.
-Vocabulary vocabulary_from_text(std::string_view kind, std::string_view text,
-                                const std::string& file,
-                                const std::function<bool(std::string_view)>& is_token);
+/// The inverse of vocabulary_to_text, except its `kind`. **Errors**: std::runtime_error that names
+/// the file and the place: other special tokens; more than 2^20 tokens; a token that occurs twice,
+/// or that `is_token` refuses.
+Vocabulary vocabulary_from_json(const Json& json, bool (*is_token)(std::string_view));
 
 }  // namespace tessera::text

@@ -9,8 +9,6 @@ namespace tessera::text {
 
 namespace {
 
-constexpr const char* kWordsKind = "words";
-
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -74,9 +72,8 @@ WordTokenizer WordTokenizer::of(std::span<const std::string> texts,
   return WordTokenizer(counts.vocabulary(options));
 }
 
-WordTokenizer WordTokenizer::from_text(std::string_view text, const std::string& file) {
-  return WordTokenizer(vocabulary_from_text(kWordsKind, text, file,
-                                            [](std::string_view token) { return is_word(token); }));
+WordTokenizer WordTokenizer::from_json(const Json& json) {
+  return WordTokenizer(vocabulary_from_json(json, is_word));
 }
 
 std::vector<Piece> WordTokenizer::split(std::string_view text) const {
@@ -95,7 +92,7 @@ std::string WordTokenizer::decode(std::span<const index_t> ids) const {
 }
 
 std::string WordTokenizer::to_text() const {
-  return vocabulary_to_text(kWordsKind, vocabulary());
+  return vocabulary_to_text("words", vocabulary());
 }
 
 }  // namespace tessera::text

@@ -24,8 +24,8 @@ class WordTokenizer final : public Tokenizer {
   /// TokenCounts::vocabulary; bytes that are not UTF-8.
   static WordTokenizer of(std::span<const std::string> texts,
                           const VocabularyOptions& options = {});
-  /// The tokenizer whose to_text is `text`. **Errors**: as vocabulary_from_text.
-  static WordTokenizer from_text(std::string_view text, const std::string& file);
+  /// The tokenizer whose to_text is `json`. **Errors**: as vocabulary_from_json.
+  static WordTokenizer from_json(const Json& json);
 
   std::string decode(std::span<const index_t> ids) const override;
   std::string to_text() const override;

@@ -46,8 +46,8 @@ for line in (GOLDEN / "tokenizers/steps.jsonl").read_text().split("\n"):
     name = "step_%03d" % len(seen)
     write("tokenizer", name, compact({key: spec, "model": tiny}).encode() + b"\0" + text.encode())
 
-write("vocabulary", "words", b"words\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n[SEP]\nthe\nlions\n,\n42\n\0" + TEXT)
-write("vocabulary", "characters", "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\na\n\\n\n\\\\\n\u00e9\n".encode() + b"\0" + TEXT)
+write("vocabulary", "words", b'{"type":"words","vocab":["[PAD]","[UNK]","[CLS]","[MASK]","[SEP]","the","lions",",","42"]}\0' + TEXT)
+write("vocabulary", "characters", rb'{"type":"characters","vocab":["[PAD]","[UNK]","[CLS]","[MASK]","a","\n","\\","\u00e9"]}' + b"\0" + TEXT)
 write("vocabulary", "bert", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nlion\n##s\ncafe\n,\n4\n##2\n".encode() + b"\0" + TEXT)
 write("vocabulary", "roberta", "<s>\n<pad>\n</s>\n<unk>\n<mask>\r\nlion\n##s\n\nlion\n".encode())
 

@@ -1,5 +1,6 @@
 #include "models/text/character_tokenizer.h"
 
+#include "tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -49,13 +50,22 @@ TEST(CharacterTokenizer, OffsetsCoverTheText) {
   EXPECT_EQ(end, std::ssize(text));
 }
 
-TEST(CharacterTokenizer, IsWrittenAndReadAsText) {
+TEST(CharacterTokenizer, IsTheSameAfterItsText) {
+  Texts every = {"\xc3\xa9", "\xe2\x82\xac", "\xef\xbb\xbf", "\xf0\x9f\x98\x80"};
+  for (int code = 0; code < 0x80; ++code) every.emplace_back(1, static_cast<char>(code));
+  for (const bool sep : {false, true}) {
+    const auto saved = CharacterTokenizer::of(every, {.sep = sep});
+    const auto loaded = CharacterTokenizer::from_json(parse_json(saved.to_text(), "x"));
+    EXPECT_EQ(loaded.vocabulary(), saved.vocabulary());
+  }
+  const std::string start = R"({"type":"characters","vocab":["[PAD]","[UNK]","[CLS]","[MASK]",)";
   EXPECT_EQ(CharacterTokenizer::of(Texts{"a\n\\\r"}).to_text(),
-            "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\na\n\\n\n\\\\\n\\r\n");
-  const std::string start = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
-  for (const std::string token : {"ab", "", "\xc3"}) {
-    expect_refused([&] { CharacterTokenizer::from_text(start + token + "\n", "v"); },
-                   "must be one of the characters");
+            start + R"("a","\n","\\","\r"]})" + "\n");
+  for (const std::string token : {"ab", "", "\xc3\xa9t"}) {
+    EXPECT_EQ(file_error([&] {
+                CharacterTokenizer::from_json(parse_json(start + '"' + token + "\"]}", "v"));
+              }),
+              "v: vocab[4]: must be a token that a text can have, got the text '" + token + "'");
   }
 }
 

@@ -226,7 +226,8 @@ TEST(HostileFiles, LongLinesTakeLittle) {
       {"added tokens", with(added(1, "<")), "<0", 1},
       {"accents", with(R"("normalizer":{"type":"BertNormalizer"})"), "é", 1},
       {"characters of many", with(R"("normalizer":{"type":"NFKD"})"), "\xef\xb7\xba", 11},
-      {"our own characters", "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\na\n", "a", 1},
+      {"our own characters",
+       R"({"type":"characters","vocab":["[PAD]","[UNK]","[CLS]","[MASK]","a"]})", "a", 1},
   };
   for (const auto& c : kLines) {
     SCOPED_TRACE(c.what);
@@ -280,17 +281,21 @@ TEST(HostileFiles, MergesCannotBeAimedAtATable) {
 }
 
 TEST(HostileFiles, VocabulariesTakeLittle) {
-  const std::string own = "characters\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
+  const auto own = [](const char* type, const std::string& tokens) {
+    return str_cat(R"({"type":")", type, R"(","vocab":["[PAD]","[UNK]","[CLS]","[MASK]",)", tokens,
+                   "]}");
+  };
   const std::string bert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   const struct {
     const char* name;
     std::string file;
     const char* error;
   } kFiles[] = {
-      {"v.txt", own + std::string(2'000'000, 'x') + "\n", "must be one of the characters"},
-      {"v.txt", "words" + own.substr(10) + repeated("a", 1'000'000) + "\n",
-       "must be one of the words"},
-      {"v.txt", own + repeated("x", 1'100'000, "\n") + "\n", "must have at most 1048576 tokens"},
+      {"v.json", own("characters", '"' + std::string(2'000'000, 'x') + '"'), "must be a token"},
+      {"v.json", own("words", '"' + repeated("a", 1'000'000) + '"'), "must be a token"},
+      {"v.json", own("characters", repeated("\"x\"", 1'100'000)),
+       "must have at most 1048576 tokens"},
+      {"v.json", own("words", listed(1'000'000, [](int i) { return str_cat("\"a", i, '"'); })), ""},
       {"vocab.txt", bert + repeated("x", 1'100'000, "\n"), "must have at most 1048576 lines"},
       {"vocab.txt", bert + std::string(2'000'000, 'x'),
        "a token must have at most 1000 bytes, got 2000000"},
@@ -299,9 +304,10 @@ TEST(HostileFiles, VocabulariesTakeLittle) {
   for (const auto& c : kFiles) {
     const test::TemporaryFolder folder;
     const auto path = folder.write(c.name, c.file);
-    const bool is_own = std::string(c.name) == "v.txt";
-    const std::string error = test::within_bounds(
-        c.file.size(), [&] { load_tokenizer(is_own ? path : folder.path())->encode("x y"); });
+    const bool is_own = std::string(c.name) == "v.json";
+    const std::string error =
+        test::within_bounds((is_own ? test::kMostBytesPerJsonByte : 1) * c.file.size(),
+                            [&] { load_tokenizer(is_own ? path : folder.path())->encode("x y"); });
     expect_error(error, c.error);
   }
 }

@@ -138,8 +138,8 @@ TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
   const std::string model =
       R"({"type":"WordPiece","unk_token":"?","vocab":{"?":0,"a":1,"##b":2,"c":3}})";
   const auto tokenizer = words({{"added_tokens", "[]"},
-                                             {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"},
-                                             {"model", model}});
+                                {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"},
+                                {"model", model}});
   const EncodeOptions five{.max_length = 5};
   EXPECT_EQ(tokenizer->encode_pair("a a a a a a", "c c c c c").texts,
             (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));

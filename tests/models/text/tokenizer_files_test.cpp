@@ -27,7 +27,8 @@ TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
   EXPECT_EQ(bert->encode("The caf\xc3\xa9").ids, (Ids{2, 5, 6, 7, 3}));
   EXPECT_EQ(bert->encode("[MASK]").ids, (Ids{2, 4, 3}));
   EXPECT_EQ(bert->encode_pair("the", "the").types, (Ids{0, 0, 0, 1, 1}));
-  EXPECT_EQ(bert->special(), (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
+  EXPECT_EQ(bert->special(),
+            (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
   EXPECT_EQ(bert->settings().continuing_prefix, "##");
   EXPECT_EQ(bert->settings().max_length, 0);
   const auto cased = load(
@@ -81,11 +82,10 @@ TEST(TokenizerFiles, LetTheConfigurationOfABertChangeItsNormalizer) {
 
 TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
   const TemporaryFolder folder;
-  const auto bert = load(
-      folder,
-      {{"vocab.txt", kVocabulary},
-       {"tokenizer_config.json", R"({"mask_token":"the"})"},
-       {"special_tokens_map.json", R"({"mask_token":"[MASK]","pad_token":{"content":"[UNK]"}})"}});
+  const auto bert = load(folder, {{"vocab.txt", kVocabulary},
+                                  {"tokenizer_config.json", R"({"mask_token":"the"})"},
+                                  {"special_tokens_map.json",
+                                   R"({"mask_token":"[MASK]","pad_token":{"content":"[UNK]"}})"}});
   EXPECT_EQ(bert->special().mask, 5);
   EXPECT_EQ(bert->special().pad, 1);
 }

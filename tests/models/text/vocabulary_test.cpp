@@ -1,5 +1,6 @@
 #include "models/text/vocabulary.h"
 
+#include "tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 
@@ -9,8 +10,6 @@ namespace {
 using namespace test;
 using Ids = std::vector<index_t>;
 using Texts = std::vector<std::string>;
-
-constexpr const char* kFour = "[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
 
 Texts tokens_of(const Vocabulary& vocabulary) {
   Texts tokens;
@@ -45,9 +44,8 @@ TEST(Vocabulary, HoldsAsManyTokensAsItHasRoomFor) {
   EXPECT_EQ(three.find("d"), std::nullopt);
   EXPECT_TRUE(throws("Vocabulary", {"id must be at least 0, got -1"}, [&] { three.set(-1, "a"); }));
   for (const TokenList& list : {TokenList(), TokenList{"a"}}) {
-    EXPECT_TRUE(throws("Vocabulary", {"at least 0 tokens, got -1"}, [&] {
-      Vocabulary(list, {}, -1);
-    }));
+    EXPECT_TRUE(
+        throws("Vocabulary", {"at least 0 tokens, got -1"}, [&] { Vocabulary(list, {}, -1); }));
   }
 }
 
@@ -126,33 +124,35 @@ TEST(VocabularyText, GivesTheSameBack) {
     const Vocabulary saved = counted(every).vocabulary({.sep = sep});
     const std::string text = vocabulary_to_text("any", saved);
     const Vocabulary loaded =
-        vocabulary_from_text("any", text, "v", [](std::string_view) { return true; });
+        vocabulary_from_json(parse_json(text, "v"), [](std::string_view) { return true; });
     EXPECT_EQ(loaded, saved);
   }
   EXPECT_EQ(vocabulary_to_text("any", counted({"a\n\\\r"}).vocabulary({})),
-            std::string("any\n") + kFour + "a\\n\\\\\\r\n");
+            R"({"type":"any","vocab":["[PAD]","[UNK]","[CLS]","[MASK]","a\n\\\r"]})"
+            "\n");
 }
 
 TEST(VocabularyText, RefusesOtherText) {
-  const auto error = [](const std::string& text) {
+  const auto error = [](const std::string& tokens) {
     return file_error([&] {
-      vocabulary_from_text("any", text, "v", [](std::string_view t) { return t != "bad"; });
+      vocabulary_from_json(parse_json("{\"vocab\":" + tokens + "}", "v"),
+                           [](std::string_view t) { return t != "bad"; });
     });
   };
-  const std::string four = kFour;
-  const std::string no_end = ": must end with a line break, got the end of the file";
-  const std::vector<std::pair<std::string, std::string>> faults = {
-      {"", "v: line 1" + no_end},
-      {"other\n", "v: line 1: must be 'any', got 'other'"},
-      {"any\n[PAD]\n[UNK]\nthe\n", "v: line 4: must be [CLS], got 'the'"},
-      {"any\n" + four + "a\nb", "v: line 7" + no_end},
-      {"any\n" + four + "[SEP]\na\nb", "v: line 8" + no_end},
-      {"any\n" + four + "a\na\n", "v: line 7: tokens must be different, got 'a' twice"},
-      {"any\n" + four + "\\r\n\r\n", "v: line 7: tokens must be different, got '\\x0d' twice"}};
-  for (const auto& [text, says] : faults) EXPECT_EQ(error(text), says);
-  for (const std::string token : {"bad", "\\x", "\\", "\xff"}) {
-    EXPECT_TRUE(contains(error("any\n" + four + token + "\n"), "must be one of the any"));
+  const std::string four = R"(["[PAD]","[UNK]","[CLS]","[MASK]")";
+  EXPECT_EQ(error("7"), "v: vocab: must be a list, got 7");
+  EXPECT_EQ(error("[]"), "v: vocab: must have at least 4 tokens, got 0");
+  EXPECT_EQ(error(R"(["[PAD]","[UNK]","the","a"])"),
+            "v: vocab[2]: must be [CLS], got the text 'the'");
+  EXPECT_EQ(error(R"(["[PAD]","[UNK]","the","a","[SEP]"])"),
+            "v: vocab[2]: must be [CLS], got the text 'the'");
+  EXPECT_EQ(error(four + ",8]"), "v: vocab[4]: must be a text, got 8");
+  for (const std::string more : {",\"a\",\"a\"]", ",\"[SEP]\",\"a\",\"a\"]"}) {
+    EXPECT_TRUE(
+        contains(error(four + more), "v: vocab: Vocabulary: tokens must be different, got"));
   }
+  EXPECT_EQ(error(four + ",\"bad\"]"),
+            "v: vocab[4]: must be a token that a text can have, got the text 'bad'");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "models/text/word_tokenizer.h"
 
+#include "tensor/io/json.h"
 #include "tensor/random.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
@@ -98,13 +99,23 @@ TEST(WordTokenizer, IsMadeOfUtf8) {
   }));
 }
 
-TEST(WordTokenizer, IsReadFromItsText) {
-  const std::string start = "words\n[PAD]\n[UNK]\n[CLS]\n[MASK]\n";
-  const auto words = WordTokenizer::from_text(start + "cat\n", "x");
+TEST(WordTokenizer, IsTheSameAfterItsText) {
+  const Texts texts = {"\\n is a Word\\ [SEP]", "and \x01\x7f too \xc3\xa9"};
+  for (const auto& saved :
+       {WordTokenizer::of(texts), WordTokenizer::of(texts, {.sep = true}), WordTokenizer::of({})}) {
+    const auto loaded = WordTokenizer::from_json(parse_json(saved.to_text(), "x"));
+    EXPECT_EQ(loaded.vocabulary(), saved.vocabulary());
+    EXPECT_EQ(loaded.encode(texts[0]).ids, saved.encode(texts[0]).ids);
+  }
+  const auto with = [](const std::string& word) {
+    return WordTokenizer::from_json(parse_json(
+        R"({"type":"words","vocab":["[PAD]","[UNK]","[CLS]","[MASK]",")" + word + "\"]}", "v"));
+  };
+  const auto words = with("cat");
   EXPECT_EQ(words.encode("A Cat").ids, (Ids{2, 1, 4}));
   for (const std::string token : {"two words", "Upper", "", "a.b"}) {
-    EXPECT_EQ(file_error([&] { WordTokenizer::from_text(start + token + "\n", "v"); }),
-              "v: line 6: must be one of the words that a text can have, got '" + token + "'");
+    EXPECT_EQ(file_error([&] { with(token); }),
+              "v: vocab[4]: must be a token that a text can have, got the text '" + token + "'");
   }
 }
 
