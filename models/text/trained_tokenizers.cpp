@@ -42,20 +42,17 @@ struct PipelineParts {
 
 WordCounts count_words(std::span<const std::string> texts, const PipelineParts& parts) {
   const Json written = parse_json(parts.normalizer.text(), "normalizer");
-  const Normalizer normalizer = written.is_null() ? nullptr : read_normalizer(written);
-  const PreTokenizer pre_tokenizer =
+  const TextStep normalizer = written.is_null() ? nullptr : read_normalizer(written);
+  const TextStep pre_tokenizer =
       read_pre_tokenizer(parse_json(parts.pre_tokenizer.text(), "pre_tokenizer"));
   WordCounts counts;
-  for (const std::string& text : texts) {
-    check_utf8(text, "train", &text - texts.data());
-    Words words;
-    words.text.text = text;
-    if (normalizer) normalizer(words.text);
-    words.spans = {{0, std::ssize(words.text.text)}};
-    pre_tokenizer(words);
-    for (const Span span : words.spans) {
-      ++counts[std::string(text_at(words.text.text, span))];
-    }
+  for (const std::string& given : texts) {
+    check_utf8(given, "train", &given - texts.data());
+    AlignedText text{given, {}};
+    if (normalizer) normalizer(text);
+    text.words = {{0, std::ssize(text.text)}};
+    pre_tokenizer(text);
+    for (const Span word : text.words) ++counts[std::string(text_at(text.text, word))];
   }
   return counts;
 }

@@ -76,7 +76,7 @@ AddedTokens::Match AddedTokens::first_match(const Strings& strings, std::string_
   return {-1, {std::ssize(text), std::ssize(text)}};
 }
 
-AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const TextStep& normalizer)
     : tokens_(std::move(tokens)) {
   std::sort(tokens_.begin(), tokens_.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });

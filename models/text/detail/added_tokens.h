@@ -31,7 +31,7 @@ class AddedTokens {
   AddedTokens() = default;
   /// Tokens that are searched in normalised text are normalised here, if `normalizer` is not empty.
   /// **Errors**: std::invalid_argument: tokens that become too long, or take too long; as Trie.
-  AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
+  AddedTokens(std::vector<AddedToken> tokens, const TextStep& normalizer);
 
   /// The token with a number; null if there is none.
   const AddedToken* find(index_t id) const;

@@ -69,6 +69,7 @@ void AlignedWriter::put(std::string_view bytes, Span origin) {
 
 void AlignedWriter::replace(AlignedText& text) {
   check_growth(text, size());
+  written_.words = std::move(text.words);
   text = std::move(written_);
 }
 

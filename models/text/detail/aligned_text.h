@@ -65,20 +65,21 @@ struct Origin {
   std::uint32_t end = 0;
 };
 
-/// A rewritten text, and the origin of each of its bytes in the original text.
+/// A rewritten text, the origin of each of its bytes in the original text, and its words.
 struct AlignedText {
-  std::string text;             // UTF-8
-  std::vector<Origin> origins;  // of each byte of `text`; empty: byte i comes from begin + i
-  index_t begin = 0;            // the position of this piece in the original text
-  Effort* effort = nullptr;     // counts the work; null: as for a text of this size
+  std::string text;              // UTF-8
+  std::vector<Origin> origins;   // of each byte of `text`; empty: byte i comes from begin + i
+  index_t begin = 0;             // the position of this piece in the original text
+  Effort* effort = nullptr;      // counts the work; null: as for a text of this size
+  std::vector<Span> words = {};  // in `text`; a token never spans two words
 
   /// The bytes of the original text from which bytes [from, to) of this one come.
   Span origin(index_t from, index_t to) const;
 
-  /// Counts one step that reads all of the text, and `more` of its parts. **Errors**: as Effort.
-  void spend_step(index_t more = 0) const {
+  /// Counts one step that reads all of the text and its words. **Errors**: as Effort.
+  void spend_step() const {
     constexpr index_t kCost = 16;  // of a step, for any text
-    if (effort != nullptr) effort->spend(kCost + std::ssize(text) + more);
+    if (effort != nullptr) effort->spend(kCost + std::ssize(text) + std::ssize(words));
   }
 };
 
@@ -86,7 +87,7 @@ struct AlignedText {
 /// text. **Errors**: as Effort.
 void check_growth(const AlignedText& text, index_t size);
 
-/// Writes the new form of a text, and replaces the text with it.
+/// Writes the new form of a text, and replaces the text with it, except its words.
 class AlignedWriter {
  public:
   explicit AlignedWriter(const AlignedText& from);

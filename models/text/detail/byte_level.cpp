@@ -110,12 +110,11 @@ index_t end_of_word(std::string_view text, index_t at, index_t end) {
 }
 
 /// Performance-critical: every byte of every text is written here.
-void write_bytes(Words& words) {
-  const AlignedText& text = words.text;
+void write_bytes(AlignedText& text) {
   AlignedText written{.text = {}, .origins = {}, .begin = text.begin, .effort = text.effort};
   written.text.reserve(text.text.size() + text.text.size() / 4);
   written.origins.reserve(text.text.size() + text.text.size() / 4);
-  for (Span& word : words.spans) {
+  for (Span& word : text.words) {
     const index_t begin = std::ssize(written.text);
     for (index_t at = word.begin; at < word.end;) {
       const auto size = static_cast<index_t>(utf8_size(text.text[static_cast<std::size_t>(at)]));
@@ -131,7 +130,8 @@ void write_bytes(Words& words) {
     word = {begin, std::ssize(written.text)};
   }
   check_growth(text, std::ssize(written.text));
-  words.text = std::move(written);
+  written.words = std::move(text.words);
+  text = std::move(written);
 }
 
 }  // namespace
@@ -155,26 +155,26 @@ std::optional<std::string> bytes_of_characters(std::string_view text) {
   return bytes;
 }
 
-void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex) {
+void split_into_bytes(AlignedText& text, bool add_prefix_space, bool use_regex) {
   const auto lacks_space = [&](Span word) {
-    return words.text.text[static_cast<std::size_t>(word.begin)] != ' ';
+    return text.text[static_cast<std::size_t>(word.begin)] != ' ';
   };
-  if (add_prefix_space && std::any_of(words.spans.begin(), words.spans.end(), lacks_space)) {
-    prepend_to_words(" ", words, [](Span) { return true; });
+  if (add_prefix_space && std::any_of(text.words.begin(), text.words.end(), lacks_space)) {
+    prepend_to_words(" ", text, [](Span) { return true; });
   }
   if (use_regex) {
     std::vector<Span> result;
-    result.reserve(words.spans.size() + words.text.text.size() / 4);
-    for (const Span word : words.spans) {
+    result.reserve(text.words.size() + text.text.size() / 4);
+    for (const Span word : text.words) {
       for (index_t at = word.begin; at < word.end;) {
-        const index_t end = end_of_word(words.text.text, at, word.end);
+        const index_t end = end_of_word(text.text, at, word.end);
         result.push_back({at, end});
         at = end;
       }
     }
-    words.spans = std::move(result);
+    text.words = std::move(result);
   }
-  write_bytes(words);
+  write_bytes(text);
 }
 
 }  // namespace tessera::text

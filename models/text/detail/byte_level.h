@@ -24,6 +24,6 @@ std::optional<std::string> bytes_of_characters(std::string_view text);
 /// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 /// **Source**: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
 /// encoder.py.
-void split_into_bytes(Words& words, bool add_prefix_space, bool use_regex);
+void split_into_bytes(AlignedText& text, bool add_prefix_space, bool use_regex);
 
 }  // namespace tessera::text

@@ -71,7 +71,7 @@ void to_form(AlignedText& text, UnicodeForm form) {
   writer.replace(text);
 }
 
-Normalizer in_unicode_form(UnicodeForm form) {
+TextStep in_unicode_form(UnicodeForm form) {
   return [form](AlignedText& text) { to_form(text, form); };
 }
 
@@ -80,7 +80,7 @@ void strip_accents(AlignedText& text) {
 }
 
 /// Removes white space at the ends.
-Normalizer strip_normalizer(const Json& json) {
+TextStep strip_normalizer(const Json& json) {
   return
       [left = json.boolean("strip_left"), right = json.boolean("strip_right")](AlignedText& text) {
         index_t from = 0;
@@ -109,7 +109,7 @@ Span origin_before(const AlignedText& text, index_t end) {
   return start < end ? text.origin(start, end) : Span{text.begin, text.begin};
 }
 
-Normalizer replace_normalizer(const Json& json) {
+TextStep replace_normalizer(const Json& json) {
   return
       [pattern = Pattern(json.at("pattern")), content = json.text("content")](AlignedText& text) {
         const index_t size = std::ssize(text.text);
@@ -129,7 +129,7 @@ Normalizer replace_normalizer(const Json& json) {
       };
 }
 
-Normalizer prepend_normalizer(const Json& json) {
+TextStep prepend_normalizer(const Json& json) {
   return [prefix = json.text("prepend")](AlignedText& text) {
     if (text.text.empty()) return;
     check_growth(text, std::ssize(text.text) + std::ssize(prefix));
@@ -256,7 +256,7 @@ Characters BertNormalizer::normalized(const Characters& characters) const {
 
 }  // namespace
 
-Normalizer read_normalizer(const Json& json) {
+TextStep read_normalizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
   if (name == "Sequence") return step_sequence(json, "normalizers", read_normalizer);

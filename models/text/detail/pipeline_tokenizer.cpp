@@ -88,7 +88,7 @@ Vocabulary vocabulary_of(SubwordModel& read, index_t more, const Json& model) {
 }
 
 /// Errors: as AddedTokens, with the place of the file's list.
-AddedTokens make_added_tokens(const Json& list, Vocabulary& tokens, const Normalizer& normalizer) {
+AddedTokens make_added_tokens(const Json& list, Vocabulary& tokens, const TextStep& normalizer) {
   try {
     return AddedTokens(add_tokens(list, tokens), normalizer);
   } catch (const std::invalid_argument& error) {
@@ -124,8 +124,8 @@ SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens)
 struct PipelineSteps {
   Json json;                            // the whole file
   std::optional<Json> normalizer_json;  // the normalizer, which may be from a different file
-  Normalizer normalizer = {};           // empty: none; the same for pre-tokenizer and decoder
-  PreTokenizer pre_tokenizer = {};
+  TextStep normalizer = {};             // empty: none; the same for pre-tokenizer and decoder
+  TextStep pre_tokenizer = {};
   Decoder decoder = {};
   std::unique_ptr<SubwordModel> model = {};
   AddedTokens added = {};
@@ -204,21 +204,20 @@ void PipelineTokenizer::add_text(AlignedText text, bool special, std::vector<Pie
 }
 
 void PipelineTokenizer::add_words(AlignedText text, std::vector<Piece>& pieces) const {
-  const Span whole{0, std::ssize(text.text)};
-  Words words{std::move(text), {whole}};
-  if (steps_.pre_tokenizer) steps_.pre_tokenizer(words);
-  const std::string_view all = words.text.text;
-  words.text.effort->keep(std::ssize(all));
-  for (const Span word : words.spans) {
+  text.words = {{0, std::ssize(text.text)}};
+  if (steps_.pre_tokenizer) steps_.pre_tokenizer(text);
+  const std::string_view all = text.text;
+  text.effort->keep(std::ssize(all));
+  for (const Span word : text.words) {
     if (word.begin == word.end) continue;
     const std::size_t before = pieces.size();
     const index_t number = next_word(pieces);
-    steps_.model->tokenize(text_at(all, word), pieces, *words.text.effort);
-    words.text.effort->check_tokens(std::ssize(pieces));
+    steps_.model->tokenize(text_at(all, word), pieces, *text.effort);
+    text.effort->check_tokens(std::ssize(pieces));
     for (std::size_t i = before; i < pieces.size(); ++i) {
       pieces[i].word = number;
       Span& bytes = pieces[i].bytes;
-      bytes = words.text.origin(word.begin + bytes.begin, word.begin + bytes.end);
+      bytes = text.origin(word.begin + bytes.begin, word.begin + bytes.end);
     }
   }
 }

@@ -90,13 +90,13 @@ void WordCutter::finish() {
 
 /// Splits words at characters.
 template <class IsDelimiter>
-void split_at(Words& words, SplitBehavior behavior, IsDelimiter is_delimiter) {
+void split_at(AlignedText& text, SplitBehavior behavior, IsDelimiter is_delimiter) {
   std::vector<Span> result;
-  for (const Span word : words.spans) {
+  for (const Span word : text.words) {
     WordCutter cutter(behavior, result);
     index_t start = word.begin;  // of the text between delimiters
     for (index_t at = word.begin; at < word.end;) {
-      const char32_t code = code_point_at(words.text.text, static_cast<std::size_t>(at));
+      const char32_t code = code_point_at(text.text, static_cast<std::size_t>(at));
       const index_t next = at + static_cast<index_t>(utf8_size(code));
       if (is_delimiter(code)) {
         if (start < at) cutter.add({start, at}, false);
@@ -108,7 +108,7 @@ void split_at(Words& words, SplitBehavior behavior, IsDelimiter is_delimiter) {
     if (start < word.end) cutter.add({start, word.end}, false);
     cutter.finish();
   }
-  words.spans = std::move(result);
+  text.words = std::move(result);
 }
 
 enum class AsciiKind : std::uint8_t { kSpace, kMark, kOther };
@@ -127,17 +127,17 @@ constexpr std::array<AsciiKind, 128> kAsciiKinds = [] {
 
 /// Splits at white space, which is removed, and around each punctuation mark. Written for speed.
 /// **Source**: Devlin et al., "BERT", 2018, as in the tokenizers library.
-void split_as_bert(Words& words) {
-  const std::string_view text = words.text.text;
+void split_as_bert(AlignedText& text) {
+  const std::string_view all = text.text;
   std::vector<Span> result;
-  result.reserve(words.spans.size() + text.size() / 4);
-  for (const Span word : words.spans) {
+  result.reserve(text.words.size() + all.size() / 4);
+  for (const Span word : text.words) {
     index_t start = word.begin;
     const auto add_before = [&](index_t at) {
       if (start < at) result.push_back({start, at});
     };
     for (index_t at = word.begin; at < word.end;) {
-      const auto byte = static_cast<unsigned char>(text[static_cast<std::size_t>(at)]);
+      const auto byte = static_cast<unsigned char>(all[static_cast<std::size_t>(at)]);
       index_t next = at + 1;
       bool space = false;
       bool mark = false;
@@ -145,7 +145,7 @@ void split_as_bert(Words& words) {
         space = kAsciiKinds[byte] == AsciiKind::kSpace;
         mark = kAsciiKinds[byte] == AsciiKind::kMark;
       } else {
-        const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
+        const char32_t code = code_point_at(all, static_cast<std::size_t>(at));
         next = at + static_cast<index_t>(utf8_size(code));
         space = is_space(code);
         mark = !space && is_punctuation(code);
@@ -159,18 +159,18 @@ void split_as_bert(Words& words) {
     }
     add_before(word.end);
   }
-  words.spans = std::move(result);
+  text.words = std::move(result);
 }
 
 /// Words `\w+`, and runs of characters that are neither word characters nor white space.
-void split_at_white_space(Words& words) {
+void split_at_white_space(AlignedText& text) {
   enum class Kind { kSpace, kWord, kOther };
-  const std::string_view text = words.text.text;
+  const std::string_view all = text.text;
   std::vector<Span> result;
-  for (const Span word : words.spans) {
+  for (const Span word : text.words) {
     Kind last = Kind::kSpace;
     for (index_t at = word.begin; at < word.end;) {
-      const char32_t code = code_point_at(text, static_cast<std::size_t>(at));
+      const char32_t code = code_point_at(all, static_cast<std::size_t>(at));
       const index_t next = at + static_cast<index_t>(utf8_size(code));
       const Kind kind = is_word(code) ? Kind::kWord : is_space(code) ? Kind::kSpace : Kind::kOther;
       if (kind != Kind::kSpace && kind == last) result.back().end = next;
@@ -179,19 +179,19 @@ void split_at_white_space(Words& words) {
       at = next;
     }
   }
-  words.spans = std::move(result);
+  text.words = std::move(result);
 }
 
 /// Splits at the matches of a pattern, or around them.
-PreTokenizer split_at_pattern(const Json& json) {
+TextStep split_at_pattern(const Json& json) {
   return [pattern = Pattern(json.at("pattern")),
           behavior = read_behavior(json, SplitBehavior::kIsolated),
-          invert = json.boolean("invert", false)](Words& words) {
+          invert = json.boolean("invert", false)](AlignedText& text) {
     std::vector<Span> result;
     std::vector<Span> matches;
-    for (const Span word : words.spans) {
+    for (const Span word : text.words) {
       matches.clear();
-      pattern.find(words.text.text, word, matches, words.text.effort);
+      pattern.find(text.text, word, matches, text.effort);
       WordCutter cutter(behavior, result);
       index_t at = word.begin;
       for (const Span match : matches) {
@@ -202,7 +202,7 @@ PreTokenizer split_at_pattern(const Json& json) {
       if (at < word.end) cutter.add({at, word.end}, invert);
       cutter.finish();
     }
-    words.spans = std::move(result);
+    text.words = std::move(result);
   };
 }
 
@@ -231,42 +231,40 @@ class Metaspace {
     }
   }
 
-  void operator()(Words& words) const {
-    const bool whole =
-        words.spans.size() == 1 && words.spans[0] == Span{0, std::ssize(words.text.text)};
-    replace_spaces(words);
+  void operator()(AlignedText& text) const {
+    const bool whole = text.words.size() == 1 && text.words[0] == Span{0, std::ssize(text.text)};
+    replace_spaces(text);
     std::string sign;
     append_utf8(replacement_, sign);
     // The first word begins at the beginning of the original text, even if a normalizer has removed
     // parts.
     const auto wanted = [&](Span word) {
-      return !first_only_ ||
-             (whole ? words.text.begin : words.text.origin(word.begin, word.end).begin) == 0;
+      return !first_only_ || (whole ? text.begin : text.origin(word.begin, word.end).begin) == 0;
     };
     if (prepends_) {
-      prepend_to_words(sign, words, wanted);
+      prepend_to_words(sign, text, wanted);
     }
     if (split_) {
-      split_at(words, SplitBehavior::kMergedWithNext,
+      split_at(text, SplitBehavior::kMergedWithNext,
                [this](char32_t code) { return code == replacement_; });
     }
   }
 
  private:
-  void replace_spaces(Words& words) const {
-    AlignedWriter writer(words.text);
-    for (Span& word : words.spans) {
+  void replace_spaces(AlignedText& text) const {
+    AlignedWriter writer(text);
+    for (Span& word : text.words) {
       const index_t begin = writer.size();
       for (index_t at = word.begin; at < word.end;) {
         index_t space = at;
-        while (space < word.end && words.text.text[static_cast<std::size_t>(space)] != ' ') ++space;
+        while (space < word.end && text.text[static_cast<std::size_t>(space)] != ' ') ++space;
         writer.copy(at, space);
-        if (space < word.end) writer.put(replacement_, words.text.origin(space, space + 1));
+        if (space < word.end) writer.put(replacement_, text.origin(space, space + 1));
         at = space + 1;
       }
       word = {begin, writer.size()};
     }
-    writer.replace(words.text);
+    writer.replace(text);
   }
 
   char32_t replacement_;
@@ -281,21 +279,21 @@ bool is_numeric(char32_t code) {
          (code >= 0x16ff4 && code <= 0x16ff6);
 }
 
-PreTokenizer at_characters(bool (*is_delimiter)(char32_t), SplitBehavior behavior) {
-  return [=](Words& words) { split_at(words, behavior, is_delimiter); };
+TextStep at_characters(bool (*is_delimiter)(char32_t), SplitBehavior behavior) {
+  return [=](AlignedText& text) { split_at(text, behavior, is_delimiter); };
 }
 
 }  // namespace
 
-PreTokenizer read_pre_tokenizer(const Json& json) {
+TextStep read_pre_tokenizer(const Json& json) {
   const Json type = json.at("type");
   const std::string_view name = type.text();
   if (name == "Sequence") return step_sequence(json, "pretokenizers", read_pre_tokenizer);
   if (name == "BertPreTokenizer") return split_as_bert;
   if (name == "ByteLevel") {
     return [space = json.boolean("add_prefix_space", true),
-            regex = json.boolean("use_regex", true)](Words& words) {
-      split_into_bytes(words, space, regex);
+            regex = json.boolean("use_regex", true)](AlignedText& text) {
+      split_into_bytes(text, space, regex);
     };
   }
   if (name == "Whitespace") return split_at_white_space;
@@ -310,8 +308,8 @@ PreTokenizer read_pre_tokenizer(const Json& json) {
   if (name == "Split") return split_at_pattern(json);
   if (name == "Metaspace") return Metaspace(json);
   if (name == "CharDelimiterSplit") {
-    return [delimiter = read_character(json, "delimiter")](Words& words) {
-      split_at(words, SplitBehavior::kRemoved,
+    return [delimiter = read_character(json, "delimiter")](AlignedText& text) {
+      split_at(text, SplitBehavior::kRemoved,
                [delimiter](char32_t code) { return code == delimiter; });
     };
   }

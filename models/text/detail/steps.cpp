@@ -1,6 +1,7 @@
 #include "models/text/detail/steps.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "models/text/detail/unicode.h"
 
@@ -30,27 +31,37 @@ std::vector<Json> step_list(const Json& sequence, std::string_view key) {
   return steps;
 }
 
-void prepend_to_words(std::string_view prefix, Words& words,
+TextStep step_sequence(const Json& json, std::string_view key, TextStep (*read)(const Json&)) {
+  std::vector<TextStep> steps;
+  for (const Json& step : step_list(json, key)) steps.push_back(read(step));
+  return [steps = std::move(steps)](AlignedText& text) {
+    for (const TextStep& step : steps) {
+      text.spend_step();
+      step(text);
+    }
+  };
+}
+
+void prepend_to_words(std::string_view prefix, AlignedText& text,
                       const std::function<bool(Span)>& wanted) {
   const auto missing = [&](Span word) {
     const auto at = static_cast<std::size_t>(word.begin);
-    return word.begin < word.end &&
-           !words.text.text.substr(at, prefix.size()).starts_with(prefix) && wanted(word);
+    return word.begin < word.end && !text.text.substr(at, prefix.size()).starts_with(prefix) &&
+           wanted(word);
   };
-  check_growth(words.text,
-               std::ssize(words.text.text) + std::ssize(words.spans) * std::ssize(prefix));
-  AlignedWriter writer(words.text);
-  for (Span& word : words.spans) {
+  check_growth(text, std::ssize(text.text) + std::ssize(text.words) * std::ssize(prefix));
+  AlignedWriter writer(text);
+  for (Span& word : text.words) {
     const index_t begin = writer.size();
     if (missing(word)) {
-      const char first = words.text.text[static_cast<std::size_t>(word.begin)];
+      const char first = text.text[static_cast<std::size_t>(word.begin)];
       const auto size = static_cast<index_t>(utf8_size(first));
-      writer.put(prefix, words.text.origin(word.begin, word.begin + size));
+      writer.put(prefix, text.origin(word.begin, word.begin + size));
     }
     writer.copy(word.begin, word.end);
     word = {begin, writer.size()};
   }
-  writer.replace(words.text);
+  writer.replace(text);
 }
 
 }  // namespace tessera::text

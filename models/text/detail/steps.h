@@ -25,46 +25,23 @@ class AddedTokens;
 /// **Errors**: std::runtime_error that names the file and the place: more than 100 steps.
 std::vector<Json> step_list(const Json& sequence, std::string_view key);
 
-/// A Sequence of normalizers or pre-tokenizers as one step; `read` makes each step of the list
-/// `key`.
-template <class Subject>
-std::function<void(Subject&)> step_sequence(const Json& json, std::string_view key,
-                                            std::function<void(Subject&)> (*read)(const Json&)) {
-  std::vector<std::function<void(Subject&)>> steps;
-  for (const Json& step : step_list(json, key)) steps.push_back(read(step));
-  return [steps = std::move(steps)](Subject& subject) {
-    for (const auto& step : steps) {
-      subject.spend_step();
-      step(subject);
-    }
-  };
-}
+/// A step that rewrites a text or divides it into words. Normalizers, the second step, rewrite the
+/// text between added tokens: lower case, no accents, one form for equal characters, ...
+/// Pre-tokenizers, the third step, divide words into smaller ones, and may rewrite them. At first
+/// the whole text is one word.
+using TextStep = std::function<void(AlignedText& text)>;
 
-/// The second step, between added tokens. Rewrites a text: lower case, no accents, one form for
-/// equal characters, ...
-using Normalizer = std::function<void(AlignedText& text)>;
+/// A Sequence of steps as one step; `read` makes each step of the list `key`.
+TextStep step_sequence(const Json& json, std::string_view key, TextStep (*read)(const Json&));
 
-/// The normalizer that a tokenizer.json describes under "normalizer".
-Normalizer read_normalizer(const Json& json);
-
-/// A text and the positions of its words in `text.text`; a token never spans two words.
-struct Words {
-  AlignedText text;
-  std::vector<Span> spans;
-
-  void spend_step() const { text.spend_step(std::ssize(spans)); }
-};
-
-/// The third step. Divides words into smaller ones, and may rewrite them. At first the whole text
-/// is one word.
-using PreTokenizer = std::function<void(Words& words)>;
+/// The normalizer or pre-tokenizer that a tokenizer.json describes under "normalizer" or
+/// "pre_tokenizer".
+TextStep read_normalizer(const Json& json);
+TextStep read_pre_tokenizer(const Json& json);
 
 /// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
-void prepend_to_words(std::string_view prefix, Words& words,
+void prepend_to_words(std::string_view prefix, AlignedText& text,
                       const std::function<bool(Span)>& wanted);
-
-/// The pre-tokenizer that a tokenizer.json describes under "pre_tokenizer".
-PreTokenizer read_pre_tokenizer(const Json& json);
 
 /// The last step: the special tokens around texts, and byte ranges without white space.
 class PostProcessor {

@@ -35,31 +35,31 @@ std::vector<index_t> characters_before(std::string_view text) {
   return counts;
 }
 
-Words whole(std::string_view text) {
-  Words words{{std::string(text), {}, 0}, {}};
-  if (!text.empty()) words.spans.push_back({0, std::ssize(text)});
-  return words;
+AlignedText whole(std::string_view text) {
+  AlignedText result{std::string(text), {}};
+  if (!text.empty()) result.words.push_back({0, std::ssize(text)});
+  return result;
 }
 
 /// Each character of a normalized text, as a word.
-Words normalized(const Normalizer& normalizer, std::string_view text) {
-  Words words = whole(text);
-  normalizer(words.text);
-  words.spans.clear();
-  for (index_t at = 0; at < std::ssize(words.text.text);) {
-    const char first = words.text.text[static_cast<std::size_t>(at)];
-    words.spans.push_back({at, at + static_cast<index_t>(utf8_size(first))});
-    at = words.spans.back().end;
+AlignedText normalized(const TextStep& normalizer, std::string_view text) {
+  AlignedText result = whole(text);
+  normalizer(result);
+  result.words.clear();
+  for (index_t at = 0; at < std::ssize(result.text);) {
+    const char first = result.text[static_cast<std::size_t>(at)];
+    result.words.push_back({at, at + static_cast<index_t>(utf8_size(first))});
+    at = result.words.back().end;
   }
-  return words;
+  return result;
 }
 
-std::vector<Part> parts_of(const Words& words, std::string_view text) {
+std::vector<Part> parts_of(const AlignedText& result, std::string_view text) {
   const std::vector<index_t> counts = characters_before(text);
   std::vector<Part> parts;
-  for (const Span word : words.spans) {
-    const Span origin = words.text.origin(word.begin, word.end);
-    parts.push_back({std::string(text_at(words.text.text, word)),
+  for (const Span word : result.words) {
+    const Span origin = result.origin(word.begin, word.end);
+    parts.push_back({std::string(text_at(result.text, word)),
                      {counts.at(static_cast<std::size_t>(origin.begin)),
                       counts.at(static_cast<std::size_t>(origin.end))}});
   }
@@ -83,13 +83,13 @@ TEST(TextSteps, EveryOneEqualsTheReference) {
     const Json json = parse_json(line, "steps.jsonl");
     const Json spec = json.at("spec");
     const bool normalizes = json.text("kind") == "normalizer";
-    const Normalizer normalizer = normalizes ? read_normalizer(spec) : nullptr;
-    const PreTokenizer pre_tokenizer = normalizes ? nullptr : read_pre_tokenizer(spec);
+    const TextStep normalizer = normalizes ? read_normalizer(spec) : nullptr;
+    const TextStep pre_tokenizer = normalizes ? nullptr : read_pre_tokenizer(spec);
     for (index_t i = 0; i < json.at("texts").size(); ++i, ++cases) {
       const std::string_view text = json.at("texts").item(i).text();
-      Words words = normalizes ? normalized(normalizer, text) : whole(text);
-      if (pre_tokenizer) pre_tokenizer(words);
-      EXPECT_EQ(parts_of(words, text), wanted_parts(json.at("want").item(i)))
+      AlignedText result = normalizes ? normalized(normalizer, text) : whole(text);
+      if (pre_tokenizer) pre_tokenizer(result);
+      EXPECT_EQ(parts_of(result, text), wanted_parts(json.at("want").item(i)))
           << line.substr(0, 200) << "\n"
           << text;
     }
@@ -106,7 +106,7 @@ TEST(TextSteps, OriginsCountFromTheTextGiven) {
         R"({"type": "Replace", "pattern": {"Regex": "b*"}, "content": "-"})"}) {
     const auto normalizer = read_normalizer(parse_json(spec, "spec"));
     for (const char* const text : {"plain A b", "e\xcc\x81 \xc3\x89\xe4\xb8\xad\x01 b", ""}) {
-      const Words first = normalized(normalizer, text);
+      const AlignedText first = normalized(normalizer, text);
       AlignedText moved{text, {}, 100};
       for (std::size_t i = 0; i < moved.text.size(); ++i) {
         const auto at = static_cast<index_t>(i);
@@ -115,10 +115,10 @@ TEST(TextSteps, OriginsCountFromTheTextGiven) {
       AlignedText further{text, {}, 100};
       normalizer(moved);
       normalizer(further);
-      EXPECT_EQ(further.text, first.text.text);
+      EXPECT_EQ(further.text, first.text);
       EXPECT_EQ(further.begin, 100);
-      for (const Span word : first.spans) {
-        const Span here = first.text.origin(word.begin, word.end);
+      for (const Span word : first.words) {
+        const Span here = first.origin(word.begin, word.end);
         EXPECT_EQ(further.origin(word.begin, word.end), (Span{here.begin + 100, here.end + 100}))
             << spec;
         EXPECT_GE(moved.origin(word.begin, word.end).begin, 100) << spec;
@@ -138,7 +138,7 @@ TEST(TextSteps, TextsThatGrowBeyondReasonAreRefused) {
       forty("normalizers", R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})"));
   const auto normalizer = read_normalizer(forty("normalizers", bytes));
   const auto pre_tokenizer = read_pre_tokenizer(forty("pretokenizers", bytes));
-  const auto refuses = [](const auto& step, auto text) {
+  const auto refuses = [](const auto& step, AlignedText text) {
     EXPECT_TRUE(test::throws("tokenizer", {"must become at most"}, [&] { step(text); }));
   };
   refuses(doubles, AlignedText{"a", {}, 0});
@@ -152,7 +152,7 @@ TEST(TextSteps, AMapThatPointsIntoACharacterHasNothingThere) {
       read_normalizer(parse_json(R"({"type": "Precompiled", "precompiled_charsmap": "iAE)" +
                                      std::string(515, 'A') + R"(EAAIBhBQAAw6kA"})",
                                  "t.json"));
-  EXPECT_EQ(normalized(map, "ab").text.text, "ab");
+  EXPECT_EQ(normalized(map, "ab").text, "ab");
 }
 
 TEST(TextSteps, WhatIsNotKnownIsRefusedByName) {
