@@ -51,7 +51,7 @@ class AddedTokens {
     Trie trie = Trie(TokenList());  // from a string to its index in `tokens_`
     std::bitset<256> first;         // the first bytes of all strings
   };
-  /// An index in `tokens_`, -1 if there is none, and the bytes of the token.
+  /// The index of a token in `tokens_`, or -1, and the bytes of the token in a text.
   struct Match {
     index_t index;
     Span bytes;

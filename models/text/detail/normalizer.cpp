@@ -7,7 +7,6 @@
 
 #include "models/text/detail/byte_level.h"
 #include "models/text/detail/pattern.h"
-#include "models/text/detail/precompiled_map.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/detail/unicode_forms.h"
 #include "models/text/utf8.h"
@@ -230,7 +229,7 @@ void BertNormalizer::operator()(AlignedText& text) const {
   writer.replace(text);
 }
 
-/// The normalisation of characters beyond ASCII. It does not change normalised ASCII between them.
+/// The normalisation of characters beyond ASCII, which leaves normalised ASCII between them as is.
 Characters BertNormalizer::normalized(const Characters& characters) const {
   Characters result;
   result.reserve(characters.size());
@@ -270,7 +269,7 @@ TextStep read_normalizer(const Json& json) {
   if (name == "Strip") return strip_normalizer(json);
   if (name == "Replace") return replace_normalizer(json);
   if (name == "Prepend") return prepend_normalizer(json);
-  if (name == "Precompiled") return PrecompiledMap(json.at("precompiled_charsmap"));
+  if (name == "Precompiled") return read_precompiled_map(json);
   if (name == "Nmt") return apply_nmt;
   if (name == "ByteLevel") return to_visible_bytes;
   type.fail(

@@ -1,7 +1,8 @@
-#include "models/text/detail/precompiled_map.h"
-
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
+#include "models/text/detail/steps.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
 #include "tensor/io/detail/utf8.h"
@@ -73,7 +74,26 @@ void add_replacement(int old_count, std::string_view text, std::vector<Change>& 
   if (count < old_count && !changes.empty()) changes.back().change += count - old_count;
 }
 
-}  // namespace
+/// Replaces characters and short user-perceived characters by their entries in a compiled map.
+///
+/// The map's bytes: the size of a trie, the trie (Darts' double array, in units of 32 bits), and
+/// texts that end with NUL, to which the trie's values point. A user-perceived character of less
+/// than six bytes is looked up as a whole, others one character at a time; of several matching keys
+/// the shortest is used.
+/// **Source**: SentencePiece, builder.cc and normalizer.cc, as read by the tokenizers library.
+class PrecompiledMap {
+ public:
+  /// **Errors**: std::runtime_error that names the place: not base64, a trie that is longer than
+  /// the map, texts that are not UTF-8.
+  explicit PrecompiledMap(const Json& base64);
+  void operator()(AlignedText& text) const;
+
+ private:
+  std::optional<std::string_view> find(std::string_view key) const;
+
+  std::vector<std::uint32_t> trie_;
+  std::string texts_;
+};
 
 PrecompiledMap::PrecompiledMap(const Json& base64) {
   const std::string bytes = from_base64(base64);
@@ -149,6 +169,12 @@ void PrecompiledMap::operator()(AlignedText& text) const {
   AlignedWriter writer(text);
   put(realigned(old, changes), writer);
   writer.replace(text);
+}
+
+}  // namespace
+
+TextStep read_precompiled_map(const Json& json) {
+  return PrecompiledMap(json.at("precompiled_charsmap"));
 }
 
 }  // namespace tessera::text

@@ -38,6 +38,8 @@ TextStep step_sequence(const Json& json, std::string_view key, TextStep (*read)(
 /// "pre_tokenizer".
 TextStep read_normalizer(const Json& json);
 TextStep read_pre_tokenizer(const Json& json);
+/// The normalizer "Precompiled", the character map of SentencePiece, which is base64.
+TextStep read_precompiled_map(const Json& json);
 
 /// Puts `prefix` before each word that does not begin with it, if `wanted(word)`.
 void prepend_to_words(std::string_view prefix, AlignedText& text,

@@ -35,7 +35,7 @@ std::vector<double> read_scores(const Json& list) {
 
 /// Unigram, the subword model of SentencePiece: XLM-R, ALBERT, multilingual E5. The most probable
 /// division of a word into pieces: the one with the greatest sum of scores, which are logarithms of
-/// probabilities. Of equal pieces the last one is used. A character that is not a piece is unknown,
+/// probabilities. The last of equal pieces is used. A character that is not a piece is unknown,
 /// with the lowest score minus 10; adjacent unknown characters are one token. Takes time
 /// proportional to the word times the longest piece, which Effort limits, and 16 bytes for each
 /// byte of the word.
