@@ -1,3 +1,4 @@
+// Replacements of steps and their gradients are compared with PyTorch in interventions_test.cpp.
 #include "nn/hook.h"
 
 #include <thread>
@@ -158,29 +159,6 @@ TEST(Hook, IdentitiesChangeNoBit) {
   }
 }
 
-TEST(Hook, ReplacesAStepAndItsGradients) {
-  for (const bool padded : {false, true}) {
-    models::SequenceClassifier model = classifier_of(kinds().at("bert"));
-    const models::Tokens tokens = tokens_of(padded);
-    Tensor replaced_gradient;
-    Tensor other = random_tensor({1, padded ? 8 : 5, 8}, kFloat32, 8);
-    if (!padded) other = random_tensor({2, 5, 8}, kFloat32, 8);
-    other.set_requires_grad();
-    const Hook hook("layers.0", [&](const HookPoint& step) {
-      EXPECT_TRUE(step.value.requires_grad());
-      return other;
-    });
-    Tape tape;
-    tape.backward(sum(model(tokens)));
-    EXPECT_GT(max(abs(other.grad())).item(), 0);
-    // No gradient flows to a replaced step.
-    const Tensor below = model.encode.encoder.layers[0].feed_forward.linear2.weight->grad();
-    EXPECT_TRUE(!below.defined() || max(abs(below)).item() == 0);
-    EXPECT_GT(max(abs(model.encode.encoder.layers[1].feed_forward.linear2.weight->grad())).item(),
-              0);
-  }
-}
-
 TEST(Hook, FindsTokensOfTextsPackedOrPadded) {
   const models::SequenceClassifier model = classifier_of(kinds().at("bert"));
   // Text 1 of a batch: of equal lengths, unpadded, and by itself.
@@ -201,50 +179,6 @@ TEST(Hook, FindsTokensOfTextsPackedOrPadded) {
   const Tensor by_itself = run({.ids = cut}, 0);
   EXPECT_TRUE(same_bits(run(tokens_of(true), 1), by_itself));
   EXPECT_FALSE(same_bits(evaluated({.ids = cut}).select(0, 0), by_itself));
-}
-
-TEST(Hook, EditsAttention) {
-  models::SequenceClassifier model = classifier_of(kinds().at("bert"));
-  for (const bool padded : {false, true}) {
-    const models::Tokens tokens = tokens_of(padded);
-    Tensor by_bias, by_weights, bias_weights;
-    {
-      // In head 1 no query sees key 1.
-      const Hook cut("layers.1.self_attn.score_bias", [](const HookPoint& step) {
-        Tensor bias = zeros_like(step.value);
-        bias.select(1, 1).select(2, 1).fill(-kInf);
-        return bias;
-      });
-      const Hook reads("layers.1.self_attn.weights",
-                       [&](const HookPoint& step) { bias_weights = step.value; });
-      by_bias = model(tokens);
-    }
-    EXPECT_EQ(max(bias_weights.select(1, 1).select(2, 1)).item(), 0);
-    EXPECT_GT(max(bias_weights.select(1, 0).select(2, 1)).item(), 0);
-    {
-      const Hook cut("layers.1.self_attn.weights", [](const HookPoint& step) {
-        Tensor keep = ones_like(step.value);
-        keep.select(1, 1).select(2, 1).fill(0);
-        const Tensor kept = step.value * keep;
-        return kept / (sum(kept, {-1}, true) + 1e-30);
-      });
-      by_weights = model(tokens);
-    }
-    EXPECT_TRUE(allclose(by_bias, by_weights, 1e-5, 1e-6));
-    EXPECT_FALSE(allclose(by_bias, model(tokens), 1e-4, 1e-4));
-    // Different weights: each query attends only to itself.
-    const Hook itself("layers.1.self_attn.weights", [](const HookPoint& step) {
-      return step.value * 0 + eye(step.value.size(-1));
-    });
-    const Hook heads("layers.1.self_attn.heads",
-                     [&](const HookPoint& step) { EXPECT_EQ(bool(step.unpadded), padded); });
-    Tensor v;
-    const Hook values("layers.1.self_attn.v", [&](const HookPoint& step) { v = step.value; });
-    const Hook same("layers.1.self_attn.heads", [&](const HookPoint& step) {
-      EXPECT_TRUE(allclose(step.value, v, 1e-6, 1e-7));
-    });
-    model(tokens);
-  }
 }
 
 TEST(Hook, ReplacedWeightsAreThoseReturned) {

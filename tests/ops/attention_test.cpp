@@ -159,23 +159,6 @@ TEST_P(AttentionTest, EveryLayoutGivesTheSameBits) {
   }
 }
 
-TEST_P(AttentionTest, ReadsHeadsOfPackedProjections) {
-  const index_t heads = 3;
-  const index_t width = 5;
-  const Tensor qkv = random_tensor({2, 70, 3 * heads * width}, kFloat32, 3);
-  const auto part = [&](index_t i) {
-    return qkv.chunk(3, -1)[static_cast<std::size_t>(i)]
-        .unflatten(2, {heads, width})
-        .transpose(1, 2);
-  };
-  const AttentionResult got = attention(part(0), part(1), part(2), causal_mask());
-  const NaiveAttention want =
-      naive_attention(part(0), part(1), part(2), {.causal = true}, 1 / std::sqrt(5.0));
-  EXPECT_TRUE(near(got.output, want.output, 0, allowed(kFloat32)));
-  // Merging the heads is a view.
-  EXPECT_TRUE(got.output.transpose(1, 2).flatten(2, 3).storage() == got.output.storage());
-}
-
 TEST_P(AttentionTest, ReadsBroadcastInputs) {
   const Tensor q = random_tensor({2, 3, 9, 6}, kFloat32, 1);
   const Tensor k = random_tensor({1, 1, 20, 6}, kFloat32, 2).expand({2, 3, 20, 6});
