@@ -51,7 +51,7 @@ void expect_adds_up(const Explained& text) {
 }
 
 TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
-  const std::string bert = "--model '" + golden_folder("bert").string() + "' ";
+  const std::string bert = with_model("bert");
   const std::string output = output_of("explain", bert + "--text 'the cat sat' --output why.html");
   const std::vector<Explained> texts = explained(output);
   ASSERT_EQ(texts.size(), 1U);
@@ -75,8 +75,7 @@ TEST_F(ExplainProgram, SaysWhatEachTokenAddsToAClass) {
 
 TEST_F(ExplainProgram, ComparesTwoTexts) {
   const std::string output =
-      output_of("explain", "--model '" + golden_folder("sentence").string() +
-                               "' --text 'the cat sat' --with 'a cat' --output why.html");
+      output_of("explain", with_model("sentence", "--text 'the cat sat' --with 'a cat'"));
   const std::vector<Explained> texts = explained(output);
   ASSERT_EQ(texts.size(), 2U);
   for (const Explained& text : texts) expect_adds_up(text);
@@ -84,8 +83,8 @@ TEST_F(ExplainProgram, ComparesTwoTexts) {
 }
 
 TEST_F(ExplainProgram, ExplainsAPairOfACrossEncoder) {
-  const std::string output = output_of("explain", "--model '" + golden_folder("reranker").string() +
-                                                      "' --text cat --with 'the cat'");
+  const std::string output =
+      output_of("explain", with_model("reranker", "--text cat --with 'the cat'"));
   const std::vector<Explained> texts = explained(output);
   ASSERT_EQ(texts.size(), 1U);
   expect_adds_up(texts[0]);
@@ -93,20 +92,14 @@ TEST_F(ExplainProgram, ExplainsAPairOfACrossEncoder) {
 }
 
 TEST_F(ExplainProgram, Errors) {
-  const auto refuses = [&](const std::string& model, const std::string& arguments,
-                           const std::string& why) {
-    const Outcome outcome =
-        run("explain", "--model '" + golden_folder(model).string() + "' " + arguments);
-    EXPECT_EQ(outcome.status, 2) << arguments;
-    EXPECT_TRUE(contains(outcome.errors, why)) << outcome.errors;
-  };
-  refuses("bert", "--text cat --class X",
-          "--class must be one of O, B-PER, I-PER, B-LOC, I-LOC, got 'X'");
-  refuses("sentence", "--text a --with b --class O", "got --class");
-  refuses("sentence", "--text a", "--with must be given");
-  refuses("static", "--text a --with b", "--model must be a transformer, got static embeddings");
-  refuses("bert", "", "--text is required");
-  refuses("bert", "--text cat --points 1", "--points");
+  expect_fails("explain", {{with_model("bert", "--text cat --class X"),
+                            "--class must be one of O, B-PER, I-PER, B-LOC, I-LOC, got 'X'"},
+                           {with_model("sentence", "--text a --with b --class O"), "got --class"},
+                           {with_model("sentence", "--text a"), "--with must be given"},
+                           {with_model("static", "--text a --with b"),
+                            "--model must be a transformer, got static embeddings"},
+                           {with_model("bert"), "--text is required"},
+                           {with_model("bert", "--text cat --points 1"), "--points"}});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // fine_tune as used by users: every task, saving and resuming, and errors.
-#include "tensor/io/safetensors.h"
+#include "tensor/error.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
@@ -147,15 +147,14 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
       {"--train both.tsv", "both.tsv: lines must have 1 tab, got 2 in each; give --pair"},
       {"--train large.tsv", "large.tsv: line 2: label must be a number, got '1e400'"},
       {"--train classes.tsv --pair", "classes.tsv: line 1: must be a label, a tab, a text"},
+      {"--train many.tsv", "give --task if they are classes"},
       {"--train absent.tsv", "absent.tsv"}};
-  for (const auto& [arguments, words] : cases) {
-    EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words));
-  }
   std::string many;
   for (int i = 0; i < 30; ++i) many += "who runs " + std::to_string(i) + "\tshe runs\n";
   write("many.tsv", many);
-  EXPECT_TRUE(
-      fails("fine_tune", bert("--train many.tsv --save new"), "give --task if they are classes"));
+  for (const auto& [arguments, words] : cases) {
+    EXPECT_TRUE(fails("fine_tune", bert(arguments + " --save new"), words));
+  }
 }
 
 // Training does not begin if the folder cannot be saved, or if options contradict each other.
@@ -208,28 +207,16 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
                     "must have layers to train"));
 }
 
-// The tensors of the file that differ from those of the original one.
-TEST_F(FineTune, WhatIsFixedIsSavedAsItWas) {
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"--fixed nothing", "4182 of 4182"},
-      {"--fixed embeddings", "2550 of 4182"},
-      {"--fixed-layers 1", "1366 of 4182"},
-      {"--fixed encoder", "182 of 4182"}};
-  const Safetensors before = load_safetensors(golden_folder("bert") / "model.safetensors");
-  std::vector<int> changed;
-  for (const auto& [fixed, learn] : cases) {
+// FineTuning.EveryFamilyLearns... compares the bits of what is fixed.
+TEST_F(FineTune, SaysHowManyParametersLearn) {
+  for (const auto& [fixed, learn] : {std::pair("--fixed nothing", "4182 of 4182"),
+                                     std::pair("--fixed embeddings", "2550 of 4182"),
+                                     std::pair("--fixed-layers 1", "1366 of 4182"),
+                                     std::pair("--fixed encoder", "182 of 4182")}) {
     const std::string output = output_of(
-        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite " + fixed));
-    EXPECT_TRUE(contains(output, "; " + learn + " parameters learn"));
-    changed.push_back(0);
-    for (const auto& [name, tensor] : load_safetensors(folder_ / "new/model.safetensors").tensors) {
-      const auto found = before.tensors.find(name);
-      if (found == before.tensors.end() || name.find("encoder.layer") == std::string::npos)
-        continue;
-      if (found->second.to_vector<float>() != tensor.to_vector<float>()) ++changed.back();
-    }
+        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite ") + fixed);
+    EXPECT_TRUE(contains(output, str_cat("; ", learn, " parameters learn")));
   }
-  EXPECT_EQ(changed, (std::vector<int>{32, 32, 16, 0}));
 }
 
 }  // namespace

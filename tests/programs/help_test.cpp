@@ -42,15 +42,16 @@ TEST_F(Help, TheRuleItself) {
   EXPECT_EQ(faults("  -h,     --help                  this help\n"
                    "          --seconds FLOAT [1]     seconds of measurement\n"),
             none);
-  const auto fault = [&](const std::string& entry) { return faults("  " + entry + "\n").at(0); };
-  EXPECT_EQ(fault("--top INT [5]  the lines"), "--top INT [5]: begins with 'the'");
-  EXPECT_EQ(fault("--list  print the names"), "--list: begins with 'print'");
-  EXPECT_EQ(fault("--atol FLOAT [0]  numbers may be so far apart"),
-            "--atol FLOAT [0]: says 'so far'");
-  EXPECT_EQ(fault("--json  JSON output."), "--json: ends with a full stop");
-  EXPECT_EQ(fault("--top INT  maximum number of lines"), "--top INT: has no default");
-  EXPECT_EQ(fault("--seconds FLOAT [1]  time of measurement"), "--seconds FLOAT [1]: has no unit");
-  EXPECT_EQ(fault("--bare"), "--bare: has no text");
+  for (const auto& [entry, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"--top INT [5]  the lines", "--top INT [5]: begins with 'the'"},
+           {"--list  print the names", "--list: begins with 'print'"},
+           {"--atol FLOAT [0]  numbers may be so far apart", "--atol FLOAT [0]: says 'so far'"},
+           {"--json  JSON output.", "--json: ends with a full stop"},
+           {"--top INT  maximum number of lines", "--top INT: has no default"},
+           {"--seconds FLOAT [1]  time of measurement", "--seconds FLOAT [1]: has no unit"},
+           {"--bare", "--bare: has no text"}}) {
+    EXPECT_EQ(faults("  " + entry + "\n"), std::vector{fault});
+  }
 }
 
 }  // namespace

