@@ -185,9 +185,14 @@ inline void weigh_values(const QueryBlock<T>& block, const KeyTile<T>& tile, ind
     pack_panels(values.at(0, in_place), tile.count, args.v_width - in_place, scratch.values);
   }
   const T* const packed = scratch.values + (key - tile.first) * kPanel<T>;
-  const Panels<T> v = tile.copied
-                          ? Panels<T>{packed, kPanel<T> * tile.count, kPanel<T>}
-                          : Panels<T>{block.v(key), kPanel<T>, values.row, packed, kPanel<T>};
+  Panels<T> v = {packed, kPanel<T> * tile.count, kPanel<T>};
+  if (!tile.copied) {
+    v = {.data = block.v(key),
+         .panel_step = kPanel<T>,
+         .row_step = values.row,
+         .tail = packed,
+         .tail_row_step = kPanel<T>};
+  }
   const MatrixRef<T> p = {scratch.scores, 1, kQueryBlock};
   multiply_block(
       block.count, keys, p, v,

@@ -72,13 +72,19 @@ template <class T>
 inline Panels<T> take_b(const GemmArgs<T>& args, const GemmPlan& plan, index_t p, index_t k,
                         index_t j, index_t n, T* buffer) {
   const index_t full = n / kPanel<T> * kPanel<T>;
-  Panels<T> panels = {buffer, kPanel<T> * k, kPanel<T>, buffer, kPanel<T>};
+  Panels<T> panels = {.data = buffer,
+                      .panel_step = kPanel<T> * k,
+                      .row_step = kPanel<T>,
+                      .tail = buffer,
+                      .tail_row_step = kPanel<T>};
   if (args.packed_b != nullptr) {
     panels.data = args.packed_b + j * args.k + p * kPanel<T>;
     panels.panel_step = kPanel<T> * args.k;
     panels.tail = panels.data + full * args.k;
   } else if (plan.b_in_place) {
-    panels = {args.b.at(p, j).data, kPanel<T>, args.b.row, buffer, kPanel<T>};
+    panels.data = args.b.at(p, j).data;
+    panels.panel_step = kPanel<T>;
+    panels.row_step = args.b.row;
     if (full < n) pack_panel(args.b.at(p, j + full), k, n - full, buffer);
   } else if (args.epilogue.gated) {
     const index_t first = j / kPanelVectors;

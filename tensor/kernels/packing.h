@@ -22,7 +22,7 @@ inline constexpr index_t kFetchedRows = 16;
 ///
 /// For layouts that the hardware prefetcher does not predict, each step of k also prefetches the
 /// line `ahead` elements further on, if `ahead` is not 0. For panels that exceed L1, the tiles that
-/// read a panel share the prefetching of the next one into L2, if `fetches_next`: of each
+/// read a panel share the prefetching of the `next` one into L2, if `fetches_next`: of each
 /// kFetchedRows rows, a tile prefetches [share, share_end).
 template <class T>
 struct Panels {
@@ -32,22 +32,22 @@ struct Panels {
 
   const T* data;
   index_t panel_step, row_step;
+  index_t ahead = 0;
+  const T* next = nullptr;  // of a tile's first panel; null: not prefetched
+  index_t share = 0, share_end = 0;
   const T* tail = nullptr;
   index_t tail_row_step = 0;
-  index_t ahead = 0;
   bool fetches_next = false;
-  index_t share = 0, share_end = 0;
 
   /// The panels from column j on, of n columns; a panel begins at j.
   Panels from(index_t j, index_t n) const {
-    Panels rest = *this;
-    rest.data += j / kPanel<T> * panel_step;
-    rest.fetches_next = fetches_next && j + kPanel<T> < n;
+    Panels rest = {data + j / kPanel<T> * panel_step, panel_step, row_step, ahead};
+    if (fetches_next && j + kPanel<T> < n) rest.next = rest.data + panel_step;
     return rest;
   }
   /// Sets the share of the tile of rows [i, end) of m.
   void take_share(index_t i, index_t end, index_t m) {
-    if (!fetches_next) return;
+    if (next == nullptr) return;
     share = i * kFetchedRows / m;
     share_end = end * kFetchedRows / m;
   }

@@ -55,13 +55,13 @@ template <bool kLooksAhead, class T, int kRows, int kVectors>
   }
 }
 
-/// Prefetches a tile's share of the rows [p, p + kFetchedRows) of `next`, the next panel.
+/// Prefetches a tile's share of the next panel's rows [p, p + kFetchedRows).
 template <class T>
-[[gnu::always_inline]] inline void prefetch_share(const Panels<T>& b, const T* next, index_t p) {
+[[gnu::always_inline]] inline void prefetch_share(const Panels<T>& b, index_t p) {
   constexpr index_t kLine = 64 / static_cast<index_t>(sizeof(T));
   for (index_t row = p + b.share; row < p + b.share_end; ++row) {
     for (index_t line = 0; line < kPanel<T>; line += kLine) {
-      prefetch<Fetch::kForL2>(next, row * b.row_step + line);
+      prefetch<Fetch::kForL2>(b.next, row * b.row_step + line);
     }
   }
 }
@@ -73,10 +73,9 @@ template <class T, int kRows, int kVectors>
                                                  Vec<T> (&sum)[kRows][kVectors]) {
   if (b.ahead != 0) return multiply_steps<true>(k, a, b, sum);
   const T* const first = b.data;
-  const T* const next = first + b.panel_step;
-  const index_t steps = b.fetches_next ? kFetchedRows : k;
+  const index_t steps = b.next == nullptr ? k : kFetchedRows;
   for (index_t p = 0; p < k; p += steps) {
-    if (b.fetches_next) prefetch_share(b, next, p);
+    if (b.next != nullptr) prefetch_share(b, p);
     b.data = first + p * b.row_step;
     multiply_steps<false>(at_most(k - p, steps), a.at(0, p), b, sum);
   }
