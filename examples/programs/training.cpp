@@ -1,11 +1,14 @@
 #include "examples/programs/training.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
+#include <utility>
 
 #include "examples/programs/processes.h"
 #include "models/text/tokenizers.h"
@@ -158,7 +161,9 @@ void TrainingCommand::add_file_options() {
 int TrainingCommand::run(int argc, char** argv, const std::function<void()>& body,
                          const std::function<bool()>& trains) {
   prepare_ = [&] { prepare(trains()); };
-  return Command::run(argc, argv, body);
+  const int code = Command::run(argc, argv, body);
+  if (std::exchange(lock_, nullptr)) rmdir(options.save.c_str());  // if nothing is in there
+  return code;
 }
 
 /// Takes over the options of a resumed run, and checks them.

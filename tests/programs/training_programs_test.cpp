@@ -265,7 +265,8 @@ TEST_F(TrainingPrograms, SaveBeforeTheySaySo) {
 
 TEST_F(TrainingPrograms, RefuseBadInput) {
   const std::string rest = " --epochs 1 " + kTiny;
-  EXPECT_TRUE(fails("train_classifier", "--train missing.tsv" + rest, "missing.tsv"));
+  EXPECT_TRUE(fails("train_classifier", "--train missing.tsv --save run" + rest, "missing.tsv"));
+  EXPECT_FALSE(fs::exists(folder_ / "run")) << "without a file, there is no folder";
   write("empty.tsv", "");
   write("bare.tsv", "a\tone\nb\n");
   write("bytes.tsv", "a\tone\nb\t\xff\n");
