@@ -60,9 +60,10 @@ class ShardTree {
 
   explicit ShardTree(index_t shards);
 
-  /// Adds the sums of one shard.
+  /// Adds the sums of one shard. **Errors**: as the class.
   void add(index_t shard, ShardSums sums) { add(ShardNode{0, shard}, std::move(sums)); }
-  /// Adds the sums of all shards of a node, which another tree has computed.
+  /// Adds the sums of all shards of a node, which another tree has computed. **Errors**: as the
+  /// class.
   void add(ShardNode node, ShardSums sums);
   /// The complete subtrees that wait for their neighbours, in the order of their shards.
   std::span<const Part> parts() const { return parts_; }
