@@ -34,13 +34,21 @@ Tensor zeros_of_a_linear(const Shape& shape, Rng& rng) {
 
 }  // namespace
 
+AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Tensor& k,
+                                                      const Tensor& v, const AttentionMask& mask,
+                                                      const AttentionOptions& options) const {
+  AttentionOptions dropped = options;
+  dropped.dropout = dropout.draw();
+  return attention(q, k, v, mask, dropped);
+}
+
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterSource& from)
     : out_proj({.in_features = checked(options).embed_dim,
                 .out_features = options.embed_dim,
                 .bias = false},
                from["out_proj"]),
-      dropout(options.dropout),
+      attend(options.dropout),
       num_heads(options.num_heads),
       batch_first(options.batch_first),
       scale(options.scale) {
@@ -152,7 +160,7 @@ std::array<Tensor, 3> MultiHeadAttention::project_joined(const Tensor& x,
 namespace {
 
 /// Attention of projected inputs, (B, T, D) each, whose weights and scores hooks may change.
-AttentionResult hooked_attention(const Dropout& dropout, index_t num_heads,
+AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_t num_heads,
                                  const std::array<Tensor, 3>& projected, AttentionMask mask,
                                  AttentionOptions options) {
   const Tensor q = hooked("q", projected[0]);
@@ -170,9 +178,8 @@ AttentionResult hooked_attention(const Dropout& dropout, index_t num_heads,
   const std::optional<AttentionRequest> request = options.weights;
   const bool weights_hooked = is_hooked("weights");
   if (weights_hooked) options.weights = AttentionRequest{};
-  options.dropout = dropout.draw();
-  AttentionResult result = attention(split_heads(q, num_heads), split_heads(k, num_heads),
-                                     split_heads(v, num_heads), mask, options);
+  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
+                                  split_heads(v, num_heads), mask, options);
   if (weights_hooked) {
     const Tensor weights = replacement("weights", result.weights);
     if (weights.defined()) {
@@ -197,7 +204,7 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
                                project(2, x.value, {})};
   AttentionResult result =
-      hooked_attention(dropout, num_heads, projected, x.mask,
+      hooked_attention(attend, num_heads, projected, x.mask,
                        {.scale = scale, .weights = x.weights, .unpadded = x.unpadded});
   const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);

@@ -1,4 +1,4 @@
-// Multi-head attention as a module.
+// Attention as modules.
 #pragma once
 
 #include <array>
@@ -10,6 +10,26 @@
 #include "tensor/ops/attention.h"
 
 namespace tessera::nn {
+
+/// `dropout(softmax(Q K^T / sqrt(d) + mask)) V` of inputs that are already split into heads, as one
+/// fused op, also with dropout.
+///
+/// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> (..., Tq, dv); see attention().
+/// **Requested weights** are those after dropout, as in PyTorch.
+/// **Errors**: as attention(); a dropout outside [0, 1].
+/// **Source**: Vaswani et al., 2017, section 3.2.1.
+struct ScaledDotProductAttention {
+  Dropout dropout{0.0};
+
+  ScaledDotProductAttention() = default;
+  explicit ScaledDotProductAttention(double dropout_probability) : dropout(dropout_probability) {}
+
+  AttentionResult operator()(const Tensor& q, const Tensor& k, const Tensor& v,
+                             const AttentionMask& mask = {},
+                             const AttentionOptions& options = {}) const;
+
+  static void visit(auto& self, auto&& visitor) { visitor("dropout", self.dropout); }
+};
 
 /// The options of MultiHeadAttention.
 struct MultiHeadAttentionOptions {
@@ -42,8 +62,8 @@ struct AttentionInputs {
 ///
 /// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D). The
 /// batch axis is optional. With batch_first = false the first two axes are exchanged.
-/// **Requested weights** are (B, H, Tq, Tk), or the requested selection, after dropout, as in
-/// PyTorch; a call without a request is faster.
+/// **Requested weights** are (B, H, Tq, Tk), or the requested selection; a call without a request
+/// is faster.
 /// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), whose rows are those
 /// of q, then of k, then of v; or q_proj_weight (D, D), k_proj_weight (D, kdim) and v_proj_weight
 /// (D, vdim), if kdim or vdim is not D; in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias
@@ -60,7 +80,7 @@ struct MultiHeadAttention {
   Weight q_proj_weight, k_proj_weight, v_proj_weight;
   Tensor in_proj_bias;
   Linear out_proj;
-  Dropout dropout;  // of the attention weights
+  ScaledDotProductAttention attend;
   index_t num_heads;
   bool batch_first;
   std::optional<double> scale;
@@ -80,7 +100,7 @@ struct MultiHeadAttention {
     visitor("v_proj_weight", self.v_proj_weight);
     visitor("in_proj_bias", self.in_proj_bias);
     visitor("out_proj", self.out_proj);
-    visitor("dropout", self.dropout);
+    visitor("attend", self.attend);
     visitor("rotary", self.rotary);
   }
 

@@ -49,7 +49,7 @@ TEST(EncoderLayer, HasPyTorchsDefaults) {
   EXPECT_EQ(layer.dropout1.p, 0.1);
   EXPECT_EQ(layer.dropout2.p, 0.1);
   EXPECT_EQ(layer.feed_forward.dropout.p, 0.1);
-  EXPECT_EQ(layer.self_attn.dropout.p, 0.1);
+  EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
   EXPECT_EQ(layer.norm1->eps, 1e-5);
   EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
   EXPECT_FALSE(layer.norm_first);
@@ -107,7 +107,7 @@ TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
     EncoderLayerOptions options = small({});
     options.*part = p;
     const EncoderLayer layer(options);
-    return std::vector<double>{layer.self_attn.dropout.p, layer.dropout1.p,
+    return std::vector<double>{layer.self_attn.attend.dropout.p, layer.dropout1.p,
                                layer.feed_forward.dropout.p, layer.dropout2.p};
   };
   using P = std::vector<double>;
@@ -142,7 +142,7 @@ TEST(EncoderLayer, EachDropoutChangesTheOutput) {
   for (int which = 0; which < 4; ++which) {
     EncoderLayer layer = make({.d_model = 6, .nhead = 2, .dim_feedforward = 10});
     const Tensor without = layer(x);
-    nn::Dropout* dropouts[] = {&layer.self_attn.dropout, &layer.feed_forward.dropout,
+    nn::Dropout* dropouts[] = {&layer.self_attn.attend.dropout, &layer.feed_forward.dropout,
                                &layer.dropout1, &layer.dropout2};
     dropouts[which]->p = 0.5;
     manual_seed(6);
