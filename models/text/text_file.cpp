@@ -13,7 +13,7 @@ namespace tessera::text {
 
 namespace {
 
-void check_utf8(const std::string& text, const std::string& file) {
+void require_utf8_file(const std::string& text, const std::string& file) {
   const std::size_t bad = find_invalid_utf8(text);
   if (bad == std::string::npos) return;
   const auto at = text.begin() + static_cast<std::ptrdiff_t>(bad);
@@ -38,7 +38,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
 }
 
 std::string clean_text(std::string bytes, const std::string& name) {
-  check_utf8(bytes, name);
+  require_utf8_file(bytes, name);
   if (bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
   std::size_t end = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
