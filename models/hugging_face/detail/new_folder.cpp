@@ -10,7 +10,7 @@
 namespace tessera::models {
 
 namespace fs = std::filesystem;
-using detail::is_there;
+using tessera::detail::is_there;
 
 namespace {
 
@@ -60,7 +60,7 @@ fs::path checked(const fs::path& target, bool overwrite) {
 NewFolder::NewFolder(const fs::path& target, bool overwrite)
     : target_(checked(target, overwrite)),
       overwrite_(overwrite),
-      folder_(target_, detail::Replacement::Kind::kFolder) {}
+      folder_(target_, tessera::detail::Replacement::Kind::kFolder) {}
 
 fs::path NewFolder::subfolder(const std::string& name) const {
   std::error_code error;

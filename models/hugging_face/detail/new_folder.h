@@ -33,7 +33,7 @@ class NewFolder {
  private:
   std::filesystem::path target_;
   bool overwrite_;
-  detail::Replacement folder_;
+  tessera::detail::Replacement folder_;
 };
 
 }  // namespace tessera::models

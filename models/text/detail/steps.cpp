@@ -10,14 +10,14 @@ namespace tessera::text {
 namespace {
 
 void add_steps(const Json& sequence, std::string_view key, std::vector<Json>& steps) {
-  constexpr std::ptrdiff_t kMostSteps = 100;
+  constexpr std::ptrdiff_t kMostChained = 100;
   for (const Json& step : sequence.at(key).items()) {
     if (step.is_object() && step.text("type", "") == "Sequence") {
       add_steps(step, key, steps);
       continue;
     }
-    if (std::ssize(steps) == kMostSteps) {
-      sequence.fail("must have at most ", kMostSteps, " steps, got more");
+    if (std::ssize(steps) == kMostChained) {
+      sequence.fail("must have at most ", kMostChained, " steps, got more");
     }
     steps.push_back(step);
   }
