@@ -1,5 +1,5 @@
-// Products, softmax and layer norm by their definitions in double, one element at a time. They check
-// our results and those of other libraries.
+// Products, softmax and layer norm by their definitions in double, one element at a time. They
+// check our results and those of other libraries.
 #pragma once
 
 #include <cmath>

@@ -28,7 +28,8 @@ std::vector<index_t> chosen_layers(const AttentionRequest& request, index_t coun
 
 /// The inputs, unpadded if they are not unpadded yet and the lengths of the mask match them.
 /// Attention refuses lengths that do not match.
-EncoderInputs packed_inputs(const EncoderInputs& inputs, const std::vector<EncoderLayer>& layers) {
+EncoderInputs unpadded_inputs(const EncoderInputs& inputs,
+                              const std::vector<EncoderLayer>& layers) {
   const Tensor& lengths = inputs.mask.lengths();
   const Tensor& x = inputs.x;
   const bool can_unpad = lengths.defined() && !inputs.unpadded && !layers.empty() &&
@@ -147,7 +148,7 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
-  EncoderInputs y = with_bias(packed_inputs(inputs, layers));
+  EncoderInputs y = with_bias(unpadded_inputs(inputs, layers));
   const nn::HookedRows rows(y.unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {

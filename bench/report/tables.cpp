@@ -263,7 +263,7 @@ std::string with_tables(std::string_view markdown, const Results& results,
     return str_cat(file, ":", std::ranges::count(markdown.substr(0, at), '\n') + 1);
   };
   std::string out;
-  std::size_t done = 0;  // what is before it is in `out`
+  std::size_t done = 0;  // the text before `done` is already in `out`
   while (true) {
     const std::size_t begin = markdown.find(kBegin, done);
     const std::size_t first_end = markdown.find(kEnd, done);

@@ -139,8 +139,8 @@ void AttentionOptions::add_to(Command& command) {
 
 void AttentionOptions::check(const models::Encoder& encoder) const {
   require(!file.empty() || (layers.empty() && heads.empty() && !ablation), kFlag,
-          "must name a file if --attention-layers, --attention-heads or --attention-ablation is ",
-          "given, got none");
+          "must be given with --attention-layers, --attention-heads or --attention-ablation, ",
+          "got none");
   if (file.empty()) return;
   require(pages::is_page(file), kFlag, "must end in .html, got ", printable(file));
   require(!encoder.layers.empty(), kFlag, "the encoder must have layers, got none");

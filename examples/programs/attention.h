@@ -1,4 +1,4 @@
-// --attention FILE of programs that run an encoder: a page of its attention weights.
+// The option --attention FILE: a page with the attention weights of the program's encoder.
 #pragma once
 
 #include <functional>

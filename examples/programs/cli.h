@@ -41,8 +41,8 @@ struct Range {
 /// The largest count of an option.
 inline constexpr index_t kMany = 1'000'000'000;
 
-/// The need for an option. Kept options belong to a run: checkpoints hold their values, and a
-/// resumed run has them again. A different value on the command line is then an error.
+/// The need for an option. Kept options belong to a run: checkpoints hold their values. A resumed
+/// run takes kept options from its checkpoint, and refuses a different value on the command line.
 enum Need { kOptional, kRequired, kKept, kKeptUnlessGiven };
 
 /// The use of a file by a program.
@@ -107,7 +107,7 @@ class Command {
  protected:
   using Paths = std::vector<std::filesystem::path>;
 
-  /// The options with other values than their defaults (or the others), by flags.
+  /// The options whose values differ from their defaults, or those with default values, by flag.
   std::vector<std::pair<std::string, std::string>> values(bool are_default) const;
   /// The kept options in the format of a checkpoint.
   nn::Checkpoint kept_values() const;

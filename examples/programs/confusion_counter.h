@@ -34,7 +34,8 @@ class ConfusionCounter {
     return {title, labels_, counts_};
   }
 
-  /// The counts with the names of the classes, one label per row; without many classes.
+  /// The confusion matrix, one label per row; for more than 100 classes, a line that says that the
+  /// matrix is too wide.
   std::string table() const;
 
  private:

@@ -65,7 +65,7 @@ auto loaded(const Load& load, const ModelOptions& o) {
   return model;
 }
 
-/// With progress, whose line counts `what`.
+/// The options of a task, with a progress line that counts `what`.
 inline models::TaskOptions task_options(const ModelOptions& o, const char* what = "lines") {
   return {.max_length = o.max_length,
           .batch_size = o.batch_size,

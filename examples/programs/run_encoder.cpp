@@ -30,7 +30,7 @@ struct Options {
   std::string key_padding_mask, attn_mask, attention_output;
 };
 
-/// The encoder of a state dict. Layers with other shapes than layer 0 do not count, so a small file
+/// The encoder of a state dict. Only layers with the shapes of layer 0 are loaded, so a small file
 /// cannot request large layers. **Errors**: layer 0 is missing or malformed.
 models::Encoder encoder_for(const nn::StateDict& state, const Options& o) {
   const auto shape_of = [&](index_t layer, const std::string& name) {

@@ -267,7 +267,8 @@ SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings,
   return {std::move(reader), std::move(words), std::move(settings), width};
 }
 
-SentenceEncoder transformer(const ModuleRow& row, SentenceSettings settings, index_t max_length) {
+SentenceEncoder load_transformer(const ModuleRow& row, SentenceSettings settings,
+                                 index_t max_length) {
   const ModelFolder folder(row.folder);
   TokenEncoder words = load_encoder(folder);
   TextReader reader = load_reader(folder, max_length);
@@ -289,7 +290,7 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
   auto [settings, max_length] = read_settings(folder, first.folder);
-  SentenceEncoder model = is_transformer ? transformer(first, std::move(settings), max_length)
+  SentenceEncoder model = is_transformer ? load_transformer(first, std::move(settings), max_length)
                                          : static_encoder(first, std::move(settings), max_length);
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {

@@ -29,7 +29,7 @@ double largest(const Tensor& x) {
   return max(abs(x)).item();
 }
 
-/// An element whose colour shows whether `value` adds or takes away, most strongly if it is `most`.
+/// An element whose colour shows the sign of `value`; the colour is darkest at +-`most`.
 std::string shaded(const std::string& tag, double value, double most, const std::string& text) {
   constexpr double kShown = 0.0005;  // less is shown as 0.000
   std::string look;

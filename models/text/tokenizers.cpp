@@ -30,7 +30,7 @@ constexpr TokenizerKind kind(std::string_view name) {
           }};
 }
 
-/// A kind that is learned: its to_text is a tokenizer.json, which names no kind.
+/// A kind of tokenizer that is trained. Its to_text is a tokenizer.json without a "type".
 template <auto train>
 constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,

@@ -1,6 +1,6 @@
 // A tensor as a matrix, for ops that work along some of its axes: rows are the indices of the other
-// axes, columns the elements of the axes that the op runs over. And the reduction of such rows, for
-// the reductions of tensor/ops and the gradients of broadcasting ops. Private to the library.
+// axes, columns the elements of the axes that the op runs over. This header also reduces such rows,
+// for the reductions of tensor/ops and the gradients of broadcasting ops. Private to the library.
 #pragma once
 
 #include "tensor/kernels/table.h"

@@ -1,8 +1,8 @@
 // The epilogue of a product, which runs while C is in the caches: activation and residual tile by
 // tile, the rotation of complete heads, and the gate of gated products.
 //
-// If the product is not gated, the sums are in C, with the bias added; how they were computed makes
-// no difference. Gated products have their own panels of B: see pack_gated_panels.
+// If the product is not gated, the sums are in C, with the bias added. The epilogue does not depend
+// on how the sums were computed. Gated products have their own panels of B: see pack_gated_panels.
 #pragma once
 
 #include "tensor/kernels/elementwise.h"

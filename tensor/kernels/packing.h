@@ -83,7 +83,8 @@ inline void pack_full_panels(MatrixRef<T> b, index_t k, T* panels) {
 }
 
 /// Copies rows [0, k) and columns [0, n) of B into the first `width` columns of a panel, padded
-/// with zeros.
+/// with zeros. An ordinary weight is packed by copy_transposed, not by pack_full_panels: B is the
+/// weight's transpose, so b.row is 1.
 template <class T>
 inline void pack_columns(MatrixRef<T> b, index_t k, index_t n, index_t width, T* panel) {
   if (b.row == 1) {

@@ -139,11 +139,7 @@ class Weight {
 
  private:
   /// The users of the weight: linear(), gated_linear(), or linear() and code that reads rows.
-  enum class Use {
-        kLinear,
-        kGated,
-        kTable
-      };
+  enum class Use { kLinear, kGated, kTable };
 
   void check_matrix(const std::string& name) const;
   bool is_gated() const { return use_ == Use::kGated; }

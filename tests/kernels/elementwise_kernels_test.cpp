@@ -30,9 +30,9 @@ std::vector<T> mixed_values(index_t n, std::uint64_t seed) {
   return values;
 }
 
-// The bits of a pair are those that it has by itself, at any position, stride and alignment. The
-// values are in arithmetic_test.cpp.
-TEST_P(ElementwiseKernelsTest, APairsBitsDependOnItAlone) {
+// A pair has the same bits as in a call with only this pair, at any position, stride and alignment.
+// The values are in arithmetic_test.cpp.
+TEST_P(ElementwiseKernelsTest, APairsBitsDependOnlyOnIt) {
   for_floats([]<class T>(T) {
     for (const index_t n : kRowLengths) {
       const std::vector<T> lefts = mixed_values<T>(n, 13), rights = mixed_values<T>(n, 14);

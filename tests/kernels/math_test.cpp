@@ -296,7 +296,7 @@ std::vector<Op> all_ops() {
 }
 
 // The bits of an element do not depend on its position, the stride or the alignment.
-TEST_P(MathTest, AnElementsBitsDependOnItAlone) {
+TEST_P(MathTest, AnElementsBitsDependOnlyOnIt) {
   for_floats([]<class T>(T) {
     for (const Op& op : all_ops<T>()) {
       for (const index_t n : kRowLengths) {

@@ -139,7 +139,7 @@ void expect_same_in_any_place(bool interleaved) {
   }
 }
 
-TEST_P(RotaryKernelsTest, APairsBitsDependOnItAlone) {
+TEST_P(RotaryKernelsTest, APairsBitsDependOnlyOnIt) {
   for (const bool interleaved : {false, true}) {
     for_floats([&]<class T>(T) { expect_same_in_any_place<T>(interleaved); });
   }

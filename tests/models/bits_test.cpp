@@ -306,7 +306,8 @@ TEST_P(BitsTest, NeitherTheBatchNorTheLayoutMatters) {
         EXPECT_TRUE(equal_bits(subject(x.select(0, b)), together.select(0, b))) << "unbatched";
       }
     }
-    if (subject.padded_by_masks) return;  // without attention, nor do the other tokens
+    if (subject.padded_by_masks) return;
+    // Without attention, a token does not depend on the other tokens.
     for (index_t t = 0; t < kTokens; t += 7) {
       EXPECT_TRUE(equal_bits(subject(x.select(1, t)), together.select(1, t))) << "token " << t;
     }

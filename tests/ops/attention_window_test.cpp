@@ -1,5 +1,6 @@
-// Window attention: the bits of a mask that keeps the same keys, and the elements outside. The
-// values are in attention_test.cpp. The kernel's ranges of keys have their own tests, in
+// Window attention: windows of all keys and of one key, elements outside the window, queries
+// without keys, and the same bits for all batches, paddings and threads. The values are in
+// attention_test.cpp. The kernel's ranges of keys have their own tests, in
 // attention_backward_kernels_test.cpp.
 
 #include <iostream>

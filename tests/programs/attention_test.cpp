@@ -165,10 +165,9 @@ TEST_F(AttentionPrograms, WhatIsRefused) {
   expect_fails(
       {{"embed", embed + "--attention a.txt", "must end in .html, got 'a.txt'"},
        {"embed", embed + "--attention-layers 0",
-        "must name a file if --attention-layers, --attention-heads or --attention-ablation is "
-        "given, "
-        "got none"},
-       {"embed", embed + "--attention-ablation", "--attention: must name a file if "},
+        "must be given with --attention-layers, --attention-heads or --attention-ablation, got "
+        "none"},
+       {"embed", embed + "--attention-ablation", "--attention: must be given with "},
        {"embed", embed + "--attention a.html --attention-layers 9",
         "--attention-layers: must be numbers from 0"},
        {"embed", embed + "--attention a.html --attention-heads 1-0", "got '1-0'"},

@@ -87,7 +87,7 @@ TEST_F(EncoderPrograms, MasksOfEachHeadTheTanhFormAndTheWeightsOfAttention) {
   expect_output(golden);
   EXPECT_TRUE(near(load_npy(folder_ / "a.npy"), array(golden.weights()), 0, 1e-5));
 
-  // Each of many sequences has the bits that it has among a few.
+  // A sequence has the same bits in a large and in a small batch.
   const Tensor few = load_npy(folder_ / "y.npy");
   for (const char* file : {"x.npy", "padding.npy", "mask.npy"}) {
     const Tensor once = load_npy(folder_ / file);

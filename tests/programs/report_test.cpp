@@ -99,8 +99,8 @@ TEST_F(Reports, GoOnWhereTheRunWasStopped) {
   EXPECT_TRUE(page_says("page.html", "\\n13,"));
 }
 
-// Logs with fewer columns, a partial line of a killed run, or different line ends; and those in which
-// the seconds restarted in each call.
+// Logs with fewer columns, a partial line of a killed run, or different line ends; and logs in
+// which the seconds restarted in each call.
 TEST_F(Reports, GoOnWithLogsThatWereLeftOtherwise) {
   const std::string header = "step,epoch,loss,learning_rate,gradient_norm,tokens,seconds";
   const std::string first = "1,1,3.5,0.001,1,20,500", second = "2,1,3.25,0.001,1,20,1.5";

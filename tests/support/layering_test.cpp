@@ -1,6 +1,6 @@
-// Includes. The layers: a file includes only files of its own folder and of the folders in kMayInclude, a
-// public header includes nothing from a folder detail/, and the kernels' headers, compiled once per
-// instruction set, include no standard header with code.
+// Includes. The layers: a file includes only files of its own folder and of the folders in
+// kMayInclude, a public header includes nothing from a folder detail/, and the kernels' headers,
+// compiled once per instruction set, include no standard header with code.
 #include <cctype>
 #include <filesystem>
 

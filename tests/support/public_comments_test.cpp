@@ -181,8 +181,9 @@ bool has_errors(const Declaration& declaration, const std::string& source) {
 }
 
 /// Whether the declaration, by its form, implements something published: a paper, a format, or a
-/// function of PyTorch, NumPy or Hugging Face. `parts` are the classes of the header with operator()
-/// (modules, poolings, tasks), with `visit` (modules), or with `state` (optimisers, generators).
+/// function of PyTorch, NumPy or Hugging Face. `parts` are the classes of the header with
+/// operator() (modules, poolings, tasks), with `visit` (modules), or with `state` (optimisers,
+/// generators).
 bool is_published(const std::string& path, const Declaration& declaration,
                   const std::set<std::string>& parts) {
   static const std::regex kFiles(

@@ -30,8 +30,8 @@ void read_pooling(const std::filesystem::path& folder, SentenceEncoder& model);
 /// Appends the module of a row, except a Dropout, and sets model.width to the width of its output.
 void add_module(const ModuleRow& row, SentenceEncoder& model);
 
-/// Write the files of a model's poolings, of vectors of `width`, or of a module, into an existing
-/// folder. A Normalize has no files.
+/// Writes the config of the model's poolings, whose input has the width `width`, or the files of a
+/// module, into an existing folder. A Normalize has no files.
 /// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.
 void write_poolings(const std::filesystem::path& folder, const SentenceEncoder& model,
                     index_t width);

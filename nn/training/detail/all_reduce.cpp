@@ -38,7 +38,7 @@ std::string_view take(std::string_view& text, std::size_t size) {
   return first;
 }
 
-/// As above, as a value.
+/// As take(text, size) with the size of a T, but returns the bytes as a T.
 template <class T>
 T take(std::string_view& text) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -47,7 +47,7 @@ T take(std::string_view& text) {
   return value;
 }
 
-/// As above, into a contiguous tensor.
+/// As take(text, size) with the size of a contiguous tensor, but copies the bytes into the tensor.
 void take(std::string_view& text, const Tensor& x) {
   const std::string_view bytes = take(text, bytes_of(x).size());
   if (!bytes.empty()) std::memcpy(detail::mutable_elements_of(x), bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-// What tasks make of scores: answers, tags, and labels with their scoring.
+// The results that tasks compute from scores: answers, tags, and labels with their scoring.
 #include "models/hugging_face/detail/answers.h"
 #include "models/hugging_face/detail/heads.h"
 #include "models/hugging_face/detail/tags.h"

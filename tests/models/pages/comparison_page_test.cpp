@@ -137,8 +137,8 @@ TEST(RanksTest, SmallSamplesAreCounted) {
   EXPECT_DOUBLE_EQ(wilcoxon_signed_rank(Values{0, 0}), 1);
 }
 
-/// The largest difference between the exact probabilities and the normal distribution's, where one
-/// more value is what tells one from the other.
+/// The largest difference between the exact probabilities and the normal distribution's, if one
+/// more value distinguishes the two.
 TEST(RanksTest, LargeSamplesContinueSmallOnes) {
   std::mt19937 random(5);
   std::uniform_int_distribution<int> value(0, 15);  // with ties

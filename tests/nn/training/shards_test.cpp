@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-/// Two gradients, the first of which shard 2 lacks, and the second all shards but 4.
+/// Two gradients: shard 2 does not have the first, and only shard 4 has the second.
 ShardSums sums_of(index_t shard) {
   const auto seed = static_cast<std::uint64_t>(shard);
   const Tensor gradient = random_tensor({3, 7}, kFloat32, seed);
