@@ -99,7 +99,7 @@ Dom parsed(std::string_view text, const std::string& file) {
   } catch (const Dom::parse_error& error) {
     constexpr std::size_t kShown = 20;
     const std::size_t end = std::min(error.byte, text.size());
-    const std::string_view before = text.substr(end - std::min(end, kShown), kShown);
+    const std::string_view before = text.substr(end - std::min(end, kShown), std::min(end, kShown));
     fail_file(file, "byte ", error.byte - 1, ": must be JSON, got ", printable(before));
   } catch (const Dom::out_of_range& error) {
     fail_file(file, "must be JSON, got a number beyond float64: ", escaped(error.what(), 120));
@@ -139,6 +139,8 @@ struct Json::Document {
 };
 
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   check_limits(text, file, limits);
   auto document = std::make_shared<Json::Document>(Json::Document{file, parsed(text, file)});
   prepare(document->top, file);
@@ -275,8 +277,8 @@ std::string_view Json::key() const {
 
 std::string Json::place() const {
   std::string path = path_between(document_->top, value_).value_or("");
+  if (path.starts_with('.')) path.erase(0, 1);
   if (path.empty()) return document_->file;
-  if (path[0] == '.') path.erase(0, 1);
   return document_->file + ": " + escaped(path, 80);
 }
 

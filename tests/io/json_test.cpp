@@ -145,6 +145,9 @@ TEST(Json, RefusesTheSameKeyTwice) {
 
 TEST(Json, KeepsToItsLimits) {
   EXPECT_EQ(parse_error(std::string(1'000'000, '[')), "lists and objects must be at most 64 deep");
+  // The parser skips a byte order mark.
+  EXPECT_EQ(parse_error("\xef\xbb\xbf" + std::string(100, '[')),
+            "lists and objects must be at most 64 deep");
   EXPECT_EQ(parse_error("[[1]]", {.depth = 1}), "lists and objects must be at most 1 deep");
   EXPECT_EQ(
       parse_error(std::string(300'000, '[') + std::string(300'000, ']'), {.depth = 1'000'000}),
