@@ -1,4 +1,5 @@
 #include "nn/nn.h"
+#include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 
@@ -181,6 +182,32 @@ TEST(MultiHeadAttention, DropsWeightsWhileTraining) {
     }
   }
   EXPECT_NEAR(static_cast<double>(zeros_found) / 3600, 0.5, 0.05);
+  // The output uses the dropped weights.
+  const Tensor v = linear(x, attend.in_proj_weight, attend.in_proj_bias).chunk(3, -1)[2];
+  const Tensor heads = matmul(dropped.weights, split_heads(v, 2));
+  EXPECT_TRUE(near(dropped.output, array(attend.out_proj(merge_heads(heads))), 0, 1e-5));
+}
+
+TEST(ScaledDotProductAttention, NothingLeaksFromBehindAMaskWhileTraining) {
+  const ScaledDotProductAttention attend(0.5);
+  const Tensor v = tensor({1.0, std::nan("")}).unsqueeze(1);
+  const AttentionResult result =
+      attend(ones({3, 1}), ones({2, 1}), v, keep_mask(tensor({true, false})));
+  EXPECT_TRUE(all(isfinite(result.output)).item<bool>());
+  EXPECT_FALSE(result.weights.defined()) << "weights without a request";
+}
+
+TEST(ScaledDotProductAttention, GradientsPassThroughDropout) {
+  const ScaledDotProductAttention attend(0.4);
+  for (const AttentionMask& mask :
+       {AttentionMask(), causal_mask(), window_mask(2) & length_mask({6, 0})}) {
+    const Function f = [&](const Tensors& x) {
+      manual_seed(11);
+      return attend(x[0], x[1], x[2], mask).output;
+    };
+    EXPECT_TRUE(
+        gradcheck(f, {values({2, 2, 5, 3}, 1), values({2, 2, 7, 3}, 2), values({2, 2, 7, 4}, 3)}));
+  }
 }
 
 TEST(MultiHeadAttention, Errors) {
