@@ -90,6 +90,22 @@ TEST(Trainer, AStepIsItsDefinition) {
   }
 }
 
+TEST(Trainer, ShardsGiveTheGradientOfTheWholeBatchButForRounding) {
+  const auto end = [](index_t shards) {
+    nn::TrainerOptions options = Trial::options();
+    options.shards = shards;
+    options.steps = 5;
+    Trial run(options);
+    run.net.dropout.p = 0;
+    run.trainer.run();
+    return run.net.first.weight->detach().clone();
+  };
+  const Tensor whole = end(1);
+  for (const index_t shards : {2, 3, 8}) {
+    EXPECT_TRUE(near(end(shards), array(whole), 0, 1e-4)) << shards;
+  }
+}
+
 TEST(Trainer, LearnsAndLeavesTheGeneratorAlone) {
   Trial run({.epochs = 40, .batch_size = 8, .average = 0.9, .patience = 0}, true);
   manual_seed(77);
