@@ -18,6 +18,7 @@ TEST_F(ModelPrograms, JsonHasWhatThePipelinesSay) {
   write("lines.txt", "The cat sat on a mat.\n");
   write("pairs.txt", "the cat\tsat\nthe cat\tsat\n");
   write("questions.txt", "where is the cat\tThe cat sat on a mat.\n");
+  write("no_answer.txt", "what\tParis\n");
   write("blanks.txt", "the cat sat on a [MASK] .\n");
   write("texts.txt", "a mat\nthe city\n");
   struct Case {
@@ -34,6 +35,8 @@ TEST_F(ModelPrograms, JsonHasWhatThePipelinesSay) {
        R"(\{"label":"LOC","score":0\.3345\d+,"begin":8,"end":11,"text":"sat"\},.*)"},
       {"answer", "--model model --json --pair questions.txt",
        R"(\{"answers":\[\{.*"text":"cat sat on".*\}\]\})"},
+      {"answer", "--model model --json --pair --allow-no-answer no_answer.txt",
+       R"(\{"answers":\[\{"text":"","score":0\.3165\d+,"begin":0,"end":0\}.*\]\})"},
       {"fill_mask", bert + "--top 1 blanks.txt",
        R"(\{"blanks":\[\{"begin":17,"end":23,"fillings":\[\{"id":74,"token":"##k",)"
        R"("text":"the cat sat on ak\.","score":0\.0891\d+\}\]\}\]\})"},
@@ -163,17 +166,21 @@ TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
   write("pairs.txt", "who\tthe cat sat\nwho\triver\n");
   const std::string says = ": the model's output must be finite, got ";
   // The same weights give scores of words for blanks, or scores of all lines.
-  expect_fails({{"embed", "--model sentence lines.txt", ".txt: line 2" + says},
-                {"embed", "--model sentence lines.txt --output y.npy", ".txt: line 2" + says},
-                {"embed", "--model sentence lines.txt --json", ".txt: line 2" + says},
-                {"embed", "--model sentence blanks.txt --query river", says},
-                {"classify_text", "--model bert lines.txt", ".txt: line 2" + says},
-                {"tag_tokens", "--model bert lines.txt", ".txt: line 2" + says},
-                {"answer", "--model questions --pair pairs.txt", ".txt: line 2" + says},
-                {"answer", "--model questions --question river lines.txt", "lines.txt" + says},
-                {"fill_mask", "--model bert blanks.txt", ".txt: line 1" + says},
-                {"rerank", "--model reranker --query cat lines.txt", ".txt: line 2" + says}});
-  EXPECT_EQ(file_text(folder_ / "out.txt"), "");
+  const std::vector<Refusal> calls = {
+      {"embed", "--model sentence lines.txt", ".txt: line 2" + says},
+      {"embed", "--model sentence lines.txt --output y.npy", ".txt: line 2" + says},
+      {"embed", "--model sentence lines.txt --json", ".txt: line 2" + says},
+      {"embed", "--model sentence blanks.txt --query river", says},
+      {"classify_text", "--model bert lines.txt", ".txt: line 2" + says},
+      {"tag_tokens", "--model bert lines.txt", ".txt: line 2" + says},
+      {"answer", "--model questions --pair pairs.txt", ".txt: line 2" + says},
+      {"answer", "--model questions --question river lines.txt", "lines.txt" + says},
+      {"fill_mask", "--model bert blanks.txt", ".txt: line 1" + says},
+      {"rerank", "--model reranker --query cat lines.txt", ".txt: line 2" + says}};
+  for (const auto& [program, arguments, words] : calls) {
+    EXPECT_TRUE(fails(program, arguments, words));
+    EXPECT_EQ(file_text(folder_ / "out.txt"), "") << program << ' ' << arguments;
+  }
   EXPECT_FALSE(fs::exists(folder_ / "y.npy"));
 }
 
