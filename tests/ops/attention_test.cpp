@@ -159,6 +159,11 @@ TEST_P(AttentionTest, EveryLayoutGivesTheSameBits) {
   }
 }
 
+TEST_P(AttentionTest, MergingTheHeadsOfTheOutputIsAView) {
+  const Tensor output = AttentionInputs({2, 3, 70, 70, 5, 5}).attend().output;
+  EXPECT_TRUE(output.transpose(1, 2).flatten(2, 3).storage() == output.storage());
+}
+
 TEST_P(AttentionTest, ReadsBroadcastInputs) {
   const Tensor q = random_tensor({2, 3, 9, 6}, kFloat32, 1);
   const Tensor k = random_tensor({1, 1, 20, 6}, kFloat32, 2).expand({2, 3, 20, 6});
