@@ -65,6 +65,7 @@ TEST_F(Outputs, AreNoInputs) {
   expect_refused(
       {{"embed", embed + "lines.txt",
         "--output must not be an input, got lines.txt (FILE lines.txt)"},
+       {"embed", embed + "./m/../lines.txt", "must not be an input"},
        {"embed", embed + "symbolic.txt", "must not be an input"},
        {"embed", embed + "hard.txt", "must not be an input"},
        {"embed", "--model m symbolic.txt --output lines.txt", "must not be an input"},
@@ -73,6 +74,7 @@ TEST_F(Outputs, AreNoInputs) {
         "--output must not be a file of an input, got m/model.safetensors (--model m)"},
        {"embed", embed + "link/1_Pooling/config.json", "a file of an input"},
        {"embed", embed + "m/merges.txt", "a file of an input"},
+       {"embed", "--model link lines.txt --output m/tokenizer.model", "a file of an input"},
        {"embed", embed + "weights", "a file of an input"},
        {"embed", embed + "config", "a file of an input"},
        {"embed", "--model m x.html --attention x.html", "--attention must not be an input"},
@@ -89,6 +91,7 @@ TEST_F(Outputs, AreNoInputs) {
        {"compare_runs", "a.csv --report a.csv",
         "--report must not be an input, got a.csv (RUN a.c"},
        {"train_classifier", kClassifier + "--log ./train.tsv", "--log must not be an input"},
+       {"train_classifier", kClassifier + "--log test.tsv", "(--test test.tsv)"},
        {"train_masked_lm", kMaskedLm + "--log text.txt", "(--text text.txt)"},
        {"train_classifier", kClassifier + "--report ./train.tsv",
         "--report must not be an input, got ./train.tsv (--train train.tsv)"},
