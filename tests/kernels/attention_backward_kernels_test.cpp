@@ -110,6 +110,43 @@ TEST_P(AttentionBackwardKernelsTest, TheForwardHasTheSameBitsWithoutItsStatistic
   }
 }
 
+TEST_P(AttentionBackwardKernelsTest, KeysMaskedAtTheEndChangeNoBit) {
+  const AttentionSizes s = {2, 2, 60, 70, 8, 24};
+  AttentionBuffers<float> all(s);
+  all.run();
+  AttentionSizes padded = s;
+  padded.keys = 150;
+  const MaskParts by_length = {.lengths = {70, 70}};
+  MaskParts by_mask = {.keep = ones({150}, kBool)};
+  by_mask.keep.slice(0, 70).fill(0);
+  for (const MaskParts& mask : {by_length, by_mask}) {
+    AttentionBuffers<float> more(padded, mask);
+    const auto copy_keys = [&](Guarded<float>& to, const Guarded<float>& from, index_t width) {
+      for (index_t b = 0; b < s.batch; ++b) {
+        for (index_t i = 0; i < 150 * s.heads * width; ++i) {
+          const bool real = i < 70 * s.heads * width;
+          to[b * 150 * s.heads * width + i] =
+              real ? from.data()[b * 70 * s.heads * width + i] : std::nanf("");
+        }
+      }
+    };
+    copy_keys(more.k, all.k, s.width);
+    copy_keys(more.v, all.v, s.v_width);
+    more.run();
+    EXPECT_TRUE(same_bits(more.dq.values(), all.dq.values()));
+    const auto real_keys = [&](const Guarded<float>& x, index_t width) {
+      return more.shaped(x, 150, width).slice(2, 0, 70);
+    };
+    const auto padding = [&](const Guarded<float>& x, index_t width) {
+      return more.shaped(x, 150, width).slice(2, 70);
+    };
+    EXPECT_TRUE(same_bits(real_keys(more.dk, s.width), all.shaped(all.dk, 70, s.width)));
+    EXPECT_TRUE(same_bits(real_keys(more.dv, s.v_width), all.shaped(all.dv, 70, s.v_width)));
+    EXPECT_TRUE(same_bits(padding(more.dk, s.width), zeros({2, 2, 80, s.width})));
+    EXPECT_TRUE(same_bits(padding(more.dv, s.v_width), zeros({2, 2, 80, s.v_width})));
+  }
+}
+
 /// Row (head, token) of a buffer of one batch with heads side by side.
 template <class T>
 T* row_of(Guarded<T>& x, const AttentionSizes& s, index_t width, index_t head, index_t token) {
@@ -139,6 +176,45 @@ TEST_P(AttentionBackwardKernelsTest, WhatNoWeightLeadsToDoesNotShow) {
       EXPECT_TRUE(same_bits(std::vector{row_of(dirty.dq, s, s.width, 1, 70)[c],
                                         row_of(dirty.dk, s, s.width, 1, 3)[c]},
                             std::vector{0.0F, 0.0F}));
+    }
+  }
+}
+
+TEST_P(AttentionBackwardKernelsTest, WhatAWeightLeadsToShows) {
+  const AttentionSizes s = {1, 1, 70, 70, 17, 19};
+  const MaskParts mask = {.causal = true};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  AttentionBuffers<float> clean(s, mask);
+  clean.run();
+  // Query 50 sees the keys up to 50, and no other query's gradient depends on it.
+  for (const bool in_gradient : {false, true}) {
+    AttentionBuffers<float> dirty(s, mask);
+    if (in_gradient) {
+      dirty.d_out[50 * s.v_width + 3] = nan;
+    } else {
+      dirty.q[50 * s.width + 3] = nan;
+    }
+    dirty.run();
+    const auto check_rows = [&](const Guarded<float>& got, const Guarded<float>& want,
+                                index_t width, index_t first, index_t last) {
+      for (index_t i = 0; i < 70 * width; ++i) {
+        const bool bad = first <= i / width && i / width <= last;
+        const float x = got.data()[i];
+        ASSERT_TRUE(bad ? x != x : x == want.data()[i]) << "row " << i / width;
+      }
+    };
+    check_rows(dirty.dq, clean.dq, s.width, 50, 50);
+    check_rows(dirty.dk, clean.dk, s.width, 0, 50);
+    check_rows(dirty.dv, clean.dv, s.v_width, 0, 50);
+  }
+  // Key 20 is seen by the queries from 20 on: they are spoiled, and all keys that they see.
+  AttentionBuffers<float> dirty(s, mask);
+  dirty.k[20 * s.width + 3] = nan;
+  dirty.run();
+  for (index_t i = 0; i < 70; ++i) {
+    for (index_t c = 0; c < s.width; ++c) {
+      const float x = dirty.dq.data()[i * s.width + c];
+      ASSERT_TRUE(i < 20 ? x == clean.dq.data()[i * s.width + c] : x != x) << "query " << i;
     }
   }
 }

@@ -124,6 +124,69 @@ TEST_P(OptimizerKernelsTest, Adam) {
   }
 }
 
+/// Whether a step of n elements gives the same bits as one step for the elements before a cut and
+/// one for those after it, for each cut: the bits must not depend on the position in a vector.
+/// `place(args, first, second)` sets the buffers of args.
+template <class T, class Args, class Place>
+void expect_cuts_change_nothing(const Args& plain, void (*kernel)(const Args&) noexcept,
+                                const Place& place) {
+  constexpr index_t kCount = 70;
+  const auto weights = [&](index_t cut) {
+    Buffers<T> buffers(kCount);
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& [begin, end] : {std::pair{index_t{0}, cut}, std::pair{cut, kCount}}) {
+        Args args = plain;
+        args.n = end - begin;
+        args.w = buffers.w.data() + begin;
+        args.gradient = buffers.g.data() + begin;
+        place(args, buffers.first.data() + begin, buffers.second.data() + begin);
+        kernel(args);
+      }
+    }
+    return buffers.w.values();
+  };
+  const std::vector<T> want = weights(0);
+  for (index_t cut = 1; cut <= kCount; ++cut) {
+    EXPECT_TRUE(same_bits(weights(cut), want)) << "cut at " << cut;
+  }
+}
+
+template <class T>
+void expect_cuts_change_nothing() {
+  const auto& table = kernels::table<T>();
+  for (const T decay : {T(0), T(0.05)}) {
+    AdamArgs<T> adam = {};
+    adam.l2 = decay;
+    adam.keep = T(0.99);
+    adam.beta1 = T(0.9);
+    adam.gain1 = T(0.1);
+    adam.beta2 = T(0.95);
+    adam.gain2 = T(0.05);
+    adam.step = T(0.01);
+    adam.root = T(0.3);
+    adam.eps = T(1e-6);
+    expect_cuts_change_nothing<T>(adam, table.adam, [](AdamArgs<T>& args, T* first, T* second) {
+      args.m = first;
+      args.v = second;
+    });
+    for (const bool nesterov : {false, true}) {
+      SgdArgs<T> sgd = {};
+      sgd.rate = T(0.1);
+      sgd.weight_decay = decay;
+      expect_cuts_change_nothing<T>(sgd, table.sgd, [](SgdArgs<T>&, T*, T*) {});
+      sgd.nesterov = nesterov;
+      sgd.momentum = T(0.9);
+      sgd.gain = T(0.7);
+      expect_cuts_change_nothing<T>(sgd, table.sgd,
+                                    [](SgdArgs<T>& args, T* first, T*) { args.buffer = first; });
+    }
+  }
+}
+
+TEST_P(OptimizerKernelsTest, ACutChangesNoBit) {
+  for_floats([&]<class T>(T) { expect_cuts_change_nothing<T>(); });
+}
+
 template <class T>
 void expect_sum_of_squares(index_t n) {
   SCOPED_TRACE(str_cat("n ", n));

@@ -164,5 +164,15 @@ TEST(RelativePositionBias, IsRefusedBeforeItFillsTheMemory) {
               }).starts_with("out of memory: "));
 }
 
+TEST(Alibi, CombinesWithOtherMasks) {
+  const Alibi bias(3);
+  const Tensor x = random_tensor({2, 3, 50, 8}, kFloat32, 1);
+  const AttentionMask others = causal_mask() & length_mask({50, 20});
+  const Tensor got = attention(x, x, x, additive_mask(bias(50, 50)) & others).output;
+  EXPECT_TRUE(
+      same_bits(got, attention(x, x, x, additive_mask(bias(50, 50).clone()) & others).output));
+  EXPECT_FALSE(same_bits(got, attention(x, x, x, others).output));
+}
+
 }  // namespace
 }  // namespace tessera::nn
