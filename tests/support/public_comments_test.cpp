@@ -237,11 +237,13 @@ void examine(const std::string& path, const std::string& text, const std::string
     if (kMembers.contains(declaration.name())) parts.insert(declaration.owner);
   }
   for (const Declaration& declaration : declarations) {
-    static const std::regex kRefers("^ ?(As|The same|Throws|Refuses)[ ,:]");
+    static const std::regex kRefers("^ ?(As|The same)[ ,:]");
+    static const std::regex kOnlyErrors("^ ?(Throws|Refuses)[ ,:]");
     const std::string comments = head + declaration.section + declaration.comment;
     const auto needs = [&](const std::string& what) {
       if (comments.find(what) != std::string::npos) return;
       if (std::regex_search(declaration.comment, kRefers)) return;
+      if (what != kSource && std::regex_search(declaration.comment, kOnlyErrors)) return;
       if (what == kSource && names_without_source().contains(declaration.name())) {
         findings.excused.insert(declaration.name());
       } else {
@@ -326,6 +328,7 @@ TEST(PublicCommentsTest, TheRuleItself) {
       {"/// Half.\nint half(int x);", {"x.h:7: half: no **Errors**"}, with_axis},
       {"// Parts. **Errors**: x < 0.\n\n/// Half.\nint half(int x);", {}, with_axis},
       {"/// The sum. **Shapes**: x any.\n" + sum, {"x.h:7: sum: no **Source**"}},
+      {"/// Throws if x is empty. **Shapes**: x any.\n" + sum, {"x.h:7: sum: no **Source**"}},
       {"// Sums. **Source**: torch.\n\n/// The sum.\nTensor sum(Axes axes);", {}},
       {"/// A.\nstruct A {\n  // Sums. **Source**: torch.\n\n  int a;\n};\n\n/// The sum.\n"
        "Tensor sum(Axes axes);",
