@@ -12,6 +12,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/errors.h"
@@ -118,16 +119,19 @@ void expect_changes_survived(const std::string& bytes, std::size_t count,
   }
 }
 
-/// Checks that `body` throws a std::runtime_error of one line that has `what`, or each part of it
-/// between "...".
+/// Checks that `body` throws a std::runtime_error of one line that has `what`, or the parts of it
+/// between "..." in this order.
 template <class Body>
 void expect_refused(const Body& body, const std::string& what) {
   const std::string text = file_error(body);
   EXPECT_FALSE(contains(text, "\n"));
   EXPECT_LE(text.size(), 700U) << text;
+  std::size_t at = 0;  // where the last part ends
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 3) {
     end = what.find("...", begin);
-    EXPECT_TRUE(contains(text, what.substr(begin, end - begin)));
+    const std::string part = what.substr(begin, end - begin);
+    ASSERT_TRUE(contains(std::string_view(text).substr(at), part)) << text;
+    at = text.find(part, at) + part.size();
   }
 }
 

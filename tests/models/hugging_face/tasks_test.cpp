@@ -168,7 +168,7 @@ TEST(PretrainedTasks, AbsentPartsGetOneLine) {
 // Layers of equal shape that belong to other tasks: their scores would seem valid.
 TEST(PretrainedTasks, TakeNoHeadOfAnotherTask) {
   const auto wants = [](const auto& load, const EditedFolder& folder, const std::string& name) {
-    expect_refused([&] { load(folder.path()); }, "not found..." + name);
+    expect_refused([&] { load(folder.path()); }, name + "...not found");
   };
   EditedFolder answers("bert"), classes("bert");
   answers.leave_out({"classifier"});

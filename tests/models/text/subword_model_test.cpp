@@ -130,7 +130,7 @@ TEST(SubwordModel, RefusesWhatIsNoModel) {
   const std::string long_token = "tokens must have at most 1000 bytes, got 100";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"type": "Char", "vocab": {}})",
-       "model.json: type: must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
+       "type: must be 'WordPiece', 'BPE', 'Unigram' or 'WordLevel', got 'Char'"},
       {R"({"type": "WordPiece"})", "vocab"},
       {R"({"type": "WordPiece", "vocab": ["a"]})", "vocab: must be an object"},
       {R"({"type": "WordPiece", "vocab": {"a": -1}})", "vocab.a: must be an integer from 0 to"},
