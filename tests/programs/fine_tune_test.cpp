@@ -2,6 +2,7 @@
 #include "tensor/error.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
+#include "tests/support/oracle.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
@@ -207,15 +208,28 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
                     "must have layers to train"));
 }
 
-// FineTuning.EveryFamilyLearns... compares the bits of what is fixed.
-TEST_F(FineTune, SaysHowManyParametersLearn) {
-  for (const auto& [fixed, learn] : {std::pair("--fixed nothing", "4182 of 4182"),
-                                     std::pair("--fixed embeddings", "2550 of 4182"),
-                                     std::pair("--fixed-layers 1", "1366 of 4182"),
-                                     std::pair("--fixed encoder", "182 of 4182")}) {
+TEST_F(FineTune, WhatIsFixedIsSavedAsItWas) {
+  struct Case {
+    std::string option, learn;
+    std::vector<std::string> fixed;  // parts of the names of tensors
+  };
+  const std::string embeddings = ".embeddings.", low = ".layer.0.", high = ".layer.1.";
+  const auto before = load_safetensors(golden_folder("bert") / "model.safetensors").tensors;
+  for (const Case& each : {Case{"--fixed nothing", "4182 of 4182", {}},
+                           Case{"--fixed embeddings", "2550 of 4182", {embeddings}},
+                           Case{"--fixed-layers 1", "1366 of 4182", {embeddings, low}},
+                           Case{"--fixed encoder", "182 of 4182", {embeddings, low, high}}}) {
     const std::string output = output_of(
-        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite ") + fixed);
-    EXPECT_TRUE(contains(output, str_cat("; ", learn, " parameters learn")));
+        "fine_tune", bert("--train classes.tsv --epochs 1 --save new --overwrite ") + each.option);
+    EXPECT_TRUE(contains(output, str_cat("; ", each.learn, " parameters learn")));
+    const auto after = load_safetensors(folder_ / "new/model.safetensors").tensors;
+    for (const std::string& part : {embeddings, low, high}) {
+      const bool is_fixed = std::ranges::count(each.fixed, part) > 0;
+      for (const auto& [name, tensor] : before) {
+        if (name.find(part) == std::string::npos) continue;
+        EXPECT_EQ(bool{same_bits(after.at(name), tensor)}, is_fixed) << each.option << ": " << name;
+      }
+    }
   }
 }
 
