@@ -226,6 +226,13 @@ nn::Checkpoint Command::kept_values() const {
 }
 
 void Command::restore(const nn::Checkpoint& checkpoint) {
+  const nn::Checkpoint known = kept_values();
+  for (const auto& [key, value] : checkpoint.values) {
+    if (!key.starts_with("option.") || known.has(key)) continue;
+    fail_file(checkpoint.file, "options must be those of ", name_, ", got ", printable(key), " = ",
+              printable(value), "; continue with the version of the program that saved it, or ",
+              "start a new run");
+  }
   for (const Option& option : options_) {
     if (!option.is_kept() || (option.need == kKeptUnlessGiven && option.is_given())) continue;
     const std::string given = option.text();
@@ -253,7 +260,10 @@ void Command::check_output(const File& file, const fs::path& path) const {
   if (file.use == FileUse::kReplaced && is_open_as("/dev/stderr", path)) {
     refuse("another output", "standard error");
   }
+  std::error_code error;
+  const bool is_device = fs::is_other(path, error);  // such as /dev/null: may be shared
   for (const File& other : files_) {
+    if (is_device) break;
     for (const fs::path& taken : other.paths()) {
       if (&other == &file || taken.empty()) continue;
       const std::string by = other.flag + ' ' + taken.string();

@@ -112,8 +112,8 @@ class Command {
   /// The kept options in the format of a checkpoint.
   nn::Checkpoint kept_values() const;
   /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
-  /// **Errors**: std::runtime_error with the file's name: a value that the option refuses, or one
-  /// different from that on the command line.
+  /// **Errors**: std::runtime_error with the file's name: an `option.` that the command
+  /// does not have; a value that the option refuses, or one different from the command line's.
   void restore(const nn::Checkpoint& checkpoint);
 
   /// Adds files whose paths `paths` computes after parsing; the path of an absent option is empty.

@@ -5,6 +5,8 @@
 // The file is written by safetensors.torch.save_file(encoder.state_dict(), ...); it determines the
 // number of layers, their widths and biases. Heads, activation, order of norms and eps, which a
 // state dict lacks, are options with PyTorch's defaults. Masks have the same meaning as in PyTorch.
+#include <algorithm>
+#include <functional>
 #include <iostream>
 #include <string>
 
@@ -66,7 +68,7 @@ models::Encoder encoder_for(const nn::StateDict& state, const Options& o) {
                                        .bias = state.contains("layers.0.linear1.bias")},
                                       count)});
   if (state.contains("norm.weight")) {
-    encoder.norm.emplace(nn::NormOptions{.width = state.at("norm.weight").size(-1),
+    encoder.norm.emplace(nn::NormOptions{.width = state.at("norm.weight").count(),
                                          .eps = o.final_eps > 0 ? o.final_eps : o.eps,
                                          .bias = state.contains("norm.bias")});
   }
@@ -117,37 +119,57 @@ Tensor load_mask(const std::string& file, DType dtype, const Shape& shape, const
   return mask.dtype() == kBool ? mask : mask.to(dtype);
 }
 
-AttentionMask load_masks(const Options& o, const Tensor& x) {
+/// The masks of the options for sequences `begin` to before `end` of x (B, T, D).
+std::function<AttentionMask(index_t begin, index_t end)> load_masks(const Options& o,
+                                                                    const Tensor& x) {
   const index_t batch = x.size(0), tokens = x.size(1);
-  AttentionMask mask = o.causal ? causal_mask() : AttentionMask();
+  Tensor padding, scores;
   if (!o.key_padding_mask.empty()) {
-    const Shape shape = {batch, tokens};
-    const Tensor keys = load_mask(o.key_padding_mask, x.dtype(), shape, shape);
-    mask = mask & (keys.dtype() == kBool ? ignore_keys_mask(keys)
-                                         : additive_mask(keys.unsqueeze(1).unsqueeze(1)));
+    padding = load_mask(o.key_padding_mask, x.dtype(), {batch, tokens}, {batch, tokens});
   }
   if (!o.attn_mask.empty()) {
-    Tensor scores =
-        load_mask(o.attn_mask, x.dtype(), {tokens, tokens}, {batch * o.heads, tokens, tokens});
+    scores = load_mask(o.attn_mask, x.dtype(), {tokens, tokens}, {batch * o.heads, tokens, tokens});
     if (scores.rank() == 3) scores = scores.unflatten(0, {batch, o.heads});
-    mask = mask & (scores.dtype() == kBool ? ignore_mask(scores) : additive_mask(scores));
   }
-  return mask;
+  return [=, causal = o.causal](index_t begin, index_t end) {
+    AttentionMask mask = causal ? causal_mask() : AttentionMask();
+    if (padding.defined()) {
+      const Tensor keys = padding.slice(0, begin, end);
+      mask = mask & (keys.dtype() == kBool ? ignore_keys_mask(keys)
+                                           : additive_mask(keys.unsqueeze(1).unsqueeze(1)));
+    }
+    if (scores.defined()) {
+      const Tensor part = scores.rank() == 4 ? scores.slice(0, begin, end) : scores;
+      mask = mask & (part.dtype() == kBool ? ignore_mask(part) : additive_mask(part));
+    }
+    return mask;
+  };
 }
 
 void run_encoder(const Options& o) {
+  constexpr index_t kSequencesAtOnce = 16;  // the bits of a sequence do not depend on the others
   models::Encoder encoder = load_encoder(o);
   const Tensor x = load_input(o, encoder.layers.front().self_attn.out_proj.weight.size(0));
   nn::convert(encoder, x.dtype());
-  const models::EncoderInputs inputs = {x, load_masks(o, x)};
-  const auto save = [](const std::string& file, const Tensor& array) {
-    save_npy(file, array);
-    std::cout << file << ": " << array.shape() << '\n';
-  };
-  if (o.attention_output.empty()) return save(o.output, encoder(inputs));
-  const models::EncoderResult result = encoder.with_weights(inputs);
-  save(o.output, result.output);
-  save(o.attention_output, stack(result.weights));
+  const auto masks = load_masks(o, x);
+  const index_t batch = x.size(0), tokens = x.size(1), layers = std::ssize(encoder.layers);
+  Tensor output = Tensor::empty(x.shape(), x.dtype()), weights;
+  if (!o.attention_output.empty()) {
+    weights = Tensor::empty({layers, batch, o.heads, tokens, tokens}, x.dtype());
+  }
+  for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
+    const index_t end = std::min(begin + kSequencesAtOnce, batch);
+    const models::EncoderInputs inputs = {x.slice(0, begin, end), masks(begin, end)};
+    const auto result = weights.defined() ? encoder.with_weights(inputs)
+                                          : models::EncoderResult{encoder(inputs), {}};
+    output.slice(0, begin, end).copy_from(result.output);
+    if (weights.defined()) weights.slice(1, begin, end).copy_from(stack(result.weights));
+  }
+  save_npy(o.output, output);
+  std::cout << o.output << ": " << output.shape() << '\n';
+  if (!weights.defined()) return;
+  save_npy(o.attention_output, weights);
+  std::cout << o.attention_output << ": " << weights.shape() << '\n';
 }
 
 }  // namespace

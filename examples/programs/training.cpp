@@ -162,7 +162,8 @@ int TrainingCommand::run(int argc, char** argv, const std::function<void()>& bod
                          const std::function<bool()>& trains) {
   prepare_ = [&] { prepare(trains()); };
   const int code = Command::run(argc, argv, body);
-  if (std::exchange(lock_, nullptr)) rmdir(options.save.c_str());  // if nothing is in there
+  const bool had_lock = std::exchange(lock_, nullptr) != nullptr;
+  if (had_lock && made_folder_) rmdir(options.save.c_str());  // if nothing is in there
   return code;
 }
 
@@ -187,6 +188,7 @@ void TrainingCommand::lock_save() {
   const bool continues =
       !options.resume.empty() && is_same_file(file, checkpoint_in(options.resume));
   if (continues && !exists) return;  // resume() fails
+  made_folder_ = !std::filesystem::exists(options.save, error);
   lock_ = lock_folder(options.save, runs::kCheckpointFile);
   if (!exists || continues || options.overwrite) return;
   fail_file(file.string(), "must not exist, but contains a saved run; continue with --resume ",

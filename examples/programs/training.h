@@ -172,6 +172,7 @@ class TrainingCommand final : public Command {
 
   std::string save_flag_;                 // the option that names the checkpoint's folder
   std::shared_ptr<const FileLock> lock_;  // of that folder
+  bool made_folder_ = false;              // by this run
 };
 
 /// The encoder described by the options, pre-norm, with GELU.

@@ -267,6 +267,9 @@ TEST_F(TrainingPrograms, RefuseBadInput) {
   const std::string rest = " --epochs 1 " + kTiny;
   EXPECT_TRUE(fails("train_classifier", "--train missing.tsv --save run" + rest, "missing.tsv"));
   EXPECT_FALSE(fs::exists(folder_ / "run")) << "without a file, there is no folder";
+  fs::create_directory(folder_ / "run");
+  EXPECT_TRUE(fails("train_classifier", "--train missing.tsv --save run" + rest, "missing.tsv"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "run")) << "a folder of the user stays";
   write("empty.tsv", "");
   write("bare.tsv", "a\tone\nb\n");
   write("bytes.tsv", "a\tone\nb\t\xff\n");
@@ -313,6 +316,12 @@ TEST_F(TrainingPrograms, RefuseCheckpointsThatDoNotFit) {
                    {"--resume run --train test.tsv", "examples must be those of the run"},
                });
   const std::string whole = file_text(folder_ / "run" / "checkpoint.safetensors");
+  const fs::path file = folder_ / "run" / "checkpoint.safetensors";
+  nn::Checkpoint old = nn::load_checkpoint(file);
+  old.set("option.min-count", 2);
+  nn::save_checkpoint(file, old);
+  EXPECT_TRUE(fails("train_classifier", "--resume run --train train.tsv",
+                    "options must be those of train_classifier, got 'option.min-count' = '2'"));
   write("run/checkpoint.safetensors", whole.substr(0, whole.size() - 1));
   EXPECT_TRUE(
       fails("train_classifier", "--resume run --train train.tsv", "checkpoint.safetensors"));
