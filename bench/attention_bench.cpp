@@ -281,7 +281,7 @@ AttentionInputs ladder_inputs() {
   return AttentionInputs(size);
 }
 
-Case step_case(const AttentionStep& step) {
+Case attention_step_case(const AttentionStep& step) {
   const auto run = [step](const AttentionInputs& x) {
     Tensor out = Tensor::empty({1, kTokens, kHeads, kWidth});
     AttentionTask task = {.q = x.q.data<float>(),
@@ -327,7 +327,8 @@ void register_attention_ladder() {
   register_ladder(
       "attention_ladder", "attention from its definition to the library, one idea per step", kCost,
       kAttentionSteps, [](index_t step) {
-        return step < kAttentionSteps ? step_case(attention_ladder().steps[step]) : library_case();
+        return step < kAttentionSteps ? attention_step_case(attention_ladder().steps[step])
+                                      : library_case();
       });
 }
 

@@ -8,7 +8,6 @@
 
 #include "bench/report/report.h"
 #include "examples/programs/cli.h"
-#include "models/text/text_file.h"
 #include "tensor/io/file.h"
 
 namespace {
@@ -19,6 +18,14 @@ struct Outputs {
   std::string json, svg, readme;
 };
 
+/// The bytes of a file, so that its line ends stay as they are.
+std::string bytes_of(const std::string& path) {
+  const InputFile file(path);
+  std::string bytes(static_cast<std::size_t>(file.size()), '\0');
+  file.read(0, bytes.data(), file.size());
+  return bytes;
+}
+
 void write_report(const std::vector<std::string>& files, const Outputs& out) {
   std::vector<results::Results> parts;
   for (const std::string& file : files) parts.push_back(results::read_results(file));
@@ -27,7 +34,7 @@ void write_report(const std::vector<std::string>& files, const Outputs& out) {
   // All texts are made first: after an error no file is incomplete.
   const std::string svg = out.svg.empty() ? "" : results::roofline_svg(all);
   const std::string readme =
-      out.readme.empty() ? "" : results::with_tables(text::read_text(out.readme), all, out.readme);
+      out.readme.empty() ? "" : results::with_tables(bytes_of(out.readme), all, out.readme);
   if (!out.json.empty()) write_text(out.json, json);
   if (!svg.empty()) write_text(out.svg, svg);
   if (!readme.empty()) write_text(out.readme, readme);

@@ -236,6 +236,15 @@ constexpr std::string_view kBegin = "<!-- table: ";
 constexpr std::string_view kClose = " -->";
 constexpr std::string_view kEnd = "<!-- end of table -->";
 
+/// The position of the first line from `from` on that starts with `marker`; npos: none.
+std::size_t marked_line(std::string_view text, std::string_view marker, std::size_t from) {
+  std::size_t at = text.find(marker, from);
+  while (at != std::string_view::npos && at > 0 && text[at - 1] != '\n') {
+    at = text.find(marker, at + 1);
+  }
+  return at;
+}
+
 /// The table of this name; without rows if its cases were not measured.
 Table table_named(const std::string& name, const Results& results, const std::string& place) {
   const std::map<std::string, Table (*)(const Results&)> tables = {
@@ -265,18 +274,19 @@ std::string with_tables(std::string_view markdown, const Results& results,
   std::string out;
   std::size_t done = 0;  // the text before `done` is already in `out`
   while (true) {
-    const std::size_t begin = markdown.find(kBegin, done);
-    const std::size_t first_end = markdown.find(kEnd, done);
+    const std::size_t begin = marked_line(markdown, kBegin, done);
+    const std::size_t first_end = marked_line(markdown, kEnd, done);
     if (first_end < begin) {
       fail_file(place(first_end), "the end of a table must have a beginning, got none");
     }
     if (begin == std::string_view::npos) return out.append(markdown.substr(done));
-    const std::string_view line = markdown.substr(begin, markdown.find('\n', begin) - begin);
+    std::string_view line = markdown.substr(begin, markdown.find('\n', begin) - begin);
+    const std::size_t body = begin + line.size();
+    if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.ends_with(kClose)) fail_file(place(begin), "line must end in '", kClose, "'");
     const std::string name(line.substr(kBegin.size(), line.size() - kBegin.size() - kClose.size()));
-    const std::size_t body = begin + line.size();
-    const std::size_t end = markdown.find(kEnd, body);
-    if (end == std::string_view::npos || markdown.find(kBegin, body) < end) {
+    const std::size_t end = marked_line(markdown, kEnd, body);
+    if (end == std::string_view::npos || marked_line(markdown, kBegin, body) < end) {
       fail_file(place(begin), "the table '", name, "' must have an end; add '", kEnd, "'");
     }
     const Table table = table_named(name, results, place(end));

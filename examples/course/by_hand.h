@@ -58,7 +58,8 @@ inline double largest_difference(const Matrix& a, const Matrix& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.values().size(); ++i) {
     const double difference = std::abs(a.values()[i] - b.values()[i]);
-    if (!(difference <= largest)) largest = difference;
+    if (std::isnan(difference)) return difference;
+    largest = std::max(largest, difference);
   }
   return largest;
 }

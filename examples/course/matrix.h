@@ -20,7 +20,7 @@ namespace tessera::examples {
 ///
 /// A tensor becomes a matrix by assignment: all its axes except the last one are merged into rows.
 /// A matrix becomes a tensor in the same way.
-/// **Errors**: rows of different lengths; an element outside it.
+/// **Errors**: rows of different lengths; an element outside it; a tensor whose last axis is empty.
 class Matrix {
  public:
   Matrix() = default;
@@ -40,7 +40,7 @@ class Matrix {
     }
   }
   Matrix(const Tensor& x)
-      : Matrix(x.count() / x.size(-1), x.size(-1), x.to(kFloat64).to_vector<double>()) {}
+      : Matrix(x.count() / columns_of(x), x.size(-1), x.to(kFloat64).to_vector<double>()) {}
   operator Tensor() const { return from_vector(values_, {rows_, columns_}); }
 
   index_t rows() const { return rows_; }
@@ -53,6 +53,10 @@ class Matrix {
   double operator()(index_t i, index_t j) const { return values_[place(i, j)]; }
 
  private:
+  static index_t columns_of(const Tensor& x) {
+    require(x.size(-1) > 0, "Matrix", "the last axis must have at least 1 element, got 0");
+    return x.size(-1);
+  }
   std::size_t place(index_t i, index_t j) const {
     if (i < 0 || i >= rows_ || j < 0 || j >= columns_) {
       fail("Matrix", "element must be inside the shape ", shape(), ", got (", i, ", ", j, ")");

@@ -19,7 +19,7 @@ constexpr std::string_view kLayers = "encoder.layers.";
 constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias."};
 
 /// The number of the layer that a parameter belongs to; -1: none.
-index_t layer_of(std::string_view name) {
+index_t layer_number(std::string_view name) {
   if (!name.starts_with(kLayers)) return -1;
   name.remove_prefix(kLayers.size());
   index_t layer = -1;
@@ -33,7 +33,7 @@ namespace detail {
 
 LevelRates::LevelRates(const std::vector<std::string>& names, const FineTuningOptions& options)
     : options_(options) {
-  for (const std::string& name : names) layers_ = std::max(layers_, layer_of(name) + 1);
+  for (const std::string& name : names) layers_ = std::max(layers_, layer_number(name) + 1);
   nn::detail::require_not_negative(kFineTuningOp, "lr", options.lr);
   nn::detail::require_not_negative(kFineTuningOp, "head_lr", options.head_lr.value_or(0));
   nn::detail::require_not_negative(kFineTuningOp, "layer_decay", options.layer_decay);
@@ -46,7 +46,7 @@ index_t LevelRates::level_of(const std::string& name) const {
   for (const std::string_view lowest : kLowest) {
     if (name.starts_with(lowest)) return 0;
   }
-  const index_t layer = layer_of(name);
+  const index_t layer = layer_number(name);
   if (layer >= 0) return layer + 1;
   return name.starts_with("encoder.") ? layers_ : layers_ + 1;
 }

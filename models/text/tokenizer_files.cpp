@@ -146,13 +146,15 @@ JsonList added_tokens(const Vocabulary& tokens, const TokenizerConfig& names,
         token.fail("must be an object with keys, got ", token.described());
       }
       JsonObject& own = added[id] = JsonObject({{"id", id}});
-      for (const Json& value : token.items()) own.add(value.key(), value);
+      for (const Json& value : token.items()) {
+        if (value.key() != "id") own.add(value.key(), value);
+      }
     }
   }
   return json_list(added, [](const auto& token) { return token.second; });
 }
 
-JsonObject vocabulary_of(const TokenList& tokens) {
+JsonObject vocab_json(const TokenList& tokens) {
   JsonObject vocabulary;
   for (index_t id = 0; id < tokens.size(); ++id) {
     if (!tokens[id].empty()) vocabulary.add(tokens[id], id);
@@ -161,7 +163,7 @@ JsonObject vocabulary_of(const TokenList& tokens) {
 }
 
 /// Errors: the vocabulary does not have the token.
-index_t number_of(const Vocabulary& tokens, const std::string& name, const std::string& file) {
+index_t special_number(const Vocabulary& tokens, const std::string& name, const std::string& file) {
   const auto id = tokens.find(name);
   if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
   return *id;
@@ -171,7 +173,7 @@ index_t number_of(const Vocabulary& tokens, const std::string& name, const std::
 JsonObject processor_of(const Vocabulary& tokens, const TokenizerConfig& names, bool prefix_space,
                         const std::string& file) {
   const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
-    return JsonList().add(name).add(number_of(tokens, name, file));
+    return JsonList().add(name).add(special_number(tokens, name, file));
   };
   const bool is_roberta = names.sep->starts_with('<');
   return {{"type", is_roberta ? "RobertaProcessing" : "BertProcessing"},
@@ -212,7 +214,7 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
   const std::string file = vocabulary.string();
   const Vocabulary tokens = tokens_of_lines(read_text(vocabulary), file);
   const TokenizerConfig names = with_special_names(named, tokens);
-  number_of(tokens, *names.unknown, file);
+  special_number(tokens, *names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
   JsonObject normalizer = {
       {"type", "BertNormalizer"},
@@ -224,7 +226,7 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
                       {"unk_token", *names.unknown},
                       {"continuing_subword_prefix", "##"},
                       {"max_input_chars_per_word", 100}};
-  model.add("vocab", vocabulary_of(tokens.tokens()));
+  model.add("vocab", vocab_json(tokens.tokens()));
   return {{"added_tokens", added_tokens(tokens, names, config)},
           {"normalizer", std::move(normalizer)},
           {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
@@ -251,7 +253,7 @@ JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
   const bool has_unknown = tokens.find(*names.unknown).has_value();
   JsonObject model = {{"type", "BPE"},
                       {"unk_token", has_unknown ? JsonText(*names.unknown) : nullptr}};
-  model.add("vocab", vocabulary_of(tokens.tokens())).add("merges", merges_of(merges));
+  model.add("vocab", vocab_json(tokens.tokens())).add("merges", merges_of(merges));
   return {{"added_tokens", added_tokens(tokens, names, config)},
           {"pre_tokenizer", byte_level(true, space)},
           {"post_processor", has_ends ? processor_of(tokens, names, space, vocabulary.string())

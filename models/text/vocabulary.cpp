@@ -125,6 +125,11 @@ std::optional<index_t> Vocabulary::find(std::string_view token) const {
 
 void Vocabulary::set(index_t id, std::string_view token) {
   require(id >= 0, "Vocabulary", "id must be at least 0, got ", id);
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  require(id < kMost, "Vocabulary", "id must be below ", kMost, ", got ", id);
+  if (id < size() && !tokens_[id].empty()) {
+    fail("Vocabulary", "id must be free, got ", id, ", the id of ", printable(tokens_[id]));
+  }
   std::int32_t& place = slots_[slot(token)];
   const bool is_new = place < 0;
   require(!is_new || used_ < most_, "Vocabulary", "must have at most ", most_,

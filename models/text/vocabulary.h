@@ -102,7 +102,8 @@ class Vocabulary {
   /// The token of an id; empty if the id is free. **Errors**: no such id.
   std::string_view token(index_t id) const;
   /// Gives a free id its token. The token's previous id becomes free. **Errors**: as
-  /// TokenList::set; more tokens than the constructor's room.
+  /// TokenList::set; an id that has a token, or that the constructor would refuse; more tokens than
+  /// the constructor's room.
   void set(index_t id, std::string_view token);
 
   bool operator==(const Vocabulary& other) const {

@@ -96,6 +96,9 @@ TEST(ReadmeTest, TablesBetweenMarkersAreMadeAnew) {
   EXPECT_FALSE(contains(made, "old"));
   EXPECT_TRUE(contains(made, "kept")) << "that ladder was not measured";
   EXPECT_EQ(with_tables(made, measured(), "R.md"), made);
+  const std::string lines =
+      "in `<!-- table: x -->`\r\n<!-- table: attention_ladder -->\r\n<!-- end of table -->\r\n";
+  EXPECT_EQ(with_tables(lines, measured(), "R.md"), lines);
   const std::vector<std::pair<std::string, std::string>> faults = {
       {"\n<!-- table: peers -->\n", "R.md:2: the table 'peers' must have an end"},
       {"<!-- end of table -->", "R.md:1: the end of a table must have a beginning"},

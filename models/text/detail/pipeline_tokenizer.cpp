@@ -14,8 +14,6 @@ namespace tessera::text {
 
 namespace {
 
-using Tokens = std::vector<std::string>;
-
 constexpr index_t kMostFreeNumbers = 1 << 18;
 constexpr index_t kMostAddedTokens = 1 << 17;
 constexpr index_t kMostAddedBytes = index_t{4} << 20;
@@ -119,12 +117,28 @@ SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens)
           .mask = tokens.find(*names.mask)};
 }
 
+/// A tokenizer.json with the steps of `json`, but another normalizer.
+std::string text_of_steps(const Json& json, const std::optional<Json>& normalizer) {
+  const auto part = [&](const char* key) { return json.find(key); };
+  const auto added = part("added_tokens");
+  return JsonObject({{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", added ? JsonText(*added) : JsonList()},
+                     {"normalizer", normalizer},
+                     {"pre_tokenizer", part("pre_tokenizer")},
+                     {"post_processor", part("post_processor")},
+                     {"decoder", part("decoder")},
+                     {"model", part("model")}})
+             .text() +
+         "\n";
+}
+
 /// The steps of a text: `added` divides it, then normalizer, pre-tokenizer and model follow between
 /// added tokens, and after truncation the post-processor. `decoder` is for the way back.
 struct PipelineSteps {
-  Json json;                            // the whole file
-  std::optional<Json> normalizer_json;  // the normalizer, which may be from a different file
-  TextStep normalizer = {};             // empty: none; the same for pre-tokenizer and decoder
+  std::string text = {};     // the steps as a tokenizer.json, a fraction of its Json's memory
+  TextStep normalizer = {};  // empty: none; the same for pre-tokenizer and decoder
   TextStep pre_tokenizer = {};
   Decoder decoder = {};
   std::unique_ptr<SubwordModel> model = {};
@@ -139,7 +153,7 @@ class PipelineTokenizer final : public Tokenizer {
         steps_(std::move(steps)) {}
 
   std::string decode(std::span<const index_t> ids) const override;
-  std::string to_text() const override;
+  std::string to_text() const override { return steps_.text; }
   bool is_special(index_t id) const override;
 
  private:
@@ -228,7 +242,7 @@ bool PipelineTokenizer::is_special(index_t id) const {
 }
 
 std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
-  Tokens tokens;
+  std::vector<std::string> tokens;
   for (const index_t id : ids) {
     const AddedToken* const added = steps_.added.find(id);
     const std::string_view text = added != nullptr ? added->found_as : token(id);
@@ -242,22 +256,6 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
     all += tokens[i];
   }
   return all;
-}
-
-std::string PipelineTokenizer::to_text() const {
-  const auto part = [&](const char* key) { return steps_.json.find(key); };
-  const auto added = part("added_tokens");
-  return JsonObject({{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", added ? JsonText(*added) : JsonList()},
-                     {"normalizer", steps_.normalizer_json},
-                     {"pre_tokenizer", part("pre_tokenizer")},
-                     {"post_processor", part("post_processor")},
-                     {"decoder", part("decoder")},
-                     {"model", part("model")}})
-             .text() +
-         "\n";
 }
 
 }  // namespace
@@ -277,10 +275,9 @@ TokenizerConfig with_special_names(TokenizerConfig config, const Vocabulary& tok
 
 std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerConfig& config) {
   const Json model = json.at("model");
-  PipelineSteps steps = {
-      .json = json,
-      .normalizer_json = config.normalizer ? config.normalizer : json.find("normalizer")};
-  if (steps.normalizer_json) steps.normalizer = read_normalizer(*steps.normalizer_json);
+  PipelineSteps steps;
+  const auto normalizer = config.normalizer ? config.normalizer : json.find("normalizer");
+  if (normalizer) steps.normalizer = read_normalizer(*normalizer);
   if (const auto part = json.find("pre_tokenizer")) {
     steps.pre_tokenizer = read_pre_tokenizer(*part);
   }
@@ -297,6 +294,7 @@ std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerC
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
+  steps.text = text_of_steps(json, normalizer);
   return std::make_unique<PipelineTokenizer>(std::move(tokens), settings, std::move(steps));
 }
 

@@ -38,6 +38,9 @@ TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
   EXPECT_EQ(cased->encode("The caf\xc3\xa9").ids, (Ids{2, 9, 6, 8, 3}));
   EXPECT_EQ(cased->settings().max_length, 512);
   EXPECT_TRUE(cased->settings().feeds_types);
+  const auto added = load(folder, {{"tokenizer_config.json",
+                                    R"({"added_tokens_decoder":{"10":{"id":10,"content":"x"}}})"}});
+  EXPECT_EQ(added->encode("the x").ids, (Ids{2, 5, 10, 3}));
 }
 
 TEST(TokenizerFiles, TakeTheLastOfEqualTokensAndNoEmptyOnes) {

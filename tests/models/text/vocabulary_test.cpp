@@ -43,6 +43,9 @@ TEST(Vocabulary, HoldsAsManyTokensAsItHasRoomFor) {
       throws("Vocabulary", {"must have at most 3 tokens", "got 4"}, [&] { three.set(4, "d"); }));
   EXPECT_EQ(three.find("d"), std::nullopt);
   EXPECT_TRUE(throws("Vocabulary", {"id must be at least 0, got -1"}, [&] { three.set(-1, "a"); }));
+  EXPECT_TRUE(throws("Vocabulary", {"id must be free, got 1"}, [&] { three.set(1, "c"); }));
+  EXPECT_TRUE(throws("Vocabulary", {"id must be below 2147483647, got 4294967296"},
+                     [&] { three.set(index_t{1} << 32, "c"); }));
   for (const TokenList& list : {TokenList(), TokenList{"a"}}) {
     EXPECT_TRUE(
         throws("Vocabulary", {"at least 0 tokens, got -1"}, [&] { Vocabulary(list, {}, -1); }));

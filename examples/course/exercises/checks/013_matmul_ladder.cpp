@@ -71,7 +71,8 @@ Tiles tiles_for(const std::string& isa) {
 void a_tile_is_a_product() {
   constexpr double kStale = 7;
   const auto [rows, columns, run] = tiles_for(current_isa());
-  const index_t m = 2 * rows, n = 3 * columns, depth = 9, panel = columns, height = rows;
+  // The depth is below the rows of a tile, so that a row and a column of A may be exchanged.
+  const index_t m = 2 * rows, n = 3 * columns, depth = 5, panel = columns, height = rows;
   const Tensor a = uniform({m, depth}, -1, 1), b = uniform({depth, n}, -1, 1);
   Tensor c = full({m, n}, kStale);
   run({a.data<float>(), b.data<float>(), c.mutable_data<float>(), nullptr, m, n, depth});
