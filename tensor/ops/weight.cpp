@@ -227,6 +227,8 @@ Weight Weight::rows(index_t begin, index_t end) const {
   Weight result;
   if (is_prepacked_or_rounded()) {
     result.only_panels_ = panels(is_gated())->rows(begin, end, false);
+    // A product refuses elements that require a gradient, which panels would lose in silence.
+    if (elements_.defined()) result.elements_ = elements_.slice(0, begin, end);
     return result;
   }
   result.elements_ = elements_.slice(0, begin, end);

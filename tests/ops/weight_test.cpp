@@ -12,6 +12,7 @@
 #include "tensor/ops/matmul.h"
 #include "tensor/ops/rearrange.h"
 #include "tensor/ops/unary.h"
+#include "tests/support/fails.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"
@@ -605,6 +606,16 @@ TEST_P(Int8WeightTest, AWeightThatDoesNotFitStaysExact) {
   EXPECT_TRUE(same_bits(linear(x, Weight(wide).in_format(WeightFormat::kInt8)), linear(x, wide)));
   const Tensor fits = random_tensor({64, 40}, kFloat32, 2);
   EXPECT_FALSE(same_bits(*in_int8(fits).unpacked(), fits));
+}
+
+TEST_P(Int8WeightTest, LosesNoGradientInSilence) {
+  const Tensor elements = random_tensor({128, 40}, kFloat32, 1).set_requires_grad();
+  const Weight rounded = Weight(elements).in_format(WeightFormat::kInt8);
+  const Tensor x = random_tensor({2, 40}, kFloat32, 3);
+  Tape tape;
+  for (const Weight& weight : {rounded, rounded.rows(0, 64)}) {
+    fails("linear", "must not be prepacked or rounded", [&] { linear(x, weight); });
+  }
 }
 
 /// The row and the column each have one huge element; the float32 product is finite.
