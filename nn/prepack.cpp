@@ -49,14 +49,26 @@ std::vector<WeightFormat> formats_of(const FoundWeights& found, const PrepackOpt
   return formats;
 }
 
+/// Checks each weight once, even if it has several names.
+void check_weights(const FoundWeights& found, const std::vector<WeightFormat>& formats) {
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const auto& named = found.weights[i];
+    const auto is_checked = [&](const auto& earlier) {
+      return earlier.second->is_same(*named.second) &&
+             earlier.second->is_table() == named.second->is_table();
+    };
+    const auto begin = found.weights.begin();
+    if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), is_checked)) continue;
+    named.second->check_prepackable(named.first, formats[i]);
+  }
+}
+
 }  // namespace
 
 void prepack(const FoundWeights& found, const PrepackOptions& options) {
   require_enum("prepack", "format", options.format, kLastWeightFormat);
   const std::vector<WeightFormat> formats = formats_of(found, options);
-  for (std::size_t i = 0; i < formats.size(); ++i) {
-    found.weights[i].second->check_prepackable(found.weights[i].first, formats[i]);
-  }
+  check_weights(found, formats);
   const NoGrad not_recorded;
   for (std::size_t i = 0; i < formats.size(); ++i) {
     Weight* const weight = found.weights[i].second;

@@ -307,28 +307,33 @@ Checkpoint Trainer::weights() const {
   return weights;
 }
 
-Checkpoint Trainer::state() const {
+Checkpoint Trainer::state_but_optimizer() const {
   Checkpoint trainer = settings();
   trainer.set("loss", epoch_totals_.loss);
   trainer.set("count", epoch_totals_.count);
   trainer.set("correct", epoch_totals_.correct);
   trainer.set("evaluated", evaluated_);
   return weights()
-      .add("optimizer", optimizer_->state())
       .add("scheduler", scheduler_.state())
       .add("sampler", sampler_.state())
       .add("trainer", trainer);
 }
 
+Checkpoint Trainer::state() const {
+  return state_but_optimizer().add("optimizer", optimizer_->state());
+}
+
 void Trainer::load_state(const Checkpoint& state) {
-  Checkpoint before = this->state();
+  Checkpoint before = state_but_optimizer();
   for (auto& [name, tensor] : before.tensors) tensor = tensor.detach().clone();
   try {
     take_over(state);
+    optimizer_->load_state(state.group("optimizer"));  // last: on an error it changes nothing
   } catch (...) {
     take_over(before);
     throw;
   }
+  scheduler_.load_state(state.group("scheduler"));  // again: it sets the rates of the optimiser
 }
 
 void Trainer::take_over(const Checkpoint& state) {
@@ -353,8 +358,7 @@ void Trainer::take_over(const Checkpoint& state) {
                  place.stream, " with seed ", place.seed);
   }
   model_.load(state);
-  optimizer_->load_state(state.group("optimizer"));
-  scheduler_.load_state(state.group("scheduler"));  // after the optimiser, whose rates it sets
+  scheduler_.load_state(state.group("scheduler"));
   sampler_.set_state(place);
   if (average_) average_->load_state(state.group("average"));
   best_.load_state(state.group("best"));

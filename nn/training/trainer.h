@@ -201,6 +201,7 @@ class Trainer {
   bool stops() const;
   void require_same_run() const;
   Checkpoint settings() const;
+  Checkpoint state_but_optimizer() const;
   void take_over(const Checkpoint& state);
 
   AnyModel model_;

@@ -61,10 +61,19 @@ Tensor part_of(const Tensor& x, index_t rank, index_t size) {
 
 /// The subtrees of this process, with only those parts of the gradients that process `rank` adds.
 std::string text_for(const ShardTree& mine, index_t rank, index_t size) {
+  std::size_t bytes = 0;
+  for (const auto& [node, sums] : mine.parts()) {
+    bytes += sizeof(node) + sizeof(sums.totals) + sizeof(index_t) + sums.gradients.size();
+    for (const Tensor& gradient : sums.gradients) {
+      if (gradient.defined()) bytes += bytes_of(part_of(gradient, rank, size)).size();
+    }
+  }
   std::string text;
+  text.reserve(bytes);
   for (const auto& [node, sums] : mine.parts()) {
     append(text, node);
     append(text, sums.totals);
+    append(text, static_cast<index_t>(sums.gradients.size()));
     for (const Tensor& gradient : sums.gradients) {
       text += gradient.defined() ? '1' : '0';
       if (gradient.defined()) text += bytes_of(part_of(gradient, rank, size));
@@ -94,6 +103,9 @@ ShardSums sum_of(const std::vector<std::string>& texts, const Parameters& variab
     for (std::string_view left = text; !left.empty();) {
       const auto node = take<ShardNode>(left);
       ShardSums sums = {.totals = take<LossTotals>(left), .gradients = {}};
+      const auto gradients = take<index_t>(left);
+      require(gradients == std::ssize(variables), "all_reduce", "a process must have ",
+              variables.size(), " variables, got ", gradients, "; ", kRule);
       for (const auto& [name, like] : variables) {
         Tensor& part = sums.gradients.emplace_back();
         if (take(left, 1) == "0") continue;
@@ -110,8 +122,14 @@ ShardSums sum_of(const std::vector<std::string>& texts, const Parameters& variab
 /// The whole gradients, of which each process has added a part.
 std::vector<Tensor> gathered(Communicator& communicator, const Parameters& variables,
                              const std::vector<Tensor>& own) {
+  const auto bytes_if_any = [](const Tensor& part) {
+    return part.defined() ? bytes_of(part) : std::string_view();
+  };
+  std::size_t bytes = 0;
+  for (const Tensor& part : own) bytes += bytes_if_any(part).size();
   std::string mine;
-  for (const Tensor& part : own) mine += part.defined() ? bytes_of(part) : std::string_view();
+  mine.reserve(bytes);
+  for (const Tensor& part : own) mine += bytes_if_any(part);
   const std::vector<std::string> texts = communicator.all_gather(mine);
   std::vector<std::string_view> left(texts.begin(), texts.end());
   std::vector<Tensor> gradients;
