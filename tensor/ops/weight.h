@@ -90,7 +90,7 @@ class Weight {
   const Tensor* operator->() const { return &**this; }
   operator const Tensor&() const { return **this; }
 
-  /// The elements, which are undefined if the weight is prepacked.
+  /// The elements, which are undefined if the weight is prepacked, except in rows of a rounded one.
   const Tensor& elements_or_none() const { return elements_; }
 
   /// Rows [begin, end) as a weight for linear(). If a panel begins at row `begin` (a panel has 4 to
@@ -147,7 +147,7 @@ class Weight {
 
   Use use_ = Use::kLinear;
   WeightFormat wanted_ = WeightFormat::kExact;  // requested for panels; see fitting_format()
-  Tensor elements_;                             // undefined if the weight is prepacked
+  Tensor elements_;                             // undefined if prepacked, except in rows()
   std::shared_ptr<const detail::WeightPanels> only_panels_;  // null unless it is prepacked
   mutable AtomicShared<const detail::WeightPanels> cache_;   // the panels of the last product
 };
