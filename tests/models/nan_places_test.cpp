@@ -100,8 +100,7 @@ std::vector<NanSubject> products(DType dtype) {
       {"matmul", [=](const Tensor& x) { return matmul(matmul(x, wide), tall); }},
       {"matmul from the right",
        [=](const Tensor& x) { return matmul(tall.slice(0, 0, 36).t(), x.transpose(1, 2)); }},
-      {"linear",
-       [=](const Tensor& x) { return linear(x, weight, bias, Activation::kGelu); }},
+      {"linear", [=](const Tensor& x) { return linear(x, weight, bias, Activation::kGelu); }},
       {"einsum",
        [=](const Tensor& x) {
          return einsum("btd,btd->tb", {x, x});

@@ -114,9 +114,7 @@ TEST(GatedLinear, RefusesAnActivationThatIsNone) {
   fails("gated_linear", {"activation must be", "got 77"}, [&] {
     gated_linear(x, zeros({4, 3}), {}, none);
   });
-  fails("linear", {"activation must be", "got 77"}, [&] {
-    linear(x, zeros({4, 3}), {}, none);
-  });
+  fails("linear", {"activation must be", "got 77"}, [&] { linear(x, zeros({4, 3}), {}, none); });
 }
 
 TEST(GatedLinear, NamesWhatIsWrong) {
