@@ -185,6 +185,24 @@ TEST_P(ReduceTest, OfAScalar) {
   EXPECT_EQ(var(tensor({1.0, 3.0}), {}, false, 3).item(), kInf);
 }
 
+TEST_P(ReduceTest, NaNAndInfinityAtEveryPlace) {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    for (const double special : {kNaN, kInf, -kInf}) {
+      for (index_t n = 0; n < 40; ++n) {
+        Tensor x = random_tensor({40, 2}, dtype, 3);
+        x.select(0, n).select(0, 0).fill(special);
+        for (const auto& layout : test::layouts_of(x)) {
+          for (const ReduceCase& c : kCases) {
+            SCOPED_TRACE(testing::Message() << special << " at " << n << ", " << layout.name);
+            check(c, layout.tensor, {0}, false);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
 // Rows longer than a block are divided; the result must not depend on the layout or threads.
 TEST_P(ReduceTest, LongRows) {
   for (const index_t n : {65537, 140001}) {
