@@ -9,6 +9,7 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
+#include "tests/support/distributions.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 
@@ -155,11 +156,6 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   EXPECT_TRUE(all(isnan(y.output.select(2, 2))).item<bool>());
   EXPECT_TRUE(all(isnan(y.weights.select(2, 2))).item<bool>());
   EXPECT_FALSE(any(isnan(y.output.select(2, 1))).item<bool>());
-}
-
-/// The distance of `count` successes among n of probability q from their mean, in deviations.
-double deviations(double count, double n, double q) {
-  return (count - n * q) / std::sqrt(n * q * (1 - q));
 }
 
 TEST(AttentionDropout, DrawsAreIndependent) {

@@ -6,6 +6,7 @@
 #include "tensor/ops/reduce.h"
 #include "tensor/random.h"
 #include "tensor/storage.h"
+#include "tests/support/distributions.h"
 #include "tests/support/dropout_oracle.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
@@ -92,11 +93,6 @@ TEST_P(DropoutOpTest, ATapeKeepsNoMask) {
   Tape tape;
   const Tensor y = dropout(x, {0.1, kKey});
   EXPECT_LT(memory_stats().in_use - before, 4500 * 1000);  // y itself
-}
-
-/// The distance of `count` successes among n of probability q from their mean, in deviations.
-double deviations(double count, double n, double q) {
-  return (count - n * q) / std::sqrt(n * q * (1 - q));
 }
 
 TEST(Dropout, DrawsAreIndependent) {

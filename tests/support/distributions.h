@@ -25,6 +25,11 @@ struct Moments {
   }
 };
 
+/// The distance of `count` successes among n of probability q from their mean, in deviations.
+inline double deviations(double count, double n, double q) {
+  return (count - n * q) / std::sqrt(n * q * (1 - q));
+}
+
 /// Whether the values fill [-bound, bound) uniformly: by their range, mean and deviation.
 inline ::testing::AssertionResult uniform_within(const Tensor& x, double bound) {
   const std::vector<double> values = array(x).values;
