@@ -149,7 +149,7 @@ struct PipelineSteps {
 class PipelineTokenizer final : public Tokenizer {
  public:
   PipelineTokenizer(Vocabulary vocabulary, const TokenizerSettings& settings, PipelineSteps steps)
-      : Tokenizer(std::move(vocabulary), steps.post_processor.frame, settings),
+      : Tokenizer(std::move(vocabulary), std::move(steps.post_processor.frame), settings),
         steps_(std::move(steps)) {}
 
   std::string decode(std::span<const index_t> ids) const override;
