@@ -49,14 +49,17 @@ class WordCutter {
   void finish();
 
  private:
+  enum class Part { kNone, kText, kDelimiter };
+
   SplitBehavior behavior_;
   std::vector<Span>& words_;
-  index_t before_;                              // the number of words before this one
-  std::optional<bool> last_is_delimiter_ = {};  // nullopt: no part yet
+  index_t before_;           // the number of words before this one
+  Part last_ = Part::kNone;  // the part before the next one
 };
 
 void WordCutter::add(Span bytes, bool is_delimiter) {
-  const std::optional<bool> last = std::exchange(last_is_delimiter_, is_delimiter);
+  const Part part = is_delimiter ? Part::kDelimiter : Part::kText;
+  const Part last = std::exchange(last_, part);
   bool joins_last = false;
   switch (behavior_) {
     case SplitBehavior::kRemoved:
@@ -65,13 +68,13 @@ void WordCutter::add(Span bytes, bool is_delimiter) {
     case SplitBehavior::kIsolated:
       break;
     case SplitBehavior::kMergedWithPrevious:
-      joins_last = is_delimiter && last == false;
+      joins_last = is_delimiter && last == Part::kText;
       break;
     case SplitBehavior::kMergedWithNext:
-      joins_last = !is_delimiter && last == true;
+      joins_last = !is_delimiter && last == Part::kDelimiter;
       break;
     case SplitBehavior::kContiguous:
-      joins_last = is_delimiter == last;
+      joins_last = part == last;
       break;
   }
   if (joins_last) {
