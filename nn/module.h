@@ -26,24 +26,30 @@
 // its own.
 #pragma once
 
-#include <functional>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
 #include "nn/state_dict.h"
 #include "nn/visit.h"
 #include "tensor/tensor.h"
 
 namespace tessera::nn {
 
+namespace detail {
+
+index_t parameter_count(const Parts& parts);
+void set_training(const Parts& parts, bool training);
+void set_requires_grad(const Parts& parts, bool wanted);
+void zero_grad(const Parts& parts);
+void convert(const Parts& parts, DType dtype);
+/// Gives the parts parameters of their own.
+void clone_parameters(const Parts& parts);
+/// Marks a variable that was replaced, for code that still holds it.
+void mark_replaced(const Tensor& variable);
+
+}  // namespace detail
+
 /// The number of elements of all parameters. A tied parameter is counted once per name.
 template <class M>
 index_t parameter_count(const M& module) {
-  index_t count = 0;
-  const auto add = [&](const std::string&, const auto& p) { count += p.count(); };
-  for_each_parameter(module, add, add);
-  return count;
+  return detail::parameter_count(detail::PartLister::list(module));
 }
 
 /// Turns dropout on or off in the module and all its parts. New modules are in training mode, as in
@@ -52,9 +58,7 @@ index_t parameter_count(const M& module) {
 template <class M>
 void set_training(M& module, bool training) {
   if constexpr (detail::may_change<M>()) {
-    walk(module, "", [&](const std::string&, auto& part) {
-      if constexpr (requires { part.training = training; }) part.training = training;
-    });
+    detail::set_training(detail::PartLister::list(module), training);
   }
 }
 /// Turns training mode on: set_training(module, true).
@@ -79,12 +83,7 @@ void eval(M& module) {
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
-    const auto set = [&](const std::string&, Tensor& p) { p.set_requires_grad(wanted); };
-    if (wanted) {
-      for_each_parameter(module, set);
-    } else {
-      for_each_parameter(module, set, detail::kSkipPrepacked);
-    }
+    detail::set_requires_grad(detail::PartLister::list(module), wanted);
   }
 }
 
@@ -92,31 +91,8 @@ void set_requires_grad(M& module, bool wanted = true) {
 /// **Source**: torch.nn.Module.zero_grad.
 template <class M>
 void zero_grad(M& module) {
-  if constexpr (detail::may_change<M>()) {
-    for_each_parameter(
-        module, [](const std::string&, Tensor& p) { p.zero_grad(); }, detail::kSkipPrepacked);
-  }
+  if constexpr (detail::may_change<M>()) detail::zero_grad(detail::PartLister::list(module));
 }
-
-namespace detail {
-
-/// Replaces variables by new ones, one for each: tied parameters stay tied.
-class Replacements {
- public:
-  /// Sets `parameter` to its replacement, made by `make(parameter)` the first time. The replacement
-  /// of a variable is a variable.
-  void replace(Tensor& parameter, const std::function<Tensor(const Tensor&)>& make);
-
- private:
-  std::vector<std::pair<Tensor, Tensor>> pairs_;
-};
-
-/// Throws if a module cannot have this dtype.
-void check_module_dtype(DType dtype);
-/// Marks a variable that was replaced, for code that still holds it.
-void mark_replaced(const Tensor& variable);
-
-}  // namespace detail
 
 /// Converts every floating parameter and every floating Buffer to `dtype`. A converted parameter
 /// has new memory and no gradient. A parameter that already has the dtype does not change.
@@ -128,17 +104,7 @@ void mark_replaced(const Tensor& variable);
 /// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
-  if constexpr (detail::may_change<M>()) {
-    detail::check_module_dtype(dtype);
-    detail::Replacements converted;
-    for_each_parameter(module, [&](const std::string&, Tensor& parameter) {
-      if (parameter.dtype() == dtype || !is_floating(parameter.dtype())) return;
-      const Tensor before = parameter;
-      converted.replace(parameter, [&](const Tensor& p) { return p.to(dtype); });
-      detail::mark_replaced(before);
-    });
-    for_each_buffer(module, [&](const std::string&, Buffer& buffer) { buffer.convert(dtype); });
-  }
+  if constexpr (detail::may_change<M>()) detail::convert(detail::PartLister::list(module), dtype);
 }
 
 /// A copy of the module with its own parameters. The copy has no gradients yet. A parameter that is
@@ -148,11 +114,7 @@ void convert(M& module, DType dtype) {
 template <class M>
 M clone(const M& module) {
   M copy = module;
-  detail::Replacements cloned;
-  const auto replace = [&](const std::string&, Tensor& parameter) {
-    cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
-  };
-  for_each_parameter(copy, replace, detail::kSkipPrepacked);  // prepacked weights never change
+  detail::clone_parameters(detail::PartLister::list(copy));
   return copy;
 }
 

@@ -1,6 +1,9 @@
 #include "nn/prepack.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "nn/module.h"
 #include "tensor/autograd/tape.h"
@@ -10,6 +13,19 @@
 namespace tessera::nn::detail {
 
 namespace {
+
+/// A module's parameters for prepacking.
+struct FoundWeights {
+  explicit FoundWeights(const Parts& parts) {
+    for (const auto& [name, tensor, weight] : parts.parameters) {
+      if (weight != nullptr) weights.emplace_back(name, weight);
+      if (tensor != nullptr) others.push_back(*tensor);
+    }
+  }
+
+  std::vector<std::pair<std::string, Weight*>> weights;
+  std::vector<Tensor> others;
+};
 
 /// Replaces `weight`, which is part of `found`, and all weights that are the same, by `value`.
 void replace(const FoundWeights& found, const Weight& weight, const Weight& value) {
@@ -65,7 +81,8 @@ void check_weights(const FoundWeights& found, const std::vector<WeightFormat>& f
 
 }  // namespace
 
-void prepack(const FoundWeights& found, const PrepackOptions& options) {
+void prepack(const Parts& parts, const PrepackOptions& options) {
+  const FoundWeights found(parts);
   require_enum("prepack", "format", options.format, kLastWeightFormat);
   const std::vector<WeightFormat> formats = formats_of(found, options);
   check_weights(found, formats);
@@ -82,7 +99,8 @@ void prepack(const FoundWeights& found, const PrepackOptions& options) {
   release_cached_memory();
 }
 
-void unpack(const FoundWeights& found) {
+void unpack(const Parts& parts) {
+  const FoundWeights found(parts);
   for (const auto& [name, weight] : found.weights) {
     if (weight->is_prepacked()) {
       replace(found, *weight, weight->unpacked());

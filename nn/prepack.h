@@ -1,12 +1,8 @@
 // Prepacks models for inference: weights keep only their panels, the layout that products read.
 #pragma once
 
-#include <concepts>
 #include <functional>
 #include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "nn/visit.h"
 
@@ -22,28 +18,8 @@ struct PrepackOptions {
 
 namespace detail {
 
-/// A module's parameters for prepacking.
-struct FoundWeights {
-  std::vector<std::pair<std::string, Weight*>> weights;  // the defined ones
-  std::vector<Tensor> others;                            // the other parameters
-};
-
-template <class M>
-FoundWeights find_weights(M& module) {
-  FoundWeights found;
-  walk(module, "", [&](const std::string& name, auto& part) {
-    using Part = std::remove_reference_t<decltype(part)>;
-    if constexpr (std::same_as<Part, Weight>) {
-      if (part.defined()) found.weights.emplace_back(name, &part);
-    } else if constexpr (std::same_as<Part, Tensor>) {
-      if (part.defined()) found.others.push_back(part);
-    }
-  });
-  return found;
-}
-
-void prepack(const FoundWeights& found, const PrepackOptions& options);
-void unpack(const FoundWeights& found);
+void prepack(const Parts& parts, const PrepackOptions& options);
+void unpack(const Parts& parts);
 
 }  // namespace detail
 
@@ -72,14 +48,14 @@ void unpack(const FoundWeights& found);
 /// **Source**: as WeightFormat.
 template <class M>
 void prepack(M& module, const PrepackOptions& options = {}) {
-  if constexpr (detail::may_change<M>()) detail::prepack(detail::find_weights(module), options);
+  if constexpr (detail::may_change<M>()) detail::prepack(detail::PartLister::list(module), options);
 }
 
 /// Restores the elements of a prepacked module's weights; after kInt8, the elements are the rounded
 /// ones.
 template <class M>
 void unpack(M& module) {
-  if constexpr (detail::may_change<M>()) detail::unpack(detail::find_weights(module));
+  if constexpr (detail::may_change<M>()) detail::unpack(detail::PartLister::list(module));
 }
 
 }  // namespace tessera::nn

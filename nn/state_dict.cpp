@@ -69,6 +69,31 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
   fail("load_state_dict", "state must fit the module, got:", text);
 }
 
+StateDict detail::state_dict(const Parts& parts) {
+  StateDict state;
+  parts.for_each([&](const std::string& name, Tensor& p) { state.emplace(name, p); },
+                 refuse_prepacked);
+  return state;
+}
+
+LoadReport detail::load_state_dict(const Parts& parts, const StateDict& state,
+                                   const LoadOptions& options) {
+  const LoadPlan plan = plan_load(state_dict(parts), state, options);
+  const auto load = [&](const std::string& name, Tensor& parameter) {
+    const auto found = plan.tensors.find(name);
+    if (found != plan.tensors.end()) parameter.copy_from(found->second);
+  };
+  parts.for_each(load, refuse_prepacked);
+  return plan.report;
+}
+
+std::string detail::summary(const Parts& parts) {
+  std::map<std::string, Shape> shapes;
+  const auto add = [&](const std::string& name, const auto& p) { shapes.emplace(name, p.shape()); };
+  parts.for_each(add, add);
+  return describe(shapes);
+}
+
 std::string describe(const std::map<std::string, Shape>& shapes) {
   std::vector<std::vector<std::string>> rows;
   index_t total = 0;

@@ -36,6 +36,10 @@ struct LoadPlan {
 /// **Errors**: names and shapes that do not fit, as load_state_dict.
 LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOptions& options);
 
+StateDict state_dict(const Parts& parts);
+LoadReport load_state_dict(const Parts& parts, const StateDict& state, const LoadOptions& options);
+std::string summary(const Parts& parts);
+
 }  // namespace detail
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
@@ -43,11 +47,7 @@ LoadPlan plan_load(const StateDict& wanted, const StateDict& given, const LoadOp
 /// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {
-  StateDict state;
-  for_each_parameter(module, [&](const std::string& name, const Tensor& parameter) {
-    state.emplace(name, parameter);
-  });
-  return state;
+  return detail::state_dict(detail::PartLister::list(module));
 }
 
 /// Copies `state` into the module's parameters, converting dtypes.
@@ -65,12 +65,7 @@ StateDict state_dict(const M& module) {
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {
-    const detail::LoadPlan plan = detail::plan_load(state_dict(module), state, options);
-    for_each_parameter(module, [&](const std::string& name, Tensor& parameter) {
-      const auto found = plan.tensors.find(name);
-      if (found != plan.tensors.end()) parameter.copy_from(found->second);
-    });
-    return plan.report;
+    return detail::load_state_dict(detail::PartLister::list(module), state, options);
   } else {
     return {};
   }
@@ -82,10 +77,7 @@ std::string describe(const std::map<std::string, Shape>& shapes);
 /// A table of the module's parameters: names, shapes and counts, and their total.
 template <class M>
 std::string summary(const M& module) {
-  std::map<std::string, Shape> shapes;
-  const auto add = [&](const std::string& name, const auto& p) { shapes.emplace(name, p.shape()); };
-  for_each_parameter(module, add, add);
-  return describe(shapes);
+  return detail::summary(detail::PartLister::list(module));
 }
 
 }  // namespace tessera::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/error.h"
 #include "tensor/ops/weight.h"
 #include "tensor/tensor.h"
 
@@ -25,9 +25,7 @@ namespace tessera::nn {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(const Tensor& exact, DType dtype = kFloat32) : exact_(exact.detach()) {
-    convert(dtype);
-  }
+  explicit Buffer(const Tensor& exact, DType dtype = kFloat32);
 
   /// The constant in the module's dtype; undefined if none was given.
   const Tensor& value() const { return value_; }
@@ -35,10 +33,7 @@ class Buffer {
   const Tensor& exact() const { return exact_; }
 
   /// Rounds the original constant to `dtype`.
-  void convert(DType dtype) {
-    const bool follows = exact_.defined() && is_floating(exact_.dtype());
-    value_ = follows ? exact_.to(dtype) : exact_;
-  }
+  void convert(DType dtype);
 
  private:
   Tensor exact_;
@@ -49,8 +44,8 @@ namespace detail {
 
 /// Accepts every kind of member.
 struct AnyVisitor {
-  template <class Part>
-  void operator()(std::string_view, Part&&) const {}
+  template <class Member>
+  void operator()(std::string_view, Member&&) const {}
 };
 
 template <class T>
@@ -68,19 +63,15 @@ inline constexpr bool is_pointer = std::is_pointer_v<T> || requires(const T& p) 
 template <class>
 inline constexpr bool never = false;
 
-/// For visitors that skip prepacked weights.
-inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
-
-inline std::string join_names(const std::string& name, std::string_view part) {
-  return name.empty() ? std::string(part) : name + "." + std::string(part);
-}
-
 /// True, or a one-line error at the call of a function that changes its module.
 template <class M>
 consteval bool may_change() {
   static_assert(!std::is_const_v<M>, "this function changes the module, which is const here");
   return !std::is_const_v<M>;
 }
+
+/// `part` within `module`, `layers.0`; the module's own name may be empty.
+std::string join_names(std::string_view module, std::string_view part);
 
 }  // namespace detail
 
@@ -91,72 +82,127 @@ concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor&
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
-/// Calls `f(name, part)` for each module, Tensor, Weight and Buffer in the member, which may be one
-/// of these itself, in the order in which `visit` names them. A module comes before its parts.
-template <class Member, class F>
-void walk(Member& member, const std::string& name, const F& f) {
-  using Plain = std::remove_const_t<Member>;
-  if constexpr (std::same_as<Plain, Tensor> || std::same_as<Plain, Weight> ||
-                std::same_as<Plain, Buffer>) {
-    f(name, member);
-  } else if constexpr (detail::is_optional<Plain>) {
-    if (member) walk(*member, name, f);
-  } else if constexpr (detail::is_vector<Plain>) {
-    for (std::size_t i = 0; i < member.size(); ++i) {
-      walk(member[i], detail::join_names(name, std::to_string(i)), f);
-    }
-  } else if constexpr (Module<Plain>) {
-    f(name, member);
-    Plain::visit(member, [&](std::string_view part, auto&& inner) {
-      walk(inner, detail::join_names(name, part), f);
-    });
-  } else if constexpr (std::is_arithmetic_v<Plain> || std::is_enum_v<Plain>) {
-    static_assert(detail::never<Plain>,
-                  "visit names a number; it names tensors, buffers and modules, nothing else");
-  } else if constexpr (detail::is_pointer<Plain>) {
-    static_assert(detail::never<Plain>,
-                  "visit names a pointer; hold the part by value, or in an optional or a vector");
-  } else {
-    static_assert(detail::never<Plain>,
-                  "no module: it lacks `static void visit(auto& self, auto&& visitor)`, which "
-                  "names its parts "
-                  "(nn/module.h)");
-  }
-}
+namespace detail {
 
-/// Calls `f(name, tensor)` for each defined parameter, and `prepacked(name, weight)` for each
-/// weight without elements.
-template <class M, class F, class Prepacked>
-void for_each_parameter(M& module, const F& f, const Prepacked& prepacked) {
-  walk(module, "", [&](const std::string& name, auto& part) {
-    using Part = std::remove_cvref_t<decltype(part)>;
-    if constexpr (std::same_as<Part, Tensor>) {
-      if (part.defined()) f(name, part);
-    } else if constexpr (std::same_as<Part, Weight>) {
-      if (part.is_prepacked()) {
-        prepacked(name, part);
-      } else if (part.defined()) {
-        f(name, *part);
+[[noreturn]] void refuse_prepacked(const std::string& name, const Weight& weight);
+/// Skips prepacked weights.
+inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
+
+/// What `visit` names, of a module and of the modules in it, in its order.
+struct Parts {
+  /// A Tensor or a Weight; the other pointer is null.
+  struct Parameter {
+    std::string name;
+    Tensor* tensor;
+    Weight* weight;
+  };
+  /// A module's mode, and whether the module computes differently in this mode.
+  struct Mode {
+    bool* training;
+    bool active;
+  };
+
+  std::vector<Parameter> parameters;  // the defined ones
+  std::vector<Buffer*> buffers;
+  std::vector<Mode> modes;
+
+  /// Calls `f(name, tensor)` for each parameter, or `prepacked(name, weight)` if it has no elements.
+  template <class F, class Prepacked>
+  void for_each(const F& f, const Prepacked& prepacked) const {
+    for (const auto& [name, tensor, weight] : parameters) {
+      if (weight != nullptr && weight->is_prepacked()) {
+        prepacked(name, std::as_const(*weight));
+      } else {
+        f(name, tensor != nullptr ? *tensor : **weight);
       }
     }
-  });
+  }
+};
+
+/// The visitor that lists the parts of a module. It visits a const module as if it were not, so that
+/// it is instantiated once for each module; functions that change a part refuse a const module.
+class PartLister {
+ public:
+  /// The parts of the module. **Errors**: no module.
+  template <class M>
+  static Parts list(const M& module) {
+    PartLister lister;
+    lister.add(const_cast<M&>(module));
+    return std::move(lister.parts_);
+  }
+
+  /// Adds the parts of a member.
+  template <class Member>
+  void operator()(std::string_view name, Member& member) {
+    const std::size_t length = enter(name);
+    add(member);
+    name_.resize(length);
+  }
+
+ private:
+  /// Begins the names of parts with `part`; returns the length of the name before.
+  std::size_t enter(std::string_view part);
+  void add(Tensor& tensor);
+  void add(Weight& weight);
+  void add(Buffer& buffer);
+
+  template <class Member>
+  void add(Member& member) {
+    if constexpr (std::is_const_v<Member>) {
+      static_assert(never<Member>, "visit names a const part, which nothing could load or train");
+    } else if constexpr (is_optional<Member>) {
+      if (member) add(*member);
+    } else if constexpr (is_vector<Member>) {
+      for (std::size_t i = 0; i < member.size(); ++i) (*this)(std::to_string(i), member[i]);
+    } else if constexpr (Module<Member>) {
+      add_mode(member);
+      Member::visit(member, *this);
+    } else if constexpr (std::is_arithmetic_v<Member> || std::is_enum_v<Member>) {
+      static_assert(never<Member>,
+                    "visit names a number; it names tensors, buffers and modules, nothing else");
+    } else if constexpr (is_pointer<Member>) {
+      static_assert(never<Member>,
+                    "visit names a pointer; hold the part by value, or in an optional or a vector");
+    } else {
+      static_assert(never<Member>,
+                    "no module: it lacks `static void visit(auto& self, auto&& visitor)`, which "
+                    "names its parts (nn/module.h)");
+    }
+  }
+
+  template <class M>
+  void add_mode(M& module) {
+    if constexpr (requires {
+                    { module.training } -> std::same_as<bool&>;
+                  }) {
+      bool active = module.training;
+      if constexpr (requires { module.active(); }) active = module.active();
+      parts_.modes.push_back({&module.training, active});
+    }
+  }
+
+  std::string name_;
+  Parts parts_;
+};
+
+}  // namespace detail
+
+/// Calls `f(name, tensor)` for each defined parameter, and `prepacked(name, weight)` for each
+/// weight without elements, in the order in which `visit` names them.
+template <class M, class F, class Prepacked>
+void for_each_parameter(M& module, const F& f, const Prepacked& prepacked) {
+  using Elements = std::conditional_t<std::is_const_v<M>, const Tensor, Tensor>;
+  detail::PartLister::list(module).for_each(
+      [&](const std::string& name, Tensor& parameter) {
+        f(name, static_cast<Elements&>(parameter));
+      },
+      prepacked);
 }
 
 /// Calls `f(name, tensor)` for each defined parameter. **Errors**: a prepacked weight.
 template <class M, class F>
 void for_each_parameter(M& module, const F& f) {
-  for_each_parameter(module, f, [](const std::string& name, const Weight& weight) {
-    fail(name.c_str(), "elements must be readable, got a prepacked weight of shape ",
-         weight.shape(), "; call nn::unpack(model) first");
-  });
-}
-
-/// Calls `f(name, buffer)` for each Buffer.
-template <class M, class F>
-void for_each_buffer(M& module, const F& f) {
-  walk(module, "", [&](const std::string& name, auto& part) {
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(part)>, Buffer>) f(name, part);
-  });
+  for_each_parameter(module, f, detail::refuse_prepacked);
 }
 
 }  // namespace tessera::nn

@@ -28,6 +28,15 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
           digest_of(inputs) ^ digest_of(targets) * 3};
 }
 
+EvalScope::EvalScope(const detail::Parts& parts, bool is_const) {
+  for (const detail::Parts::Mode& mode : parts.modes) {
+    require(!is_const || !mode.active, "evaluate",
+            "a const model must be in eval mode, got training mode; call eval(model)");
+    if (!is_const && *mode.training) training_.push_back(mode.training);
+  }
+  for (bool* const training : training_) *training = false;
+}
+
 }  // namespace tessera::nn
 
 namespace tessera::nn::detail {

@@ -38,21 +38,11 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
 /// While in scope, the module is in eval mode; afterwards each part has its mode from before.
-/// **Errors**: a const module with dropout that is not in eval mode.
+/// **Errors**: a const module with dropout, or with a part of your own, that is not in eval mode.
 class EvalScope {
  public:
   template <class M>
-  explicit EvalScope(M& module) {
-    walk(module, "", [&](const std::string&, auto& part) {
-      if constexpr (requires { part.training = true; }) {
-        if (part.training) training_.push_back(&part.training);
-      } else if constexpr (requires { part.active(); }) {
-        require(!part.active(), "evaluate",
-                "a const model must be in eval mode, got training mode; call eval(model)");
-      }
-    });
-    for (bool* const training : training_) *training = false;
-  }
+  explicit EvalScope(M& module) : EvalScope(detail::PartLister::list(module), std::is_const_v<M>) {}
   ~EvalScope() {
     for (bool* const training : training_) *training = true;
   }
@@ -60,6 +50,8 @@ class EvalScope {
   EvalScope& operator=(EvalScope&&) = delete;
 
  private:
+  EvalScope(const detail::Parts& parts, bool is_const);
+
   std::vector<bool*> training_;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,20 +17,17 @@ struct Parameter {
 };
 using Parameters = std::vector<Parameter>;
 
+namespace detail {
+Parameters parameters(const Parts& parts);
+}
+
 /// The parameters of a module that require a gradient, in the order of `visit`; a parameter with
 /// two names (tied weights) is listed once, under its first name. Call set_requires_grad(module)
 /// first: parameters that require no gradient are omitted, so that an optimiser does not change
 /// them.
 template <class M>
 Parameters parameters(const M& module) {
-  Parameters result;
-  std::set<const GradSlot*> known;
-  const auto add = [&](const std::string& name, const Tensor& tensor) {
-    if (!tensor.requires_grad() || !known.insert(tensor.grad_slot().get()).second) return;
-    result.push_back({name, tensor});
-  };
-  for_each_parameter(module, add, detail::kSkipPrepacked);
-  return result;
+  return detail::parameters(detail::PartLister::list(module));
 }
 
 /// Parameters with their own settings; absent settings are the optimiser's.
@@ -49,7 +45,7 @@ inline std::vector<ParameterGroup> groups_of(const Parameters& parameters) {
 }
 template <class M>
 std::vector<ParameterGroup> groups_of(const M& module) {
-  return groups_of(parameters(module));
+  return groups_of(nn::parameters(module));
 }
 
 }  // namespace detail
@@ -57,14 +53,7 @@ std::vector<ParameterGroup> groups_of(const M& module) {
 /// Two groups: the parameters with at least two axes (matrices), with the optimiser's weight decay,
 /// and the parameters with at most one axis (biases and the scales of norms), without decay.
 /// **Source**: google-research/bert, optimization.py, which excludes biases and layer norms.
-inline std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters) {
-  ParameterGroup matrices;
-  ParameterGroup others{.parameters = {}, .weight_decay = 0};
-  for (const Parameter& parameter : parameters) {
-    (parameter.tensor.rank() >= 2 ? matrices : others).parameters.push_back(parameter);
-  }
-  return {matrices, others};
-}
+std::vector<ParameterGroup> split_weight_decay(const Parameters& parameters);
 template <class M>
 std::vector<ParameterGroup> split_weight_decay(const M& module) {
   return split_weight_decay(parameters(module));

@@ -43,10 +43,17 @@ struct Shared {
   static void visit(auto& self, auto&& visitor) { visitor("linear", self.linear); }
 };
 
+struct Constant {
+  const nn::Dropout dropout;
+
+  static void visit(auto& self, auto&& visitor) { visitor("dropout", self.dropout); }
+};
+
 void no_modules() {
   nn::state_dict(Silent());    // misuse: it lacks `static void visit(auto& self
   nn::state_dict(Numbered());  // misuse: visit names a number
   nn::state_dict(Shared());    // misuse: visit names a pointer
+  nn::state_dict(Constant());  // misuse: visit names a const part
 }
 
 void fractions(const Tensor& x) {

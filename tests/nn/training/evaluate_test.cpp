@@ -24,22 +24,6 @@ TEST(ExamplesOf, AreTheChosenRows) {
                      [&] { nn::examples_of(x, y.slice(0, 1), loss); }));
 }
 
-struct HalfConst {
-  nn::Dropout first;
-  const nn::Dropout second;
-
-  static void visit(auto& self, auto&& visitor) {
-    visitor("first", self.first);
-    visitor("second", self.second);
-  }
-};
-
-TEST(Evaluate, ARefusedModelKeepsItsModes) {
-  HalfConst model;
-  EXPECT_TRUE(throws("evaluate", {"const model"}, [&] { nn::EvalScope{model}; }));
-  EXPECT_TRUE(model.first.training);
-}
-
 TEST(Evaluate, AConstModelMustBeInEvalMode) {
   nn::Dropout model;
   const nn::Dropout& same = model;
