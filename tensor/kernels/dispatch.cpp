@@ -19,19 +19,22 @@ namespace kernels {
 // The tables that the files of isa/ define.
 namespace baseline {
 extern const FloatKernels<float> kFloat32Kernels;
-extern const FloatKernels<double> kFloat64Kernels;
 extern const Int8Kernels kInt8Kernels;
 }  // namespace baseline
+namespace baseline_float64 {
+extern const FloatKernels<double> kFloat64Kernels;
+}
 #if defined(__x86_64__)
 namespace avx2 {
 extern const FloatKernels<float> kFloat32Kernels;
-extern const FloatKernels<double> kFloat64Kernels;
 extern const Int8Kernels kInt8Kernels;
 }  // namespace avx2
+namespace avx2_float64 {
+extern const FloatKernels<double> kFloat64Kernels;
+}
 #elif defined(__aarch64__)
 namespace dotprod {
 extern const FloatKernels<float> kFloat32Kernels;
-extern const FloatKernels<double> kFloat64Kernels;
 extern const Int8Kernels kInt8Kernels;
 }  // namespace dotprod
 #endif
@@ -64,26 +67,26 @@ bool has_avx_vnni() {
 // __builtin_cpu_supports also checks that the operating system saves the wide registers; if it does
 // not, the instruction set counts as missing.
 std::vector<Isa> detect() {
-  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels, &baseline::kFloat64Kernels,
+  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels, &baseline_float64::kFloat64Kernels,
                             &baseline::kInt8Kernels}};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    isas.push_back({"avx2", &avx2::kFloat32Kernels, &avx2::kFloat64Kernels, &avx2::kInt8Kernels,
+    isas.push_back({"avx2", &avx2::kFloat32Kernels, &avx2_float64::kFloat64Kernels, &avx2::kInt8Kernels,
                     has_avx_vnni()});
 #if defined(TESSERA_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
       const bool has_vnni = __builtin_cpu_supports("avx512vnni") != 0;
-      // float64 is for checks of gradients: it uses the kernels of AVX2, which give the same bits.
-      isas.push_back({"avx512", &avx512::kFloat32Kernels, &avx2::kFloat64Kernels,
+      // float64 is for checks of gradients: AVX2's kernels give the same bits.
+      isas.push_back({"avx512", &avx512::kFloat32Kernels, &avx2_float64::kFloat64Kernels,
                       &avx512::kInt8Kernels, has_vnni});
     }
 #endif
   }
 #elif defined(__aarch64__)
   if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
-    isas.push_back({"dotprod", &dotprod::kFloat32Kernels, &dotprod::kFloat64Kernels,
+    isas.push_back({"dotprod", &dotprod::kFloat32Kernels, &baseline_float64::kFloat64Kernels,
                     &dotprod::kInt8Kernels, true});
   }
 #endif

@@ -123,12 +123,12 @@ struct TileTarget {
   }
 };
 
-/// multiply_tile, compiled separately for B in rows without gaps and A's elements adjacent along
-/// rows or, as in strips, along columns: their strides are then constants.
+/// multiply_tile, in float32 compiled separately for B in rows without gaps and A's elements
+/// adjacent along rows or, as in strips, along columns: their strides are then constants.
 template <class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_operands(index_t k, MatrixRef<T> a, Panels<T> b,
                                                      Vec<T> (&sum)[kRows][kVectors]) {
-  const bool is_dense = b.row_step == kPanel<T>;
+  const bool is_dense = sizeof(T) == sizeof(float) && b.row_step == kPanel<T>;
   if (is_dense && a.col == 1) {
     a.col = 1;
     b.row_step = kPanel<T>;
