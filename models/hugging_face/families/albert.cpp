@@ -8,7 +8,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace albert {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -80,19 +80,19 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-}  // namespace
+}  // namespace albert
 
 constinit const Family kAlbert = {.name = "albert",
                                   .classes = "Albert",
                                   .prefix = "albert.",
-                                  .encoder_names = kEncoder,
-                                  .head_names = kHeads,
-                                  .options = options,
+                                  .encoder_names = albert::kEncoder,
+                                  .head_names = albert::kHeads,
+                                  .options = albert::options,
                                   .heads = {.masked_key = "hidden_act",
                                             .masked = nn::Activation::kGeluTanh,
                                             .text_dropout = "classifier_dropout_prob",
                                             .token_dropout = "classifier_dropout_prob",
                                             .dropout = 0.1},
-                                  .group_size = group_size};
+                                  .group_size = albert::group_size};
 
 }  // namespace tessera::models::families

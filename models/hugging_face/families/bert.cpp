@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace bert {
 
 constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
@@ -32,7 +32,7 @@ TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& laye
   return result;
 }
 
-}  // namespace
+}  // namespace bert
 
 EncoderLayerOptions bert_layer(const Json& config) {
   config::want_text(config, "position_embedding_type", "absolute");
@@ -53,7 +53,7 @@ EncoderLayerOptions bert_layer(const Json& config) {
 
 TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOptions& layer,
                                       std::string_view layers) {
-  TokenEncoderOptions result = stack_of(config, layer, layers);
+  TokenEncoderOptions result = bert::stack_of(config, layer, layers);
   result.positions = Positions::kLearned;
   result.max_tokens = config::positions(config, "max_position_embeddings", 512);
   return result;
@@ -61,7 +61,7 @@ TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOpti
 
 TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptions& layer,
                                      std::string_view layers) {
-  TokenEncoderOptions result = stack_of(config, layer, layers);
+  TokenEncoderOptions result = bert::stack_of(config, layer, layers);
   result.positions = Positions::kNone;
   result.max_tokens = layer.rotary->max_tokens;
   return result;
@@ -77,7 +77,7 @@ constinit const Family kBert = {.name = "bert",
                                 .classes = "Bert",
                                 .prefix = "bert.",
                                 .encoder_names = kBertEncoder,
-                                .head_names = kHeads,
+                                .head_names = bert::kHeads,
                                 .options = bert_options,
                                 .heads = {.masked_key = "hidden_act"}};
 

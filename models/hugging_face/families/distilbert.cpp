@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace distilbert {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -45,14 +45,14 @@ TokenEncoderOptions options(const Json& config) {
   return learned_positions(config, layer, "n_layers");
 }
 
-}  // namespace
+}  // namespace distilbert
 
 constinit const Family kDistilBert = {.name = "distilbert",
                                       .classes = "DistilBert",
                                       .prefix = "distilbert.",
-                                      .encoder_names = kEncoder,
-                                      .head_names = kHeads,
-                                      .options = options,
+                                      .encoder_names = distilbert::kEncoder,
+                                      .head_names = distilbert::kHeads,
+                                      .options = distilbert::options,
                                       .heads = {.sequence = nn::Activation::kRelu,
                                                 .masked_key = "activation",
                                                 .text_dropout = "seq_classif_dropout"}};

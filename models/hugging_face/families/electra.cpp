@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace electra {
 
 constexpr WeightName kHeads[] = {
     {"head.dense.*", "classifier.dense.*"},
@@ -29,14 +29,14 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-}  // namespace
+}  // namespace electra
 
 constinit const Family kElectra = {.name = "electra",
                                    .classes = "Electra",
                                    .prefix = "electra.",
                                    .encoder_names = kBertEncoder,
-                                   .head_names = kHeads,
-                                   .options = options,
+                                   .head_names = electra::kHeads,
+                                   .options = electra::options,
                                    .heads = {.sequence = nn::Activation::kGelu}};
 
 }  // namespace tessera::models::families

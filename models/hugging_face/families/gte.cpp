@@ -6,7 +6,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace gte {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -81,14 +81,14 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-}  // namespace
+}  // namespace gte
 
 constinit const Family kGte = {.name = "new",
                                .classes = "New",
                                .prefix = "new.",
-                               .encoder_names = kEncoder,
-                               .head_names = kHeads,
-                               .options = options,
+                               .encoder_names = gte::kEncoder,
+                               .head_names = gte::kHeads,
+                               .options = gte::options,
                                .heads = {.masked_key = "hidden_act"}};
 
 }  // namespace tessera::models::families

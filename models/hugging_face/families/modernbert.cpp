@@ -8,7 +8,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace modernbert {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.tok_embeddings.weight"},
@@ -149,14 +149,15 @@ Pooling pooling(const Json& config) {
   key.fail("must be cls or mean, got ", key.described());
 }
 
-}  // namespace
+}  // namespace modernbert
 
-constinit const Family kModernBert = {.name = "modernbert",
-                                      .classes = "ModernBert",
-                                      .prefix = "model.",
-                                      .encoder_names = kEncoder,
-                                      .head_names = kHeads,
-                                      .options = options,
-                                      .heads = {.shared = head, .pooling = pooling}};
+constinit const Family kModernBert = {
+    .name = "modernbert",
+    .classes = "ModernBert",
+    .prefix = "model.",
+    .encoder_names = modernbert::kEncoder,
+    .head_names = modernbert::kHeads,
+    .options = modernbert::options,
+    .heads = {.shared = modernbert::head, .pooling = modernbert::pooling}};
 
 }  // namespace tessera::models::families

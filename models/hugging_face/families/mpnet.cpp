@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace mpnet {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -34,13 +34,13 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-}  // namespace
+}  // namespace mpnet
 
 constinit const Family kMpnet = {.name = "mpnet",
                                  .classes = "MPNet",
                                  .prefix = "mpnet.",
-                                 .encoder_names = kEncoder,
+                                 .encoder_names = mpnet::kEncoder,
                                  .head_names = kRobertaHeads,
-                                 .options = options};
+                                 .options = mpnet::options};
 
 }  // namespace tessera::models::families

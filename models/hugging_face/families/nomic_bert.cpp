@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace nomic_bert {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -78,13 +78,13 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
-}  // namespace
+}  // namespace nomic_bert
 
 constinit const Family kNomicBert = {.name = "nomic_bert",
                                      .classes = "NomicBert",
                                      .prefix = "bert.",
-                                     .encoder_names = kEncoder,
-                                     .head_names = kHeads,
-                                     .options = options};
+                                     .encoder_names = nomic_bert::kEncoder,
+                                     .head_names = nomic_bert::kHeads,
+                                     .options = nomic_bert::options};
 
 }  // namespace tessera::models::families

@@ -4,7 +4,7 @@
 
 namespace tessera::models::families {
 
-namespace {
+namespace roberta {
 
 TokenEncoderOptions options(const Json& config) {
   TokenEncoderOptions result = bert_options(config);
@@ -23,10 +23,10 @@ constexpr Family named(std::string_view name, std::string_view classes) {
           .options = options};
 }
 
-}  // namespace
+}  // namespace roberta
 
-constinit const Family kRoberta = named("roberta", "Roberta");
-constinit const Family kXlmRoberta = named("xlm-roberta", "XLMRoberta");
-constinit const Family kCamembert = named("camembert", "Camembert");
+constinit const Family kRoberta = roberta::named("roberta", "Roberta");
+constinit const Family kXlmRoberta = roberta::named("xlm-roberta", "XLMRoberta");
+constinit const Family kCamembert = roberta::named("camembert", "Camembert");
 
 }  // namespace tessera::models::families
