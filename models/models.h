@@ -1,5 +1,5 @@
-// All of models, models/text, nn and tensor. Pretrained models, inspect, pages and runs have their
-// own headers.
+// All of models, nn and tensor. Text, pretrained models, inspect, pages and runs have their own
+// headers.
 #pragma once
 
 #include "models/classifier.h"
@@ -7,7 +7,6 @@
 #include "models/encoder_layer.h"
 #include "models/masked_lm.h"
 #include "models/pooling.h"
-#include "models/text/text.h"
 #include "models/token_encoder.h"
 #include "models/tokens.h"
 #include "nn/nn.h"

@@ -9,6 +9,7 @@
 
 #include "models/models.h"
 #include "models/runs/runs.h"
+#include "models/text/text.h"
 
 using namespace tessera;
 

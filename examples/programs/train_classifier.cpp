@@ -16,6 +16,7 @@
 #include "models/models.h"
 #include "models/runs/text_examples.h"
 #include "models/text/labelled_text.h"
+#include "models/text/masked_tokens.h"
 #include "models/text/text_file.h"
 #include "models/text/tokenizers.h"
 #include "nn/nn.h"

@@ -11,3 +11,4 @@
 #include "models/hugging_face/text_reader.h"
 #include "models/hugging_face/token_tagger.h"
 #include "models/models.h"
+#include "models/text/text.h"

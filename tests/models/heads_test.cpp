@@ -3,6 +3,7 @@
 #include "models/masked_lm.h"
 #include "models/models.h"
 #include "models/pooling.h"
+#include "models/text/masked_tokens.h"
 #include "nn/module.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"

@@ -5,6 +5,7 @@
 
 #include "models/models.h"
 #include "models/runs/runs.h"
+#include "models/text/text.h"
 #include "tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/models.h"
+#include "models/text/text.h"
 #include "nn/nn.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
