@@ -186,7 +186,7 @@ TEST_F(ReadmeCommands, TheDemoPrintsWhatThePageShows) {
   ASSERT_GT(blocks.size(), 1U);
   EXPECT_TRUE(contains(blocks[0].text, "--preset demo"));
   ASSERT_EQ(blocks[1].kind, "text");
-  const Outcome demo = run("train_reverse", "");
+  const Outcome demo = run("first_encoder", "");
   EXPECT_TRUE(contains(demo.output, blocks[1].text));
 }
 
