@@ -182,3 +182,6 @@ script_test(recipes "" recipes
 script_test(configure "${fixture}" configure
   -DCXX=${CMAKE_CXX_COMPILER} -DMIRROR=${mirror} -DTESSERA=${PROJECT_SOURCE_DIR}
   -DPROJECT=${packaging}/consumer -DBUILD=${consumer}/configure)
+
+get_directory_property(names TESTS)
+set_tests_properties(${names} PROPERTIES LABELS ci)

@@ -1,7 +1,7 @@
 # mpi_test on 1, 2 and 3 processes, which may be more than the cores; and processes that are lost.
 if(NOT TARGET tessera::mpi OR NOT MPIEXEC_EXECUTABLE OR sanitized)
   add_test(NAME mpi COMMAND ${CMAKE_COMMAND} -E echo "skipped: no MPI in this build")
-  set_tests_properties(mpi PROPERTIES SKIP_REGULAR_EXPRESSION skipped)
+  set_tests_properties(mpi PROPERTIES LABELS ci SKIP_REGULAR_EXPRESSION skipped)
   return()
 endif()
 
@@ -19,7 +19,7 @@ set(mpi_environment
 function(mpi_test name processes)
   add_test(NAME mpi.${name} COMMAND ${ARGN})
   set_tests_properties(mpi.${name} PROPERTIES
-    ENVIRONMENT "${mpi_environment}" TIMEOUT 60 PROCESSORS ${processes} RESOURCE_LOCK mpirun)
+    LABELS ci ENVIRONMENT "${mpi_environment}" TIMEOUT 60 PROCESSORS ${processes} RESOURCE_LOCK mpirun)
 endfunction()
 
 tessera_test(mpi LIBRARY mpi FILES training/mpi/mpi)
