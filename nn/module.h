@@ -16,7 +16,7 @@
 //   static_assert(nn::Module<Linear>);
 //
 // `self` is the module, const or not, so one function serves readers and writers. A member that
-// `visit` names is a parameter, a Buffer, a module, or an optional or a vector of these. A
+// `visit` names is a parameter, a Buffer, a module, or an optional or a vector of these, not const. A
 // parameter is a Tensor or a Weight, and is absent if undefined. A Weight is a matrix of which
 // products keep a copy in their own layout. A Buffer is a constant, such as a table of positions.
 // Functions that change a module do not compile for a const module. Names are PyTorch's, so that
@@ -49,7 +49,7 @@ void mark_replaced(const Tensor& variable);
 /// The number of elements of all parameters. A tied parameter is counted once per name.
 template <class M>
 index_t parameter_count(const M& module) {
-  return detail::parameter_count(detail::PartLister::list(module));
+  return detail::parameter_count(detail::parts_of(module));
 }
 
 /// Turns dropout on or off in the module and all its parts. New modules are in training mode, as in
@@ -58,7 +58,7 @@ index_t parameter_count(const M& module) {
 template <class M>
 void set_training(M& module, bool training) {
   if constexpr (detail::may_change<M>()) {
-    detail::set_training(detail::PartLister::list(module), training);
+    detail::set_training(detail::parts_of(module), training);
   }
 }
 /// Turns training mode on: set_training(module, true).
@@ -83,7 +83,7 @@ void eval(M& module) {
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
   if constexpr (detail::may_change<M>()) {
-    detail::set_requires_grad(detail::PartLister::list(module), wanted);
+    detail::set_requires_grad(detail::parts_of(module), wanted);
   }
 }
 
@@ -91,7 +91,7 @@ void set_requires_grad(M& module, bool wanted = true) {
 /// **Source**: torch.nn.Module.zero_grad.
 template <class M>
 void zero_grad(M& module) {
-  if constexpr (detail::may_change<M>()) detail::zero_grad(detail::PartLister::list(module));
+  if constexpr (detail::may_change<M>()) detail::zero_grad(detail::parts_of(module));
 }
 
 /// Converts every floating parameter and every floating Buffer to `dtype`. A converted parameter
@@ -104,7 +104,7 @@ void zero_grad(M& module) {
 /// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
-  if constexpr (detail::may_change<M>()) detail::convert(detail::PartLister::list(module), dtype);
+  if constexpr (detail::may_change<M>()) detail::convert(detail::parts_of(module), dtype);
 }
 
 /// A copy of the module with its own parameters. The copy has no gradients yet. A parameter that is
@@ -114,7 +114,7 @@ void convert(M& module, DType dtype) {
 template <class M>
 M clone(const M& module) {
   M copy = module;
-  detail::clone_parameters(detail::PartLister::list(copy));
+  detail::clone_parameters(detail::parts_of(copy));
   return copy;
 }
 

@@ -48,14 +48,14 @@ void unpack(const Parts& parts);
 /// **Source**: as WeightFormat.
 template <class M>
 void prepack(M& module, const PrepackOptions& options = {}) {
-  if constexpr (detail::may_change<M>()) detail::prepack(detail::PartLister::list(module), options);
+  if constexpr (detail::may_change<M>()) detail::prepack(detail::parts_of(module), options);
 }
 
 /// Restores the elements of a prepacked module's weights; after kInt8, the elements are the rounded
 /// ones.
 template <class M>
 void unpack(M& module) {
-  if constexpr (detail::may_change<M>()) detail::unpack(detail::PartLister::list(module));
+  if constexpr (detail::may_change<M>()) detail::unpack(detail::parts_of(module));
 }
 
 }  // namespace tessera::nn

@@ -47,7 +47,7 @@ std::string summary(const Parts& parts);
 /// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {
-  return detail::state_dict(detail::PartLister::list(module));
+  return detail::state_dict(detail::parts_of(module));
 }
 
 /// Copies `state` into the module's parameters, converting dtypes.
@@ -65,7 +65,7 @@ StateDict state_dict(const M& module) {
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {
   if constexpr (detail::may_change<M>()) {
-    return detail::load_state_dict(detail::PartLister::list(module), state, options);
+    return detail::load_state_dict(detail::parts_of(module), state, options);
   } else {
     return {};
   }
@@ -77,7 +77,7 @@ std::string describe(const std::map<std::string, Shape>& shapes);
 /// A table of the module's parameters: names, shapes and counts, and their total.
 template <class M>
 std::string summary(const M& module) {
-  return detail::summary(detail::PartLister::list(module));
+  return detail::summary(detail::parts_of(module));
 }
 
 }  // namespace tessera::nn

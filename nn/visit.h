@@ -44,8 +44,9 @@ namespace detail {
 
 /// Accepts every kind of member.
 struct AnyVisitor {
+  AnyVisitor(const AnyVisitor&) = delete;
   template <class Member>
-  void operator()(std::string_view, Member&&) const {}
+  void operator()(std::string_view, Member&&) {}
 };
 
 template <class T>
@@ -77,21 +78,22 @@ std::string join_names(std::string_view module, std::string_view part);
 
 /// A struct that names its parts in a static `visit`, for const modules too: see nn/module.h.
 template <class M>
-concept Module = requires(std::remove_cv_t<M>& module, const detail::AnyVisitor& visitor) {
+concept Module = requires(std::remove_cv_t<M>& module, detail::AnyVisitor& visitor) {
   std::remove_cv_t<M>::visit(module, visitor);
   std::remove_cv_t<M>::visit(std::as_const(module), visitor);
 };
 
 namespace detail {
 
+/// Throws: a prepacked weight has no elements.
 [[noreturn]] void refuse_prepacked(const std::string& name, const Weight& weight);
 /// Skips prepacked weights.
 inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
 
-/// What `visit` names, of a module and of the modules in it, in its order.
+/// The parts of a module and of the modules in it, in the order of `visit`, each by its address.
 struct Parts {
   /// A Tensor or a Weight; the other pointer is null.
-  struct Parameter {
+  struct Slot {
     std::string name;
     Tensor* tensor;
     Weight* weight;
@@ -102,7 +104,7 @@ struct Parts {
     bool active;
   };
 
-  std::vector<Parameter> parameters;  // the defined ones
+  std::vector<Slot> parameters;  // the defined ones
   std::vector<Buffer*> buffers;
   std::vector<Mode> modes;
 
@@ -119,11 +121,13 @@ struct Parts {
   }
 };
 
-/// The visitor that lists the parts of a module. It visits a const module as if it were not, so that
-/// it is instantiated once for each module; functions that change a part refuse a const module.
+/// The visitor that lists the parts of a module. Const modules are visited as others are, so
+/// that a module has one instantiation; functions that change parts call may_change() first.
 class PartLister {
  public:
-  /// The parts of the module. **Errors**: no module.
+  PartLister(const PartLister&) = delete;
+  PartLister& operator=(const PartLister&) = delete;
+
   template <class M>
   static Parts list(const M& module) {
     PartLister lister;
@@ -133,14 +137,16 @@ class PartLister {
 
   /// Adds the parts of a member.
   template <class Member>
-  void operator()(std::string_view name, Member& member) {
+  void operator()(std::string_view name, Member&& member) {
+    static_assert(std::is_lvalue_reference_v<Member>, "visit names a value that is no member");
     const std::size_t length = enter(name);
     add(member);
     name_.resize(length);
   }
 
  private:
-  /// Begins the names of parts with `part`; returns the length of the name before.
+  PartLister() = default;
+  /// Appends `part` to the current name; returns the length before.
   std::size_t enter(std::string_view part);
   void add(Tensor& tensor);
   void add(Weight& weight);
@@ -172,11 +178,14 @@ class PartLister {
 
   template <class M>
   void add_mode(M& module) {
-    if constexpr (requires {
-                    { module.training } -> std::same_as<bool&>;
-                  }) {
+    if constexpr (requires { module.training = true; }) {
+      static_assert(std::same_as<decltype(module.training), bool>, "training must be a bool");
       bool active = module.training;
-      if constexpr (requires { module.active(); }) active = module.active();
+      if constexpr (requires {
+                      { std::as_const(module).active() } -> std::same_as<bool>;
+                    }) {
+        active = std::as_const(module).active();
+      }
       parts_.modes.push_back({&module.training, active});
     }
   }
@@ -185,16 +194,21 @@ class PartLister {
   Parts parts_;
 };
 
+template <class M>
+Parts parts_of(const M& module) {
+  return PartLister::list(module);
+}
+
 }  // namespace detail
 
 /// Calls `f(name, tensor)` for each defined parameter, and `prepacked(name, weight)` for each
 /// weight without elements, in the order in which `visit` names them.
 template <class M, class F, class Prepacked>
 void for_each_parameter(M& module, const F& f, const Prepacked& prepacked) {
-  using Elements = std::conditional_t<std::is_const_v<M>, const Tensor, Tensor>;
-  detail::PartLister::list(module).for_each(
+  using Parameter = std::conditional_t<std::is_const_v<M>, const Tensor, Tensor>;
+  detail::parts_of(module).for_each(
       [&](const std::string& name, Tensor& parameter) {
-        f(name, static_cast<Elements&>(parameter));
+        f(name, static_cast<Parameter&>(parameter));
       },
       prepacked);
 }

@@ -38,11 +38,12 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
 /// While in scope, the module is in eval mode; afterwards each part has its mode from before.
-/// **Errors**: a const module with dropout, or with a part of your own, that is not in eval mode.
+/// **Errors**: a const module with a part in training mode, unless the part is not active(), such as
+/// a Dropout with p = 0.
 class EvalScope {
  public:
   template <class M>
-  explicit EvalScope(M& module) : EvalScope(detail::PartLister::list(module), std::is_const_v<M>) {}
+  explicit EvalScope(M& module) : EvalScope(detail::parts_of(module), std::is_const_v<M>) {}
   ~EvalScope() {
     for (bool* const training : training_) *training = true;
   }

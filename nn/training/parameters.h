@@ -27,7 +27,7 @@ Parameters parameters(const Parts& parts);
 /// them.
 template <class M>
 Parameters parameters(const M& module) {
-  return detail::parameters(detail::PartLister::list(module));
+  return detail::parameters(detail::parts_of(module));
 }
 
 /// Parameters with their own settings; absent settings are the optimiser's.
