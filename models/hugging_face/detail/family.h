@@ -108,7 +108,7 @@ std::vector<std::string> spellings(const std::string& name, std::string_view pre
 
 }  // namespace tessera::models
 
-// The families; each has a file with its names and its options.
+// The families; each has a file, and a namespace, with its names and its options.
 namespace tessera::models::families {
 
 extern const Family kBert;

@@ -9,6 +9,7 @@
 namespace tessera::models::families {
 
 namespace albert {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -80,6 +81,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+}  // namespace
 }  // namespace albert
 
 constinit const Family kAlbert = {.name = "albert",

@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace bert {
+namespace {
 
 constexpr WeightName kHeads[] = {
     {"pooler.dense.*", "pooler.dense.*"},
@@ -32,6 +33,7 @@ TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& laye
   return result;
 }
 
+}  // namespace
 }  // namespace bert
 
 EncoderLayerOptions bert_layer(const Json& config) {

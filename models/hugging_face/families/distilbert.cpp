@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace distilbert {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -45,6 +46,7 @@ TokenEncoderOptions options(const Json& config) {
   return learned_positions(config, layer, "n_layers");
 }
 
+}  // namespace
 }  // namespace distilbert
 
 constinit const Family kDistilBert = {.name = "distilbert",

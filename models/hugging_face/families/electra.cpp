@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace electra {
+namespace {
 
 constexpr WeightName kHeads[] = {
     {"head.dense.*", "classifier.dense.*"},
@@ -29,6 +30,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+}  // namespace
 }  // namespace electra
 
 constinit const Family kElectra = {.name = "electra",

@@ -7,6 +7,7 @@
 namespace tessera::models::families {
 
 namespace gte {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -81,6 +82,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+}  // namespace
 }  // namespace gte
 
 constinit const Family kGte = {.name = "new",

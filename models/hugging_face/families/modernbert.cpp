@@ -9,6 +9,7 @@
 namespace tessera::models::families {
 
 namespace modernbert {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.tok_embeddings.weight"},
@@ -149,6 +150,7 @@ Pooling pooling(const Json& config) {
   key.fail("must be cls or mean, got ", key.described());
 }
 
+}  // namespace
 }  // namespace modernbert
 
 constinit const Family kModernBert = {

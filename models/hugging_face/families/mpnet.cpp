@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace mpnet {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -34,6 +35,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+}  // namespace
 }  // namespace mpnet
 
 constinit const Family kMpnet = {.name = "mpnet",

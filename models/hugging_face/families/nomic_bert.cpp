@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace nomic_bert {
+namespace {
 
 constexpr WeightName kEncoder[] = {
     {"embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
@@ -78,6 +79,7 @@ TokenEncoderOptions options(const Json& config) {
   return result;
 }
 
+}  // namespace
 }  // namespace nomic_bert
 
 constinit const Family kNomicBert = {.name = "nomic_bert",

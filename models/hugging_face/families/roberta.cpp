@@ -5,6 +5,7 @@
 namespace tessera::models::families {
 
 namespace roberta {
+namespace {
 
 TokenEncoderOptions options(const Json& config) {
   TokenEncoderOptions result = bert_options(config);
@@ -23,6 +24,7 @@ constexpr Family named(std::string_view name, std::string_view classes) {
           .options = options};
 }
 
+}  // namespace
 }  // namespace roberta
 
 constinit const Family kRoberta = roberta::named("roberta", "Roberta");
