@@ -1,12 +1,14 @@
 // A first encoder: it learns in about a second to write words backwards. Its attention shows how.
 //
-//     letters -> embeddings + positions -> x + attention(x) -> x + feed_forward(x) -> 26 scores
+//     letters -> embeddings + positions -> x + attention(norm(x)) -> x + feed_forward(norm(x))
+//             -> norm -> 26 scores
 //
-// The right letter of place i is the letter at place 11 - i, and only attention moves information
-// from one place to another. So the trained model must attend along the anti-diagonal; training
-// finds that from the loss. programs/train_reverse.cpp is the same with options and pages.
+// Position i of the output must be the letter at position 11 - i, and only attention moves
+// information between positions. So the trained model attends along the anti-diagonal. No line
+// below says so: training finds it. programs/train_reverse.cpp is this program with options and
+// HTML pages.
+#include <cstdint>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,15 +25,15 @@ constexpr index_t kLetters = 26;
 constexpr index_t kLength = 12;
 constexpr index_t kWords = 4000;
 
-/// Words of random letters, (count, 12), each letter a number from 0 to 25.
+/// Random words, (count, 12), each letter a number from 0 to 25; each stream has its own words.
 Tensor random_words(index_t count, std::uint64_t stream) {
   Rng rng(0, stream);
   return randint(0, kLetters, {count, kLength}, rng);
 }
 
-/// What the model shall write: the letters of each word from the last to the first.
+/// The targets: each word backwards.
 Tensor reversed(const Tensor& words) {
-  return words.slice(1, {}, {}, -1);
+  return words.slice(1, {}, {}, -1);  // step -1 along axis 1
 }
 
 /// One layer with one head: 36,954 parameters, random at first.
@@ -52,33 +54,33 @@ models::TokenClassifier make_model() {
 /// Five epochs of AdamW; the learning rate rises for a tenth of the steps, then falls to 0.
 void train(models::TokenClassifier& model) {
   const Tensor words = random_words(kWords, 1);
-  const auto loss = [&](std::span<const index_t> rows) {
-    const Tensor batch = index_select(words, 0, from_vector(std::vector(rows.begin(), rows.end())));
-    return nn::summed_cross_entropy(model(batch), reversed(batch));
+  // The sum over all letters of a batch; the trainer divides it by their number.
+  const auto loss = [&](const Tensor& inputs, const Tensor& targets) {
+    return nn::summed_cross_entropy(model(inputs), targets);
   };
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
   nn::Trainer trainer(
-      model, optimizer, {std::vector<index_t>(kWords, kLength), loss},
+      model, optimizer, nn::examples_of(words, reversed(words), loss),
       {.epochs = 5, .decay = nn::Schedule::Decay::kLinear, .warmup = 0.1, .clip = 1});
   trainer.run({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
-    std::fflush(stdout);
   }});
   nn::eval(model);
 }
 
-/// Prints what the model makes of a word, and its attention in percent.
+/// Prints a word, what the model writes for it, and its attention in percent.
 void show(const models::TokenClassifier& model, const std::string& word) {
   const Tensor letters =
       from_vector(std::vector<index_t>(word.begin(), word.end())) - static_cast<index_t>('a');
-  Tensor weights;  // (1, heads, 12, 12): row i is the attention of place i to all places
+  Tensor weights;  // (1, heads, 12, 12): row i is the attention of position i
+  // As long as it lives, the hook gets the weights of each call; ** matches any layer.
   const nn::Hook reader("**.weights", [&](const nn::HookPoint& point) { weights = point.value; });
   std::string written;
   for (const index_t letter : argmax(model(letters.unsqueeze(0)), {-1}).to_vector<index_t>()) {
     written += static_cast<char>('a' + letter);
   }
-  std::printf("\n%s -> %s\n\nAttention in percent, one row per place:\n\n ", word.c_str(),
+  std::printf("\n%s -> %s\n\nAttention in percent, one row per position:\n\n ", word.c_str(),
               written.c_str());
   for (const char letter : word) std::printf("%4c", letter);
   for (index_t i = 0; i < kLength; ++i) {

@@ -8,7 +8,7 @@
 //
 //   000_see_it_work [FOLDER]     prints; draws FOLDER/000_attention.svg
 //
-// programs/train_reverse.cpp is the same program with options.
+// ../first_encoder.cpp is its first part; programs/train_reverse.cpp has options.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -15,4 +15,4 @@ target_compile_definitions(command_line PRIVATE $<$<TARGET_EXISTS:tessera::mpi>:
 tessera_target(command_line)
 # CLI11 takes long to optimise, for what runs once.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/cli.cpp PROPERTIES
-  COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  COMPILE_OPTIONS $<$<CONFIG:Release>:-O0>)
