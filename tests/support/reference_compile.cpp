@@ -1,4 +1,5 @@
-// Work for a compiler that never changes: .ci/check compares the time of a build with that of this file.
+// A file that never changes: `.ci/check time` compares the processor time of a build with that of
+// compiling this file.
 #include <algorithm>
 #include <array>
 #include <functional>
