@@ -1,5 +1,5 @@
-// All of models, nn and tensor. Text, pretrained models, inspect, pages and runs have their own
-// headers.
+// All of models, nn and tensor. The folders text, hugging_face, inspect, pages and
+// runs have their own headers.
 #pragma once
 
 #include "models/classifier.h"

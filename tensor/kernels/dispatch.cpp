@@ -67,13 +67,13 @@ bool has_avx_vnni() {
 // __builtin_cpu_supports also checks that the operating system saves the wide registers; if it does
 // not, the instruction set counts as missing.
 std::vector<Isa> detect() {
-  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels, &baseline_float64::kFloat64Kernels,
-                            &baseline::kInt8Kernels}};
+  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels,
+                            &baseline_float64::kFloat64Kernels, &baseline::kInt8Kernels}};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    isas.push_back({"avx2", &avx2::kFloat32Kernels, &avx2_float64::kFloat64Kernels, &avx2::kInt8Kernels,
-                    has_avx_vnni()});
+    isas.push_back({"avx2", &avx2::kFloat32Kernels, &avx2_float64::kFloat64Kernels,
+                    &avx2::kInt8Kernels, has_avx_vnni()});
 #if defined(TESSERA_HAS_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {

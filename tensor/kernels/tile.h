@@ -123,8 +123,9 @@ struct TileTarget {
   }
 };
 
-/// multiply_tile, in float32 compiled separately for B in rows without gaps and A's elements
-/// adjacent along rows or, as in strips, along columns: their strides are then constants.
+/// multiply_tile. In float32, whose speed matters, it is compiled separately for B in rows without
+/// gaps and A's elements adjacent along rows or, as in strips, along columns: their strides are then
+/// constants.
 template <class T, int kRows, int kVectors>
 [[gnu::always_inline]] inline void multiply_operands(index_t k, MatrixRef<T> a, Panels<T> b,
                                                      Vec<T> (&sum)[kRows][kVectors]) {

@@ -1,3 +1,3 @@
-// Everything in kernels/ for AVX2 and FMA.
+// The kernels in float32 and int8 for AVX2 and FMA.
 #define TESSERA_ISA avx2
 #include "tensor/kernels/isa/table.inc"
