@@ -23,6 +23,6 @@ configure(${PROJECT} status untyped -DCONSUMER_USES=add_subdirectory -DCONSUMER_
 file(READ ${BUILD}/untyped/compile_commands.json commands)
 if(NOT status EQUAL 0 OR NOT untyped MATCHES "no CMAKE_BUILD_TYPE" OR
    NOT untyped MATCHES "-- Tessera: MPI was not found" OR commands MATCHES "training/mpi" OR
-   NOT commands MATCHES " -O1 [^\n]*tessera_tensor.dir/Unity")
+   NOT commands MATCHES " -O2 [^\n]*tessera_tensor.dir/Unity")
   message(SEND_ERROR "without a build type:\n${untyped}")
 endif()
