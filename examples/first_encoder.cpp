@@ -5,69 +5,18 @@
 //
 // Position i of the output must be the letter at position 11 - i, and only attention moves
 // information between positions. So the trained model attends along the anti-diagonal. No line
-// below says so: training finds it. programs/train_reverse.cpp is this program with options and
-// HTML pages.
-#include <cstdint>
+// of the model in first_encoder.h says so: training finds it. programs/train_reverse.cpp is this
+// program with options and HTML pages.
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "models/models.h"
-#include "nn/nn.h"
-#include "tensor/create.h"
-#include "tensor/ops/ops.h"
+#include "examples/first_encoder.h"
 
 using namespace tessera;
+using namespace tessera::examples;
 
 namespace {
-
-constexpr index_t kLetters = 26;
-constexpr index_t kLength = 12;
-constexpr index_t kWords = 4000;
-
-/// Random words, (count, 12), each letter a number from 0 to 25; each stream has its own words.
-Tensor random_words(index_t count, std::uint64_t stream) {
-  Rng rng(0, stream);
-  return randint(0, kLetters, {count, kLength}, rng);
-}
-
-/// The targets: each word backwards.
-Tensor reversed(const Tensor& words) {
-  return words.slice(1, {}, {}, -1);  // step -1 along axis 1
-}
-
-/// One layer with one head: 36,954 parameters, random at first.
-models::TokenClassifier make_model() {
-  const models::EncoderLayerOptions layer = {.d_model = 64,
-                                             .nhead = 1,
-                                             .dim_feedforward = 128,
-                                             .dropout = 0,
-                                             .activation = nn::Activation::kGelu,
-                                             .norm_first = true};
-  const models::TokenEncoderOptions tokens = {.vocabulary_size = kLetters,
-                                              .encoder = {.layers = {layer}, .final_norm = true},
-                                              .max_tokens = kLength,
-                                              .dropout = 0};
-  return models::TokenClassifier({.tokens = tokens, .classes = kLetters, .dropout = 0});
-}
-
-/// Five epochs of AdamW; the learning rate rises for a tenth of the steps, then falls to 0.
-void train(models::TokenClassifier& model) {
-  const Tensor words = random_words(kWords, 1);
-  // The sum over all letters of a batch; the trainer divides it by their number.
-  const auto loss = [&](const Tensor& inputs, const Tensor& targets) {
-    return nn::summed_cross_entropy(model(inputs), targets);
-  };
-  nn::set_requires_grad(model);
-  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
-  nn::Trainer trainer(
-      model, optimizer, nn::examples_of(words, reversed(words), loss),
-      {.epochs = 5, .decay = nn::Schedule::Decay::kLinear, .warmup = 0.1, .clip = 1});
-  trainer.run({.epoch = [](const nn::EpochReport& report) {
-    std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
-  }});
-  nn::eval(model);
-}
 
 /// Prints a word, what the model writes for it, and its attention in percent.
 void show(const models::TokenClassifier& model, const std::string& word) {
@@ -95,7 +44,6 @@ void show(const models::TokenClassifier& model, const std::string& word) {
 }  // namespace
 
 int main() {
-  manual_seed(0);
   models::TokenClassifier model = make_model();
   train(model);
   const Tensor unseen = random_words(500, 2);

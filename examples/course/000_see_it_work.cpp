@@ -8,7 +8,7 @@
 //
 //   000_see_it_work [FOLDER]     prints; draws FOLDER/000_attention.svg
 //
-// ../first_encoder.cpp is its first part; programs/train_reverse.cpp has options.
+// Model and training are those of ../first_encoder.h; programs/train_reverse.cpp has options.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
+#include "examples/first_encoder.h"
 #include "models/models.h"
 
 using namespace tessera;
@@ -23,47 +24,7 @@ using namespace tessera::examples;
 
 namespace {
 
-constexpr index_t kLetters = 26;
-constexpr index_t kLength = 12;
-constexpr index_t kWords = 4000;
 const std::string kShown = "transformers";
-
-Tensor random_words(index_t count, std::uint64_t stream) {
-  Rng rng(0, stream);
-  return randint(0, kLetters, {count, kLength}, rng);
-}
-
-/// One layer, one head: 36,954 numbers, random at first.
-models::TokenClassifier make_model() {
-  manual_seed(0);
-  const models::EncoderLayerOptions layer = {.d_model = 64,
-                                             .nhead = 1,
-                                             .dim_feedforward = 128,
-                                             .dropout = 0,
-                                             .activation = nn::Activation::kGelu,
-                                             .norm_first = true};
-  const models::TokenEncoderOptions tokens = {.vocabulary_size = kLetters,
-                                              .encoder = {.layers = {layer}, .final_norm = true},
-                                              .max_tokens = kLength,
-                                              .dropout = 0};
-  return models::TokenClassifier({.tokens = tokens, .classes = kLetters, .dropout = 0});
-}
-
-void train(models::TokenClassifier& model) {
-  const Tensor words = random_words(kWords, 1);
-  const auto loss = [&](const Tensor& letters, const Tensor& reversed) {
-    return nn::summed_cross_entropy(model(letters), reversed);
-  };
-  nn::set_requires_grad(model);
-  nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
-  nn::Trainer trainer(
-      model, optimizer, nn::examples_of(words, words.slice(1, {}, {}, -1), loss),
-      {.epochs = 5, .decay = nn::Schedule::Decay::kLinear, .warmup = 0.1, .clip = 1});
-  trainer.run({.epoch = [](const nn::EpochReport& report) {
-    std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
-  }});
-  nn::eval(model);
-}
 
 /// The letters of kShown as numbers from 0 to 25, (1, 12).
 Tensor shown_letters() {
@@ -82,8 +43,7 @@ Matrix attention_map(const models::TokenClassifier& model) {
 /// The model's present result: the word backwards, and the correct letters in 500 unseen words.
 void report(const char* title, const models::TokenClassifier& model) {
   const Tensor unseen = random_words(500, 2);
-  const double right =
-      mean(eq(argmax(model(unseen), {-1}), unseen.slice(1, {}, {}, -1)).to(kFloat64)).item();
+  const double right = mean(eq(argmax(model(unseen), {-1}), reversed(unseen)).to(kFloat64)).item();
   const Matrix map = attention_map(model);
   double mirrored = 0;
   for (index_t i = 0; i < kLength; ++i) mirrored += map(i, kLength - 1 - i) / kLength;
