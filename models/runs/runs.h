@@ -3,3 +3,4 @@
 
 #include "models/runs/run.h"
 #include "models/runs/text_examples.h"
+#include "models/runs/token_examples.h"
