@@ -1,7 +1,9 @@
 #include "nn/training/loss_sum.h"
 
-#include "nn/detail/check.h"
+#include <cmath>
+
 #include "tensor/create.h"
+#include "tensor/format.h"
 #include "tensor/ops/ops.h"
 
 namespace tessera::nn {
@@ -13,6 +15,10 @@ double count_true(const Tensor& x) {
 }
 
 }  // namespace
+
+LossSum mean_loss(const Tensor& mean, double count, double correct) {
+  return {mean * count, count, correct};
+}
 
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options) {
@@ -49,7 +55,12 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
-  detail::require_not_negative("LossSum", "count", sum.count);
+  require(
+      sum.count >= 0 && std::isfinite(sum.count), "LossSum",
+      "count must be finite and at least 0, got ",
+      std::isnan(sum.count) ? "none, or NaN" : shortest(sum.count),
+      "; return {sum of the losses, number of targets}, or mean_loss(mean of the losses, number "
+      "of targets)");
   if (sum.count == 0) return {};
   return {sum.loss.item(), sum.count, sum.correct};
 }

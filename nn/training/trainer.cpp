@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "nn/detail/check.h"
@@ -145,7 +146,7 @@ ShardSums Trainer::compute(std::span<const index_t> examples, index_t shard) {
     Tape tape;
     const LossSum result = train_.loss(examples);
     sums.totals = totals_of(result);
-    check_finite("loss", sums.totals.loss);
+    check_finite("loss", sums.totals.loss, examples);
     if (result.count > 0) tape.backward(result.loss);  // otherwise there is no loss
   }
   for (const Parameter& variable : optimizer_->variables()) {
@@ -167,15 +168,15 @@ ShardSums Trainer::sum_of(std::span<const index_t> batch) {
   return all_reduce(*communicator, optimizer_->variables(), shards, std::move(tree));
 }
 
-/// Updates the weights; returns the norm of the gradient.
-double Trainer::update(ShardSums sums) {
+/// Updates the weights by the sums of the batch; returns the norm of the gradient.
+double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
   const Parameters& variables = optimizer_->variables();
   for (std::size_t i = 0; i < variables.size(); ++i) {
     variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
   }
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
   const double norm = clip_grad_norm(variables, options_.clip, {.scale = 1 / targets});
-  check_finite("norm of the gradient", norm);
+  check_finite("norm of the gradient", norm, batch);
   optimizer_->step();
   optimizer_->zero_grad();
   return norm;
@@ -192,7 +193,7 @@ StepReport Trainer::advance() {
   try {
     ShardSums sums = sum_of(batch);
     report.totals = sums.totals;
-    report.gradient_norm = update(std::move(sums));
+    report.gradient_norm = update(std::move(sums), batch);
   } catch (...) {
     sampler_.set_state(place);
     optimizer_->zero_grad();
@@ -204,10 +205,18 @@ StepReport Trainer::advance() {
   return report;
 }
 
-void Trainer::check_finite(const char* what, double value) const {
-  require(std::isfinite(value), kTrainerOp, "the ", what, " must be finite, got ",
-          std::isnan(value) ? std::abs(value) : value, " after ", step(),
-          " steps; try a smaller learning rate");
+void Trainer::check_finite(const char* what, double value,
+                           std::span<const index_t> examples) const {
+  if (std::isfinite(value)) return;
+  constexpr std::size_t kMost = 10;
+  std::string names;
+  for (const index_t i : examples.first(std::min(kMost, examples.size()))) {
+    names += str_cat(names.empty() ? "" : ", ", i);
+  }
+  if (examples.size() > kMost) names += ", ...";
+  fail(kTrainerOp, "the ", what, " must be finite, got ",
+       std::isnan(value) ? std::abs(value) : value, " after ", step(), " steps, for the examples ",
+       names, "; try a smaller learning rate, or look for NaN in the examples");
 }
 
 // ---- evaluations ----

@@ -194,10 +194,10 @@ class Trainer {
           Examples held_out);
   ShardSums compute(std::span<const index_t> examples, index_t shard);
   ShardSums sum_of(std::span<const index_t> batch);
-  double update(ShardSums sums);
+  double update(ShardSums sums, std::span<const index_t> batch);
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
-  void check_finite(const char* what, double value) const;
+  void check_finite(const char* what, double value, std::span<const index_t> examples) const;
   bool stops() const;
   void require_same_run() const;
   Checkpoint settings() const;

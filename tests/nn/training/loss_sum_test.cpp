@@ -23,6 +23,21 @@ TEST(SummedCrossEntropy, SumsAndCountsTheTargetsThatAreNotIgnored) {
         [&] { summed_cross_entropy(scores, targets, {.weight = ones({3})}); });
 }
 
+TEST(MeanLoss, IsASum) {
+  const LossSum sum = mean_loss(full({}, 1.5), 4, 3);
+  EXPECT_EQ(sum.loss.item(), 6);
+  EXPECT_EQ(totals_of(sum).mean(), 1.5);
+  EXPECT_EQ(sum.correct, 3);
+  EXPECT_EQ(totals_of(mean_loss(full({}, std::nan("")), 0)).loss, 0);  // no targets
+}
+
+TEST(LossSum, MustHaveACount) {
+  const std::string error =
+      "count must be finite and at least 0, got none, or NaN; return {sum of the losses, number of "
+      "targets}, or mean_loss(mean of the losses, number of targets)";
+  fails("LossSum", error, [] { totals_of({full({}, 3)}); });
+}
+
 TEST(SummedSquaredError, CountsValues) {
   const LossSum sum = summed_squared_error(tensor({1.0, 4.0, 0.0}), tensor({0.0, 2.0, 0.0}));
   EXPECT_EQ(sum.loss.item(), 5);

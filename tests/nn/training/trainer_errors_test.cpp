@@ -66,11 +66,12 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss * kNaN, s.count};
        },
-       "Trainer", "the loss must be finite, got nan after 8 steps; try a smaller learning rate"},
+       "Trainer", "the loss must be finite, got nan after 8 steps, for the examples "},
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
        },
        "Trainer", "the norm of the gradient must be finite, got nan after 8 steps"},
+      {[](const nn::LossSum& s) { return nn::LossSum{s.loss}; }, "LossSum", "count must be"},
       {[](const nn::LossSum&) -> nn::LossSum { fail("loss", "no luck"); }, "loss", "no luck"},
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss.expand({2}), s.count};
@@ -105,6 +106,35 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
     EXPECT_EQ(trainer.run(), nn::RunEnd::kFinished);
     EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
   }
+}
+
+TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
+  const auto expect_error = [](index_t shards, const std::string& examples) {
+    Trial base;
+    nn::Examples train = base.train.examples(base.net);
+    train.lengths.assign(20, 1);
+    train.loss = [right = train.loss](std::span<const index_t> chosen) {
+      nn::LossSum sum = right(chosen);
+      if (std::ranges::count(chosen, 7) > 0) sum.loss = sum.loss / 0;
+      return sum;
+    };
+    nn::Trainer trainer(base.net, base.optimizer, train, {.batch_size = 20, .shards = shards});
+    fails("Trainer",
+          "the loss must be finite, got inf after 0 steps, for the examples " + examples +
+              "; try a smaller learning rate, or look for NaN in the examples",
+          [&] { trainer.run(); });
+  };
+  nn::BatchSampler sampler(std::vector<index_t>(20, 1), {.batch_size = 20});
+  std::string names;
+  std::size_t place = 0;
+  const std::span<const index_t> batch = sampler.next();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (i < 10) names += std::to_string(batch[i]) + ", ";
+    if (batch[i] == 7) place = i;
+  }
+  expect_error(1, names + "...");
+  const std::size_t even = place / 2 * 2;
+  expect_error(10, str_cat(batch[even], ", ", batch[even + 1]));
 }
 
 TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
