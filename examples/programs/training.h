@@ -128,7 +128,7 @@ class TrainingCommand final : public Command {
                         training.held_out);
     runs::Run run(trainer, run_options(training, nn::parameter_count(model)));
     if (!finish(run, trainer, training)) return false;
-    nn::load_trained(trainer.weights(), model);
+    trainer.load_best();
     nn::eval(model);
     if (!options.report.empty() && training.confusion) {
       for (pages::ConfusionMatrix& each : training.confusion()) run.report(std::move(each));

@@ -112,6 +112,7 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
 // ---- the run ----
 
 RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
+  check_has_last_weights();
   stop_ = false;
   optimizer_->zero_grad();
   if (options_.communicator != nullptr) require_same_run();
@@ -328,7 +329,22 @@ Checkpoint Trainer::state_but_optimizer() const {
       .add("trainer", trainer);
 }
 
+void Trainer::load_best() {
+  const StateDict best = best_.state().tensors;
+  if (best.empty() && !average_) return;  // the last weights are the final ones
+  const StateDict& weights = best.empty() ? average_->averages() : best;
+  for (auto& [name, tensor] : model_.parameters) tensor.copy_from(weights.at(name));
+  has_best_weights_ = true;
+}
+
+void Trainer::check_has_last_weights() const {
+  require(!has_best_weights_, kTrainerOp,
+          "the model must have its last weights, got those of load_best(); call run() and state() "
+          "before load_best(), or load_state() after it");
+}
+
 Checkpoint Trainer::state() const {
+  check_has_last_weights();
   return state_but_optimizer().add("optimizer", optimizer_->state());
 }
 
@@ -343,6 +359,7 @@ void Trainer::load_state(const Checkpoint& state) {
     throw;
   }
   scheduler_.load_state(state.group("scheduler"));  // again: it sets the rates of the optimiser
+  has_best_weights_ = false;
 }
 
 void Trainer::take_over(const Checkpoint& state) {

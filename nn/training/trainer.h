@@ -125,9 +125,10 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
+  /// Afterwards the model has the last weights, not the best: call load_best().
   /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of the loss
-  /// functions; as totals_of, Tape::backward and Optimizer::step. A step that fails changes
-  /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
+  /// functions; as totals_of, Tape::backward and Optimizer::step; a call after load_best(). A step
+  /// that fails changes nothing, and the next run begins with that step; after a failed evaluation the next run begins
   /// with the evaluation.
   ///
   /// With several processes, different versions, options, examples, weights or arithmetic are an
@@ -140,6 +141,11 @@ class Trainer {
   /// callback, a different thread or a signal handler. With several processes a call in one of them
   /// is enough: all end after the same step.
   void stop() { stop_ = true; }
+
+  /// Gives the model its final weights, which load_trained chooses: those of the best evaluation if
+  /// they are kept, else the averages, else the last weights. Afterwards run() and state() are
+  /// errors until load_state(), because a run continues from the last weights.
+  void load_best();
 
   /// The number of steps so far.
   index_t step() const { return scheduler_.steps(); }
@@ -162,7 +168,7 @@ class Trainer {
   /// All data that the rest of the run depends on: the groups model, optimizer, scheduler, sampler
   /// and trainer; after an evaluation best, with tensors only if `keep_best`; and average, if there
   /// is one. The tensors share memory with these parts.
-  /// **Errors**: a prepacked weight.
+  /// **Errors**: a prepacked weight; a call after load_best().
   Checkpoint state() const;
   /// The part of the state that load_trained reads. **Errors**: a prepacked weight.
   Checkpoint weights() const;
@@ -198,6 +204,7 @@ class Trainer {
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_finite(const char* what, double value, std::span<const index_t> examples) const;
+  void check_has_last_weights() const;
   bool stops() const;
   void require_same_run() const;
   Checkpoint settings() const;
@@ -217,6 +224,7 @@ class Trainer {
   LossTotals epoch_totals_;
   index_t evaluated_ = 0;  // the step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
+  bool has_best_weights_ = false;  // after load_best
   std::atomic<bool> stop_ = false;
 };
 

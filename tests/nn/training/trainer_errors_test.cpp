@@ -137,6 +137,23 @@ TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
   expect_error(10, str_cat(batch[even], ", ", batch[even + 1]));
 }
 
+TEST(TrainerErrors, ARunContinuesOnlyFromItsLastWeights) {
+  nn::TrainerOptions options = Trial::options();
+  options.average = 0.8;
+  Trial run(options);
+  run.trainer.run({.epoch = [&](const nn::EpochReport&) { run.trainer.stop(); }});
+  const nn::Checkpoint state = copy_of(run.trainer.state());
+  run.trainer.load_best();
+  const std::string error = "must have its last weights, got those of load_best()";
+  fails("Trainer", error, [&] { run.trainer.run(); });
+  fails("Trainer", error, [&] { (void)run.trainer.state(); });
+  run.trainer.load_state(state);
+  run.trainer.run();
+  Trial whole(options);
+  whole.trainer.run();
+  EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
+}
+
 TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
   nn::TrainerOptions options = Trial::options();
   options.average = 0.8;

@@ -341,8 +341,11 @@ TEST(LoadTrained, TakesTheBestThenTheAveragesThenTheLast) {
     Trial run(options, evaluates);
     run.trainer.run();
     Net net(9);
-    nn::load_trained(run.trainer.state(), net);
-    return std::pair(net.first.weight->detach().clone(), copy_of(run.trainer.state()));
+    const nn::Checkpoint state = copy_of(run.trainer.state());
+    nn::load_trained(state, net);
+    run.trainer.load_best();
+    EXPECT_TRUE(same_state({.tensors = nn::state_dict(run.net)}, {.tensors = nn::state_dict(net)}));
+    return std::pair(net.first.weight->detach().clone(), state);
   };
   nn::TrainerOptions options = Trial::options();
   const auto [last, plain] = loaded(options, false);
