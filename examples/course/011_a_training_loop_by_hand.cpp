@@ -255,7 +255,7 @@ void rates_and_clipping(const Points& points) {
   const nn::Schedule schedule = nn::cosine_schedule(kWarmup, kSteps);
   for (const int step : {0, 1, 10, kWarmup, 100, 262, kSteps}) {
     std::printf("step %3d: %.4f\n", step, factor(step));
-    require(std::abs(factor(step) - schedule.factor(step)) < 1e-12, "nn::cosine_schedule",
+    require(std::abs(factor(step) - schedule(step)) < 1e-12, "nn::cosine_schedule",
             "factor must be the same by hand, got a different one at step ", step);
   }
   Weights g;
@@ -286,7 +286,7 @@ void all_together(const Points& points) {
   nn::Trainer trainer(network, optimizer, examples,
                       {.epochs = kSteps,
                        .batch_size = kPoints,
-                       .decay = nn::Schedule::Decay::kCosine,
+                       .decay = nn::Decay::kCosine,
                        .warmup = static_cast<double>(kWarmup) / kSteps,
                        .clip = kClip});
   Losses theirs;

@@ -13,6 +13,7 @@
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/error.h"
+#include "tensor/format.h"
 #include "tensor/gradient.h"
 #include "tensor/ops/matmul.h"
 #include "tensor/profile_span.h"
@@ -30,8 +31,11 @@ TrainerOptions checked(TrainerOptions o) {
   detail::require_size(kTrainerOp, "batch_size", o.batch_size);
   require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, "shards must be from 1 to ",
           kMostShards, ", got ", o.shards);
-  require_enum(kTrainerOp, "decay", o.decay, Schedule::Decay::kCosine);
+  require_enum(kTrainerOp, "decay", o.decay, Decay::kCosine);
   detail::require_probability(kTrainerOp, "warmup", o.warmup);
+  require(o.schedules.empty() || (o.decay == Decay::kNone && o.warmup == 0), kTrainerOp,
+          "schedules must be empty if decay or warmup is set, got ", o.schedules.size(),
+          "; give schedules that contain the decay and the warmup");
   require(o.clip > 0, kTrainerOp, "clip must be above 0, got ", o.clip);
   detail::require_decay(kTrainerOp, "average", o.average);
   detail::require_count(kTrainerOp, "evaluate_every", o.evaluate_every);
@@ -50,10 +54,12 @@ index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
   return options.steps > 0 ? options.steps : options.epochs * steps_per_epoch;
 }
 
-Schedule schedule_of(const TrainerOptions& options, index_t steps) {
-  return {.decay = options.decay,
-          .warmup_steps = std::llround(options.warmup * static_cast<double>(steps)),
-          .total_steps = steps};
+std::vector<Schedule> schedules_of(const TrainerOptions& options, index_t steps) {
+  if (!options.schedules.empty()) return options.schedules;
+  const index_t warmup = std::llround(options.warmup * static_cast<double>(steps));
+  if (options.decay == Decay::kLinear) return {linear_schedule(warmup, steps)};
+  if (options.decay == Decay::kCosine) return {cosine_schedule(warmup, steps)};
+  return {constant_schedule(warmup)};
 }
 
 void check_examples(const TrainerOptions& o, const Examples& train, const Examples& held_out) {
@@ -101,7 +107,7 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
       held_out_(std::move(held_out)),
       sampler_(train_.lengths, {.batch_size = options.batch_size, .seed = options.seed}),
       total_steps_(steps_of(options, sampler_.batches_per_epoch())),
-      scheduler_(optimizer, schedule_of(options, total_steps_)),
+      scheduler_(optimizer, schedules_of(options, total_steps_)),
       best_(model_.parameters, {.patience = options.patience, .keep_weights = options.keep_best}) {
   check_examples(options_, train_, held_out_);
   check_optimizer(model_.parameters, optimizer.variables());
@@ -185,6 +191,7 @@ double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
 
 StepReport Trainer::advance() {
   const ProfileScope scope("training step");
+  check_rates();
   const Rng::State place = sampler_.state();
   const index_t epoch = sampler_.epoch();
   if (sampler_.position() == 0) epoch_totals_ = {};
@@ -204,6 +211,18 @@ StepReport Trainer::advance() {
   scheduler_.step();
   epoch_totals_.add(report.totals);
   return report;
+}
+
+/// Throws if a rate is not that of its schedule, or if a schedule has an error after this step,
+/// which would then be half done.
+void Trainer::check_rates() const {
+  for (std::size_t i = 0; i < optimizer_->groups().size(); ++i) {
+    const double wanted = scheduler_.rate(i, step()), rate = optimizer_->groups()[i].lr;
+    require(rate == wanted, kTrainerOp, "the learning rate of group ", i, " must be ",
+            shortest(wanted), ", as its schedule sets it after ", step(), " steps, got ",
+            shortest(rate), "; give a function of the step in the option schedules, not set_lr()");
+    scheduler_.rate(i, step() + 1);
+  }
 }
 
 void Trainer::check_finite(const char* what, double value,
@@ -288,6 +307,11 @@ void Trainer::require_same_run() const {
   for (const auto& [name, tensor] : start.tensors) {
     start.set(name, str_cat("digest ", digest_of(tensor.detach())));
   }
+  std::string rates;
+  for (std::size_t i = 0; i < optimizer_->groups().size(); ++i) {
+    for (const index_t at : {step(), total_steps_}) rates += shortest(scheduler_.rate(i, at)) + ' ';
+  }
+  start.set("rates now and at the end", rates);
   std::string names;  // checked first, because all processes must compare equally many facts
   for (const auto& [name, text] : start.values) names += name + '\n';
   Digest of_names;

@@ -33,6 +33,9 @@ class Communicator;
 /// The measure by which evaluations are compared.
 enum class BestBy { kLoss, kAccuracy };
 
+/// The shape of the learning rate after the warmup: constant, or down to 0 at the end of the run.
+enum class Decay { kNone, kLinear, kCosine };
+
 /// The options of Trainer.
 struct TrainerOptions {
   index_t epochs = 10;      // not read if `steps` > 0
@@ -41,8 +44,9 @@ struct TrainerOptions {
   index_t shards = 1;       // parts of a batch, one in memory at a time; their number changes bits
   std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
 
-  Schedule::Decay decay = Schedule::Decay::kNone;  // of the optimiser's rates, to 0 at the end
-  double warmup = 0;                               // the fraction of steps in which the rates rise
+  Decay decay = Decay::kNone;            // of the optimiser's rates
+  double warmup = 0;                     // the fraction of steps in which the rates rise
+  std::vector<Schedule> schedules = {};  // instead of these two: 1, or 1 for each group
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: no average
 
@@ -97,7 +101,7 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 
 /// Trains a model with an optimiser, which must hold all of the model's variables and no other
 /// variables. The model and the optimiser must outlive the trainer. While the trainer exists, only
-/// the trainer may call the optimiser's step().
+/// the trainer may call the optimiser's step() and set_lr().
 ///
 /// A step draws a batch, and computes each shard of the batch under its own tape. The trainer adds
 /// the losses and gradients of the shards in the order of one fixed tree (shards.h), divides the
@@ -109,9 +113,9 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// same weights, examples, optimiser and options, computes a part of the shards of each step, gets
 /// the sums of all shards, and takes the same step. All processes must call run() and load_state()
 /// in the same order; they get the same results, and each has the whole state.
-/// **Errors**: an optimiser of different parameters; options out of range; examples without a loss
-/// function; more processes than shards; `patience` or `evaluate_every` without held-out examples;
-/// the errors of BatchSampler.
+/// **Errors**: an optimiser of different parameters; options out of range; `schedules` together
+/// with `decay` or `warmup`; examples without a loss function; more processes than shards;
+/// `patience` or `evaluate_every` without held-out examples; as LrScheduler and BatchSampler.
 /// **Source**: Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour", 2017,
 /// section 3, for one step of the summed gradients of several processes.
 class Trainer {
@@ -126,9 +130,10 @@ class Trainer {
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
   /// Afterwards the model has the last weights, not the best: call load_best().
-  /// **Errors**: a loss or a gradient that is not finite; errors of `callbacks` and of the loss
-  /// functions; as totals_of, Tape::backward and Optimizer::step; a call after load_best(). A step
-  /// that fails changes nothing, and the next run begins with that step; after a failed evaluation the next run begins
+  /// **Errors**: a loss or a gradient that is not finite; a learning rate that is not that of its
+  /// schedule; errors of `callbacks`, of schedules and of the loss functions; as totals_of,
+  /// Tape::backward and Optimizer::step; a call after load_best(). A step that fails changes
+  /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
   /// with the evaluation.
   ///
   /// With several processes, different versions, options, examples, weights or arithmetic are an
@@ -203,6 +208,7 @@ class Trainer {
   double update(ShardSums sums, std::span<const index_t> batch);
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
+  void check_rates() const;
   void check_finite(const char* what, double value, std::span<const index_t> examples) const;
   void check_has_last_weights() const;
   bool stops() const;

@@ -44,13 +44,6 @@ TEST(Options, AnUnknownEnumValueIsAnError) {
     Linear linear(2, 2);
     fails("prepack", {not_an_enumerator("format", value)},
           [&] { prepack(linear, {static_cast<WeightFormat>(value)}); });
-    const auto decay = static_cast<Schedule::Decay>(value);
-    fails("Schedule", {not_an_enumerator("decay", value)},
-          [&] { Schedule{.decay = decay}.factor(0); });
-    set_requires_grad(linear);
-    SGD optimizer(linear);
-    fails("LrScheduler", {not_an_enumerator("decay", value)},
-          [&] { LrScheduler(optimizer, {.decay = decay}); });
   }
 }
 
@@ -155,10 +148,18 @@ TEST(Options, OfClipping) {
 }
 
 TEST(Options, OfASchedule) {
-  Linear linear(2, 2);
-  set_requires_grad(linear);
-  SGD optimizer(linear);
-  fails("LrScheduler", "cycles", [&] { LrScheduler(optimizer, cosine_schedule(1, 2, kNan)); });
+  const std::string rule = " must be at least 0, got -1";
+  fails("constant_schedule", "warmup_steps" + rule, [] { constant_schedule(-1); });
+  fails("linear_schedule", "warmup_steps" + rule, [] { linear_schedule(-1, 3); });
+  fails("linear_schedule", "total_steps" + rule, [] { linear_schedule(3, -1); });
+  fails("cosine_schedule", "warmup_steps" + rule, [] { cosine_schedule(-1, 3); });
+  fails("cosine_schedule", "total_steps" + rule, [] { cosine_schedule(3, -1); });
+  fails("cosine_schedule", "cycles must be finite, got nan", [] { cosine_schedule(1, 2, kNan); });
+  fails("inverse_sqrt_schedule", "warmup_steps" + rule, [] { inverse_sqrt_schedule(-1); });
+  fails("inverse_sqrt_schedule", "timescale" + rule, [] { inverse_sqrt_schedule(3, -1); });
+  fails("step_schedule", "step_size must be at least 1, got 0", [] { step_schedule(0); });
+  fails("step_schedule", "gamma must be finite and at least 0, got -1",
+        [] { step_schedule(1, -1); });
 }
 
 }  // namespace

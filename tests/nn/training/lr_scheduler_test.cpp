@@ -40,6 +40,33 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
   }
 }
 
+// The values of transformers.get_inverse_sqrt_schedule and of StepLR by their formulas.
+TEST(LrScheduler, InverseSquareRootsAndSteps) {
+  const auto expect_factors = [](const Schedule& schedule,
+                                 const std::vector<std::pair<index_t, double>>& factors) {
+    for (const auto& [step, factor] : factors) EXPECT_DOUBLE_EQ(schedule(step), factor) << step;
+  };
+  expect_factors(nn::inverse_sqrt_schedule(4), {{0, 0}, {3, 0.75}, {4, 1}, {16, 0.5}, {400, 0.1}});
+  expect_factors(nn::inverse_sqrt_schedule(4, 9), {{2, 0.5}, {4, 1}, {31, 0.5}, {76, 1.0 / 3}});
+  expect_factors(nn::inverse_sqrt_schedule(0), {{0, 1}, {30000, 0.5}, {990000, 0.1}});
+  expect_factors(nn::step_schedule(30), {{0, 1}, {29, 1}, {30, 0.1}, {59, 0.1}, {60, 0.01}});
+  expect_factors(nn::step_schedule(1, 0.5), {{0, 1}, {1, 0.5}, {3, 0.125}});
+}
+
+TEST(LrScheduler, EachGroupMayHaveItsOwnSchedule) {
+  nn::SGD optimizer({{.parameters = {{"x", one_weight()}}, .lr = 1.0},
+                     {.parameters = {{"y", one_weight()}}, .lr = 0.5}});
+  const Schedule grows = [](index_t step) { return 1 + static_cast<double>(step); };
+  LrScheduler scheduler(optimizer, {linear_schedule(0, 4), grows});
+  for (const double step : {0.0, 1.0, 2.0}) {
+    EXPECT_EQ(optimizer.groups()[0].lr, 1 - step / 4);
+    EXPECT_EQ(optimizer.groups()[1].lr, 0.5 * (1 + step));
+    scheduler.step();
+  }
+  EXPECT_EQ(scheduler.rate(0, 1), 0.75);
+  EXPECT_EQ(scheduler.rate(1, 9), 5);
+}
+
 TEST(LrScheduler, EachGroupFollowsFromItsOwnRate) {
   nn::SGD optimizer({{.parameters = {{"x", one_weight()}}, .lr = 1.0},
                      {.parameters = {{"y", one_weight()}}, .lr = 0.5}});
@@ -86,8 +113,22 @@ TEST(LrScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
 
 TEST(LrScheduler, Errors) {
   nn::SGD optimizer(nn::Parameters{{"x", one_weight()}});
-  fails("LrScheduler", "-1", [&] { LrScheduler(optimizer, constant_schedule(-1)); });
+  fails("constant_schedule", "-1", [&] { LrScheduler(optimizer, constant_schedule(-1)); });
+  const Schedule one = constant_schedule();
+  fails("LrScheduler", "schedules must be 1, or 1, one for each group, got 2", [&] {
+    LrScheduler(optimizer, {one, one});
+  });
+  fails("LrScheduler", "got an empty one", [&] { LrScheduler(optimizer, Schedule()); });
+  for (const double factor : {-0.5, std::nan(""), HUGE_VAL}) {
+    const Schedule wrong = [=](index_t step) { return step < 2 ? 1 : factor; };
+    LrScheduler scheduler(optimizer, wrong);
+    scheduler.step();
+    const std::string rule = "the factor of group 0 must be finite and at least 0, got ";
+    fails("LrScheduler", str_cat(rule, factor, " after 2 steps"), [&] { scheduler.step(); });
+    EXPECT_EQ(scheduler.steps(), 1);
+  }
   LrScheduler scheduler(optimizer, constant_schedule(3));
+  fails("LrScheduler", "group must be below 1, got 1", [&] { (void)scheduler.rate(1, 0); });
   const auto refuses = [&](const char* name, double value, const std::vector<std::string>& parts) {
     nn::Checkpoint state;
     state.set(name, value);

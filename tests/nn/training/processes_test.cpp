@@ -156,7 +156,7 @@ const std::vector<Course>& courses() {
                    .batch_size = 8,
                    .shards = 7,
                    .seed = 5,
-                   .decay = Schedule::Decay::kLinear,
+                   .decay = Decay::kLinear,
                    .warmup = 0.2,
                    .clip = 0.1}},
       {.name = "SGD, averages, checkpoints of gradients, evaluations",
@@ -165,6 +165,7 @@ const std::vector<Course>& courses() {
                    .batch_size = 8,
                    .shards = 8,
                    .seed = 6,
+                   .schedules = {inverse_sqrt_schedule(2)},
                    .average = 0.7,
                    .evaluate_every = 2},
        .uses_sgd = true,
@@ -294,7 +295,7 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       {"batch_size", [](TrainerOptions& o) { o.batch_size = 9; }},
       {"shards", [](TrainerOptions& o) { o.shards = 6; }},
       {"steps", [](TrainerOptions& o) { o.steps = 100; }},
-      {"decay", [](TrainerOptions& o) { o.decay = Schedule::Decay::kCosine; }},
+      {"decay", [](TrainerOptions& o) { o.decay = Decay::kCosine; }},
       {"warmup", [](TrainerOptions& o) { o.warmup += 1e-9; }},  // the steps are the same
       {"clip", [](TrainerOptions& o) { o.clip *= 1 + 1e-15; }},
       {"average", [](TrainerOptions& o) { o.average = 0; }},
@@ -322,6 +323,19 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
           }));
     });
   }
+}
+
+TEST(Processes, ThatHaveOtherSchedulesAreRefused) {
+  run_processes(2, [&](Communicator& processes) {
+    TrainerOptions options = sharded(&processes);
+    options.decay = Decay::kNone;
+    options.warmup = 0;
+    options.schedules = {step_schedule(5, processes.rank() == 1 ? 0.5 : 0.25)};
+    Trial run(options);
+    EXPECT_TRUE(throws("Trainer",
+                       {"Trainer: rates now and at the end must be the same on all ranks"},
+                       [&] { run.trainer.run(); }));
+  });
 }
 
 TEST(Processes, ThatHaveOtherExamplesAreRefused) {

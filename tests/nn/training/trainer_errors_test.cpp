@@ -28,7 +28,7 @@ TEST(TrainerErrors, OptionsOutOfRange) {
   EXPECT_TRUE(refuses("patience must be at least 0", [](O& o) { o.patience = -1; }));
   EXPECT_TRUE(refuses("batch_size must be at least 1", [](O& o) { o.batch_size = 0; }));
   EXPECT_TRUE(refuses("decay must be one of its enum's values, got 3",
-                      [](O& o) { o.decay = static_cast<nn::Schedule::Decay>(3); }));
+                      [](O& o) { o.decay = static_cast<nn::Decay>(3); }));
   EXPECT_TRUE(refuses("best_by must be one of its enum's values, got 2",
                       [](O& o) { o.best_by = static_cast<nn::BestBy>(2); }));
   const std::string rule = "must be 0 without held-out examples, got ";
@@ -135,6 +135,58 @@ TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
   expect_error(1, names + "...");
   const std::size_t even = place / 2 * 2;
   expect_error(10, str_cat(batch[even], ", ", batch[even + 1]));
+}
+
+TEST(TrainerErrors, SchedulesAndTheShortForm) {
+  const nn::Schedule one = nn::constant_schedule();
+  nn::TrainerOptions options = Trial::options();
+  options.schedules = {one};
+  fails("Trainer",
+        "schedules must be empty if decay or warmup is set, got 1; give schedules that contain the "
+        "decay and the warmup",
+        [&] { Trial run(options); });
+  options.decay = nn::Decay::kNone;
+  fails("Trainer", "schedules must be empty", [&] { Trial run(options); });
+  options.warmup = 0;
+  options.schedules = {one, one, one};
+  fails("LrScheduler", "schedules must be 1, or 2, one for each group, got 3",
+        [&] { Trial run(options); });
+}
+
+TEST(TrainerErrors, ARateThatIsNotThatOfItsSchedule) {
+  Trial whole;
+  whole.trainer.run();
+  Trial run;
+  const auto error =
+      "the learning rate of group 1 must be 0.01, as its schedule sets it after 2 steps, got 0.5; "
+      "give a function of the step in the option schedules, not set_lr()";
+  fails("Trainer", error, [&] {
+    run.trainer.run({.step = [&](const nn::StepReport& r) {
+      if (r.step == 2) run.optimizer.set_lr(1, 0.5);
+    }});
+  });
+  EXPECT_EQ(run.trainer.step(), 2);
+  run.optimizer.set_lr(1, 0.01);
+  run.trainer.run();
+  EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
+}
+
+// The factor of the next step is computed before a step, so that no step is half done.
+TEST(TrainerErrors, AScheduleWithAWrongFactor) {
+  index_t wrong = 5;
+  nn::TrainerOptions options = Trial::options();
+  options.decay = nn::Decay::kNone;
+  options.warmup = 0;
+  options.schedules = {[&](index_t step) { return step == wrong ? -1.0 : 1.0; }};
+  Trial run(options);
+  fails("LrScheduler", "must be finite and at least 0, got -1 after 5 steps",
+        [&] { run.trainer.run(); });
+  EXPECT_EQ(run.trainer.step(), 4);
+  wrong = -1;
+  run.trainer.run();
+  Trial whole(options);
+  whole.trainer.run();
+  EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
 }
 
 TEST(TrainerErrors, ARunContinuesOnlyFromItsLastWeights) {

@@ -257,6 +257,48 @@ TEST(Trainer, GoesOnAfterAStopInTheSameProcess) {
   EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);  // no steps remain
 }
 
+TEST(Trainer, ASchedulesFunctionResumesWithTheSameBits) {
+  nn::TrainerOptions options = Trial::options();
+  options.decay = nn::Decay::kNone;
+  options.warmup = 0;
+  const nn::Schedule falls = [](index_t step) { return 1 / (1 + static_cast<double>(step)); };
+  options.schedules = {falls, nn::step_schedule(5)};
+  Trial whole(options);
+  std::vector<double> rates;
+  whole.trainer.run({.step = [&](const nn::StepReport& r) { rates.push_back(r.lr); }});
+  EXPECT_EQ(rates[0], 0.02);
+  EXPECT_EQ(rates[3], 0.02 * 0.25);
+  for (const index_t cut : {1, 4, 5, 7, 20}) {
+    Trial first(options);
+    first.trainer.run({.step = [&](const nn::StepReport& r) {
+      if (r.step == cut) first.trainer.stop();
+    }});
+    Trial second(options);
+    second.trainer.load_state(copy_of(first.trainer.state()));
+    second.trainer.run({.step = [&](const nn::StepReport& r) {
+      EXPECT_EQ(r.lr, rates[static_cast<std::size_t>(r.step - 1)]);
+    }});
+    EXPECT_TRUE(same_state(second.trainer.state(), whole.trainer.state())) << cut;
+  }
+}
+
+TEST(Trainer, DecayAndWarmupAreSchedules) {
+  for (const nn::Decay decay : {nn::Decay::kNone, nn::Decay::kLinear, nn::Decay::kCosine}) {
+    nn::TrainerOptions options = Trial::options();
+    options.decay = decay;
+    Trial by_options(options);
+    by_options.trainer.run();
+    options.decay = nn::Decay::kNone;
+    options.warmup = 0;
+    options.schedules = {decay == nn::Decay::kNone     ? nn::constant_schedule(4)
+                         : decay == nn::Decay::kLinear ? nn::linear_schedule(4, 21)
+                                                       : nn::cosine_schedule(4, 21)};
+    Trial by_schedule(options);
+    by_schedule.trainer.run();
+    EXPECT_TRUE(same_state(by_schedule.trainer.state(), by_options.trainer.state()));
+  }
+}
+
 // Evaluations do not change the bits of the training.
 TEST(Trainer, EvaluationsDisturbNothing) {
   Trial plain;
@@ -301,7 +343,7 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   nn::TrainerOptions options = Trial::options();
   options.epochs = 100;
   options.patience = 2;
-  options.decay = nn::Schedule::Decay::kNone;
+  options.decay = nn::Decay::kNone;
   Trial run(options, true);
   spoil(run.held_out);
   std::vector<nn::EvaluationReport> seen;

@@ -62,7 +62,7 @@ struct Trial {
     return {.epochs = 3,
             .batch_size = 8,
             .seed = 5,
-            .decay = nn::Schedule::Decay::kLinear,
+            .decay = nn::Decay::kLinear,
             .warmup = 0.2,
             .clip = 0.5};
   }

@@ -56,7 +56,7 @@ void the_schedule_is_the_librarys() {
     const nn::Schedule schedule = nn::linear_schedule(warmup, 20);
     for (index_t step = 0; step <= 20; ++step) {
       expect_close(str_cat("linear_schedule(", step, ", ", warmup, ", 20)"),
-                   linear_schedule(step, warmup, 20), schedule.factor(step),
+                   linear_schedule(step, warmup, 20), schedule(step),
                    {{0, "a quotient of whole numbers loses its fraction: convert to double first"},
                     {static_cast<double>(20 - step) / 20,
                      "the line falls over the steps without warm-up: divide by total - warmup"}});
