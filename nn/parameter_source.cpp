@@ -66,6 +66,7 @@ Tensor ParameterSource::operator()(std::string_view name, const Shape& shape,
           found.defined() ? str_cat(found.dtype()) : "an undefined one");
   require(found.shape() == shape, "ParameterSource", printable(full_name), " must have shape ",
           shape, ", got ", found.shape());
+  found.storage().set_unowned(full_name);
   return found;
 }
 

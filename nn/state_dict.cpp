@@ -71,8 +71,10 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
 
 StateDict detail::state_dict(const Parts& parts) {
   StateDict state;
-  parts.for_each([&](const std::string& name, Tensor& p) { state.emplace(name, p); },
-                 refuse_prepacked);
+  const auto add = [&](const std::string& name, Tensor& parameter) {
+    require(state.emplace(name, parameter).second, "state_dict", kVisitedOnce, name, " twice");
+  };
+  parts.for_each(add, refuse_prepacked);
   return state;
 }
 

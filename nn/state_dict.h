@@ -43,7 +43,7 @@ std::string summary(const Parts& parts);
 }  // namespace detail
 
 /// Every parameter under PyTorch's name. The tensors share the module's memory: clone() them to
-/// keep the present values. **Errors**: a prepacked weight.
+/// keep the present values. **Errors**: a prepacked weight; two parameters of one name.
 /// **Source**: torch.nn.Module.state_dict.
 template <class M>
 StateDict state_dict(const M& module) {

@@ -21,21 +21,19 @@ std::string join_names(std::string_view module, std::string_view part) {
   return module.empty() ? std::string(part) : std::string(module) + "." + std::string(part);
 }
 
-std::size_t PartLister::enter(std::string_view part) {
-  const std::size_t length = name_.size();
-  name_ = join_names(name_, part);
-  return length;
+void PartLister::add(Tensor& tensor) const {
+  if (!tensor.defined()) return;
+  tensor.storage().set_owned();
+  parts_.parameters.push_back({name_, &tensor, nullptr});
 }
 
-void PartLister::add(Tensor& tensor) {
-  if (tensor.defined()) parts_.parameters.push_back({name_, &tensor, nullptr});
+void PartLister::add(Weight& weight) const {
+  if (!weight.defined()) return;
+  if (!weight.is_prepacked()) weight->storage().set_owned();
+  parts_.parameters.push_back({name_, nullptr, &weight});
 }
 
-void PartLister::add(Weight& weight) {
-  if (weight.defined()) parts_.parameters.push_back({name_, nullptr, &weight});
-}
-
-void PartLister::add(Buffer& buffer) {
+void PartLister::add(Buffer& buffer) const {
   parts_.buffers.push_back(&buffer);
 }
 

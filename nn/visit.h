@@ -44,9 +44,8 @@ namespace detail {
 
 /// Accepts every kind of member.
 struct AnyVisitor {
-  AnyVisitor(const AnyVisitor&) = delete;
   template <class Member>
-  void operator()(std::string_view, Member&&) {}
+  void operator()(std::string_view, Member&&) const {}
 };
 
 template <class T>
@@ -87,6 +86,8 @@ namespace detail {
 
 /// Throws: a prepacked weight has no elements.
 [[noreturn]] void refuse_prepacked(const std::string& name, const Weight& weight);
+/// The rule for the names of parameters.
+inline constexpr const char* kVisitedOnce = "visit must give each parameter its own name, got ";
 /// Skips prepacked weights.
 inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
 
@@ -121,39 +122,25 @@ struct Parts {
   }
 };
 
-/// The visitor that lists the parts of a module. Const modules are visited as others are, so
-/// that a module has one instantiation; functions that change parts call may_change() first.
+/// The visitor that lists the parts of the module `name`. Const modules are visited as others are,
+/// so that a module has one instantiation; functions that change parts call may_change() first.
 class PartLister {
  public:
-  PartLister(const PartLister&) = delete;
-  PartLister& operator=(const PartLister&) = delete;
+  PartLister(Parts& parts, std::string name) : parts_(parts), name_(std::move(name)) {}
 
-  template <class M>
-  static Parts list(const M& module) {
-    PartLister lister;
-    lister.add(const_cast<M&>(module));
-    return std::move(lister.parts_);
-  }
-
-  /// Adds the parts of a member.
+  /// Lists the parts of a member.
   template <class Member>
-  void operator()(std::string_view name, Member&& member) {
+  void operator()(std::string_view name, Member&& member) const {
     static_assert(std::is_lvalue_reference_v<Member>, "visit names a value that is no member");
-    const std::size_t length = enter(name);
-    add(member);
-    name_.resize(length);
+    PartLister(parts_, join_names(name_, name)).add(member);
   }
 
- private:
-  PartLister() = default;
-  /// Appends `part` to the current name; returns the length before.
-  std::size_t enter(std::string_view part);
-  void add(Tensor& tensor);
-  void add(Weight& weight);
-  void add(Buffer& buffer);
+  void add(Tensor& tensor) const;
+  void add(Weight& weight) const;
+  void add(Buffer& buffer) const;
 
   template <class Member>
-  void add(Member& member) {
+  void add(Member& member) const {
     if constexpr (std::is_const_v<Member>) {
       static_assert(never<Member>, "visit names a const part, which nothing could load or train");
     } else if constexpr (is_optional<Member>) {
@@ -176,8 +163,9 @@ class PartLister {
     }
   }
 
+ private:
   template <class M>
-  void add_mode(M& module) {
+  void add_mode(M& module) const {
     if constexpr (requires { module.training = true; }) {
       static_assert(std::same_as<decltype(module.training), bool>, "training must be a bool");
       bool active = module.training;
@@ -190,13 +178,15 @@ class PartLister {
     }
   }
 
+  Parts& parts_;
   std::string name_;
-  Parts parts_;
 };
 
 template <class M>
 Parts parts_of(const M& module) {
-  return PartLister::list(module);
+  Parts parts;
+  PartLister(parts, "").add(const_cast<M&>(module));
+  return parts;
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <map>
 #include <mutex>
 #include <new>
 #include <span>
@@ -43,6 +44,7 @@ struct alignas(kAlignment) Storage::Block {
   std::size_t size_class = 0;  // the free list that it returns to
   Block* next = nullptr;       // in the free list
   bool is_borrowed = false;
+  std::atomic<bool> is_unowned{false};
 };
 
 namespace {
@@ -189,6 +191,38 @@ Pool& pool() {
   return instance;
 }
 
+/// The names of parameters without an owner, by their blocks.
+class UnownedNames {
+ public:
+  void add(Block& block, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    names_[&block] = name;
+    block.is_unowned = true;
+  }
+
+  void remove(Block& block) {
+    const std::lock_guard lock(mutex_);
+    names_.erase(&block);
+    block.is_unowned = false;
+  }
+
+  std::optional<std::string> find(const Block& block) {
+    const std::lock_guard lock(mutex_);
+    const auto found = names_.find(&block);
+    return found != names_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const Block*, std::string> names_;
+};
+
+/// Never destroyed, as the pool.
+UnownedNames& unowned_names() {
+  static UnownedNames& instance = *new UnownedNames;
+  return instance;
+}
+
 }  // namespace
 
 index_t machine_memory() {
@@ -226,6 +260,7 @@ Storage& Storage::operator=(Storage other) noexcept {
 Storage::~Storage() {
   if (block_ == nullptr) return;
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->is_unowned) unowned_names().remove(*block_);
   if (block_->is_borrowed) {
     delete static_cast<BorrowedBlock*>(block_);
   } else {
@@ -252,6 +287,19 @@ void Storage::bump_version() const {
 
 bool Storage::is_unique() const {
   return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
+}
+
+void Storage::set_unowned(const std::string& name) const {
+  unowned_names().add(block(), name);
+}
+
+void Storage::set_owned() const {
+  if (block().is_unowned) unowned_names().remove(*block_);
+}
+
+std::optional<std::string> Storage::unowned_name() const {
+  if (block_ == nullptr || !block_->is_unowned) return std::nullopt;
+  return unowned_names().find(*block_);
 }
 
 MemoryStats memory_stats() {

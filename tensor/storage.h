@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -63,6 +64,16 @@ class Storage {
 
   /// Whether this is the only handle on its block, so that a write has no other reader.
   bool is_unique() const;
+
+  // A parameter has no owner until a module names it in `visit` (nn/visit.h). An op that a tape
+  // records refuses such a parameter (autograd/recording.h), because nothing would train it.
+
+  /// Says that the contents are a new parameter of this name. **Errors**: no block.
+  void set_unowned(const std::string& name) const;
+  /// Says that a module names the parameter. **Errors**: no block.
+  void set_owned() const;
+  /// The parameter's name, if it has no owner.
+  std::optional<std::string> unowned_name() const;
 
   /// Whether there is a block.
   explicit operator bool() const { return block_ != nullptr; }

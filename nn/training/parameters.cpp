@@ -1,7 +1,9 @@
 #include "nn/training/parameters.h"
 
 #include <set>
+#include <string>
 
+#include "tensor/error.h"
 #include "tensor/gradient.h"
 
 namespace tessera::nn {
@@ -9,7 +11,9 @@ namespace tessera::nn {
 Parameters detail::parameters(const Parts& parts) {
   Parameters result;
   std::set<const GradSlot*> known;
+  std::set<std::string> names;
   const auto add = [&](const std::string& name, const Tensor& tensor) {
+    require(names.insert(name).second, "parameters", kVisitedOnce, name, " twice");
     if (!tensor.requires_grad() || !known.insert(tensor.grad_slot().get()).second) return;
     result.push_back({name, tensor});
   };

@@ -24,7 +24,7 @@ Parameters parameters(const Parts& parts);
 /// The parameters of a module that require a gradient, in the order of `visit`; a parameter with
 /// two names (tied weights) is listed once, under its first name. Call set_requires_grad(module)
 /// first: parameters that require no gradient are omitted, so that an optimiser does not change
-/// them.
+/// them. **Errors**: two parameters of one name.
 template <class M>
 Parameters parameters(const M& module) {
   return detail::parameters(detail::parts_of(module));

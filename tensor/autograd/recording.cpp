@@ -1,6 +1,8 @@
 #include "tensor/autograd/recording.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "tensor/error.h"
 
@@ -29,12 +31,28 @@ const Tensor& Saved::get() const {
   return tensor_;
 }
 
+namespace {
+
+/// Throws if a tape records and x is a parameter that no module names.
+void refuse_unowned(const char* op, const Tensor& x) {
+  if (active_recorder == nullptr || x.requires_grad()) return;
+  const std::optional<std::string> name = x.storage().unowned_name();
+  require(!name, op, "parameter ", name ? printable(*name) : "", ' ', x.shape(),
+          " must be named in the visit of its module, got no visit that names it, so nothing would "
+          "train it; name the member in visit, or freeze it by set_requires_grad(part, false)");
+}
+
+}  // namespace
+
 Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs)
     : span_(detail::SpanKind::kForward, op), op_(op) {
   if (detail::is_profiling()) {
     for (const Tensor* x : inputs) {
       if (x != nullptr) detail::count_elements(*x);
     }
+  }
+  for (const Tensor* x : inputs) {
+    if (x != nullptr) refuse_unowned(op, *x);
   }
   if (!any_needs_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
@@ -45,6 +63,7 @@ Recording::Recording(const char* op, std::span<const Tensor> inputs)
     : span_(detail::SpanKind::kForward, op), op_(op) {
   if (detail::is_profiling()) std::ranges::for_each(inputs, detail::count_elements);
   if (active_recorder == nullptr) return;
+  for (const Tensor& x : inputs) refuse_unowned(op, x);
   if (std::none_of(inputs.begin(), inputs.end(), is_recorded)) return;
   for (const Tensor& x : inputs) slots_.push_back(x.grad_slot());
   recorder_ = std::exchange(active_recorder, nullptr);
