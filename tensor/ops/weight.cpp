@@ -209,7 +209,7 @@ std::shared_ptr<const WeightPanels> Weight::panels(bool gated) const {
     return last && last->are_of(elements_) && last->format() == format ? last : nullptr;
   };
   if (std::shared_ptr<const WeightPanels> panels = current()) {
-    if (checks_weights()) panels->check_source();
+    panels->check_source();
     return panels;
   }
   // One thread packs while others wait; otherwise each would make its own copy.

@@ -37,8 +37,9 @@ class WeightPanels;
 /// in its first product, and new ones in the first product after the elements have changed. A
 /// prepacked weight has only panels.
 ///
-/// A pointer from mutable_data() may only be written to until the next product. If checks_weights()
-/// is true, a product throws if the elements have changed without a new version of their storage.
+/// A pointer from mutable_data() may only be written to until the next product. A product throws if
+/// elements have changed without a new version of their storage: it compares 4 of them, and all of
+/// them if checks_weights() is true.
 ///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
 /// tensor` reach this Tensor. A prepacked weight has a shape but no elements, and no gradient flows
@@ -152,8 +153,8 @@ class Weight {
   mutable AtomicShared<const detail::WeightPanels> cache_;   // the panels of the last product
 };
 
-/// Whether products compare a checksum of a weight's elements with that of the elements that were
-/// packed, to find writes through pointers that were kept too long. A comparison takes longer than
+/// Whether products compare all of a weight's elements, not only 4, with those that were packed, to
+/// find writes through pointers that were kept too long. A comparison takes longer than
 /// a product of few rows. It is on if the environment variable TESSERA_CHECK_WEIGHTS is 1, off if
 /// it is 0, and otherwise on in debug builds (without NDEBUG).
 /// **Errors** (thrown by the first use): a TESSERA_CHECK_WEIGHTS that is not 0, 1 or empty.

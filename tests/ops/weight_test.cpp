@@ -105,7 +105,7 @@ TEST(Weight, AKeptPointerThatWritesAfterAProductIsFound) {
     nn::convert(layer, dtype);
     const auto write = [&, kept = layer.weight->t()] {
       visit_floating(dtype, [&](auto kind) {
-        const_cast<decltype(kind)*>(kept.data<decltype(kind)>())[23] += 100;
+        const_cast<decltype(kind)*>(kept.data<decltype(kind)>())[22] += 100;
       });
     };
     const UseChecks off(false);
@@ -124,6 +124,19 @@ TEST(Weight, AKeptPointerThatWritesAfterAProductIsFound) {
     *layer.weight = layer.weight->clone();
     EXPECT_TRUE(is_current(layer, x.to(dtype)));
   }
+}
+
+TEST(Weight, AKeptPointerThatWritesAllElementsIsFoundWithoutChecks) {
+  const UseChecks off(false);
+  const Tensor x = random_tensor({5, 70}, kFloat32, 1);
+  nn::Linear layer(70, 40);
+  float* const kept = layer.weight->mutable_data<float>();
+  layer(x);
+  for (index_t i = 0; i < layer.weight.count(); ++i) kept[i] -= 0.01F;
+  fails("weight", {"elements (40, 70) must be unchanged since they were packed"},
+        [&] { layer(x); });
+  layer.weight->mutable_data<float>();
+  EXPECT_TRUE(is_current(layer, x));
 }
 
 TEST(Weight, AnotherInstructionSetPacksAnew) {

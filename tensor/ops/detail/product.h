@@ -73,7 +73,8 @@ class WeightPanels {
 
   /// Whether these are the panels of `weight` as it is now, for the instruction set in use.
   bool are_of(const Tensor& weight) const;
-  /// Throws if the packed matrix has changed without a new version of its storage.
+  /// Throws if the packed matrix has changed without a new version of its storage: compares 4
+  /// elements, and all of them if checks_weights().
   void check_source() const;
   /// Drops the reference to the packed matrix.
   void forget_source() { source_ = {}; }
@@ -122,7 +123,8 @@ class WeightPanels {
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
-  std::optional<std::uint64_t> checksum_;  // of the packed matrix, if checks_weights()
+  std::optional<std::uint64_t> sample_;    // the checksum of 4 elements; absent in rows()
+  std::optional<std::uint64_t> checksum_;  // of all elements, if checks_weights()
 };
 
 /// `wanted`, or kExact if the weight cannot have that format.
