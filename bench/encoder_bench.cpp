@@ -88,7 +88,7 @@ Case mixed_case(const EncoderSize& size, index_t batch, index_t few, index_t tok
 Tensor gradient(const models::Encoder& encoder, const Tensor& x) {
   Tape tape;
   tape.backward(mean(square(encoder(x))));
-  return encoder.layers.front().self_attn.in_proj_weight->grad();
+  return encoder.layers.front().self_attn->in_proj_weight->grad();
 }
 
 /// Sets gradients to zero, then forward, the mean of squares, backward, and a step of AdamW.

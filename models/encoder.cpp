@@ -39,10 +39,24 @@ EncoderInputs unpadded_inputs(const EncoderInputs& inputs,
   EncoderInputs result = inputs;
   result.unpadded = unpadding_of(lengths, x.size(1));
   result.x = result.unpadded.unpad(x);
-  const bool has_rotary = std::ranges::any_of(
-      layers, [](const EncoderLayer& layer) { return layer.self_attn.rotary.has_value(); });
-  if (has_rotary) result.positions = unpad_positions(result.unpadded, inputs.positions);
+  const bool may_read_positions = std::ranges::any_of(layers, [](const EncoderLayer& layer) {
+    return layer.has_own_part() || layer.self_attn->rotary;
+  });
+  if (may_read_positions) result.positions = unpad_positions(result.unpadded, inputs.positions);
   return result;
+}
+
+/// The inverse: padded inputs, with a mask of lengths.
+EncoderInputs padded_inputs(const EncoderInputs& inputs) {
+  const UnpaddedRows& rows = inputs.unpadded;
+  if (!rows) return inputs;
+  std::vector<index_t> lengths;
+  for (index_t b = 0; b < rows.batch(); ++b) {
+    lengths.push_back(rows.offsets()[b + 1] - rows.offsets()[b]);
+  }
+  return {.x = rows.pad(inputs.x),
+          .mask = inputs.mask & length_mask(lengths),
+          .positions = inputs.positions.defined() ? rows.pad(inputs.positions) : Tensor()};
 }
 
 }  // namespace
@@ -103,11 +117,12 @@ Encoder::Encoder(const EncoderOptions& options, const nn::ParameterSource& from)
   }
   RotaryTables tables;
   for (const EncoderLayerOptions& layer : options.layers) {
-    EncoderLayerOptions but_rotary = layer;
-    but_rotary.rotary.reset();
-    layers.emplace_back(but_rotary, from[str_cat("layers.", layers.size())]);
-    if (!layer.rotary) continue;
-    layers.back().self_attn.rotary = tables.of(*layer.rotary, layer.d_model / layer.nhead);
+    const bool shares_table = layer.rotary && !layer.attention;
+    EncoderLayerOptions options_here = layer;
+    if (shares_table) options_here.rotary.reset();
+    layers.emplace_back(options_here, from[str_cat("layers.", layers.size())]);
+    if (!shares_table) continue;
+    layers.back().self_attn->rotary = tables.of(*layer.rotary, layer.d_model / layer.nhead);
   }
   if (options.final_norm) norm.emplace(norm_options(options), from["norm"]);
   if (!options.relative_position) return;
@@ -148,8 +163,10 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
-  EncoderInputs y = with_bias(unpadded_inputs(inputs, layers));
-  const nn::HookedRows rows(y.unpadded, layers.empty() || layers.front().batch_first);
+  const EncoderInputs rows = unpadded_inputs(inputs, layers);
+  const bool has_own_part = std::ranges::any_of(layers, &EncoderLayer::has_own_part);
+  EncoderInputs y = with_bias(has_own_part ? padded_inputs(rows) : rows);
+  const nn::HookedRows hooked_rows(rows.unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const ModulePath path("layers", i);
@@ -164,8 +181,9 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
       if (chosen[n] == i) weights[n] = step.weights;
     }
   }
-  const Tensor output = norm ? nn::hooked("norm", (*norm)(y.x)) : y.x;
-  const UnpaddedRows unpadded_here = inputs.unpadded ? UnpaddedRows() : y.unpadded;
+  Tensor output = norm ? nn::hooked("norm", (*norm)(y.x)) : y.x;
+  if (has_own_part) output = rows.unpadded.unpad(output);
+  const UnpaddedRows unpadded_here = inputs.unpadded ? UnpaddedRows() : rows.unpadded;
   return {nn::hooked("", unpadded_here.pad(output)), weights};
 }
 

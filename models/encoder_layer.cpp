@@ -3,10 +3,12 @@
 #include <span>
 #include <vector>
 
+#include "models/tokens.h"
 #include "nn/detail/check.h"
 #include "nn/hook.h"
 #include "nn/module.h"
 #include "tensor/autograd/gradient_checkpoint.h"
+#include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/gradient.h"
 #include "tensor/ops/arithmetic.h"
@@ -55,6 +57,14 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
           .gated = options.gated};
 }
 
+/// Throws unless the output of an own part has the shape and dtype of its input: a residual of a
+/// different shape would be broadcast.
+void check_own(const char* part, const Tensor& y, const Tensor& x) {
+  require(y.defined(), "EncoderLayer", part, " must return a tensor, got an undefined one");
+  require(y.shape() == x.shape() && y.dtype() == x.dtype(), "EncoderLayer", part, " must return ",
+          x.dtype(), ' ', x.shape(), ", got ", y.dtype(), ' ', y.shape());
+}
+
 }  // namespace
 
 nn::NormOptions norm_options(const EncoderLayerOptions& options) {
@@ -62,6 +72,13 @@ nn::NormOptions norm_options(const EncoderLayerOptions& options) {
           .kind = options.norm,
           .eps = options.layer_norm_eps,
           .bias = options.bias && options.norm_bias};
+}
+
+Tensor EncoderInputs::real_tokens() const {
+  if (!mask.lengths().defined()) return ones({}, x.dtype());
+  const Tensor real =
+      models::real_tokens(mask.lengths(), token_count("EncoderInputs", *this, true));
+  return real.to(x.dtype()).unsqueeze(1).unsqueeze(3);
 }
 
 index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_first) {
@@ -74,15 +91,23 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 }
 
 EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::ParameterSource& from)
-    : self_attn(attention_of(checked(options)), from["self_attn"]),
-      feed_forward(feed_forward_of(options), from),
-      norm2(norm_options(options), from["norm2"]),
+    : norm2(norm_options(checked(options)), from["norm2"]),
       dropout1(options.dropout1.value_or(options.dropout)),
       dropout2(options.dropout2.value_or(options.dropout)),
       window(options.window),
       norm_first(options.norm_first),
       batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
+  if (options.attention) {
+    own_attention.emplace(options.attention(options, from["self_attn"]));
+  } else {
+    self_attn.emplace(attention_of(options), from["self_attn"]);
+  }
+  if (options.feed_forward) {
+    own_feed_forward.emplace(options.feed_forward(options, from["feed_forward"]));
+  } else {
+    feed_forward.emplace(feed_forward_of(options), from);
+  }
   if (options.norm1) norm1.emplace(norm_options(options), from["norm1"]);
   if (window) window_mask(*window);  // throws now instead of in every call
   if (options.relative_position) {
@@ -140,21 +165,43 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
                                      const EncoderInputs& inputs,
                                      const std::optional<AttentionRequest>& request) const {
   const ModulePath path("self_attn");
-  return self_attn({.query = query,
-                    .mask = mask_of(inputs),
-                    .weights = request,
-                    .residual = residual,
-                    .positions = inputs.positions,
-                    .unpadded = inputs.unpadded});
+  if (self_attn) {
+    return (*self_attn)({.query = query,
+                         .mask = mask_of(inputs),
+                         .weights = request,
+                         .residual = residual,
+                         .positions = inputs.positions,
+                         .unpadded = inputs.unpadded});
+  }
+  AttentionResult result =
+      (*own_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});
+  check_own("attention", result.output, query);
+  require(!request || result.weights.defined(), "EncoderLayer",
+          "attention must return an AttentionResult with weights if weights are requested, got "
+          "none");
+  result.weights = request ? requested_weights(result.weights, *request) : Tensor();
+  return result;
+}
+
+/// The feed-forward network of x, with `residual`, if defined, added in the same pass.
+Tensor EncoderLayer::feed(const Tensor& x, const Tensor& residual) const {
+  const ModulePath path("feed_forward");
+  if (feed_forward) return (*feed_forward)(x, residual);
+  const Tensor y = (*own_feed_forward)(x);
+  check_own("feed_forward", y, x);
+  return y;
 }
 
 AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
                                       const std::optional<AttentionRequest>& request) const {
   using nn::hooked;
   const Tensor& x = inputs.x;
-  // The last product of a branch adds the residual itself, unless dropout or a hook comes between.
-  const bool separate1 = dropout1.active() || nn::has_active_hook();
-  const bool separate2 = dropout2.active() || nn::has_active_hook();
+  // The last product of a branch adds the residual itself, unless dropout or a hook comes between,
+  // or the branch is an own part.
+  const bool separate1 = own_attention || dropout1.active() || nn::has_active_hook();
+  const bool separate2 = own_feed_forward || dropout2.active() || nn::has_active_hook();
+  require(!inputs.unpadded || !has_own_part(), "EncoderLayer",
+          "inputs must be padded for own parts, got unpadded rows");
 
   const AttentionResult attended = attend(norm1 && norm_first ? hooked("norm1", (*norm1)(x)) : x,
                                           separate1 ? Tensor() : x, inputs, request);
@@ -163,11 +210,8 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   if (!norm_first) y = hooked("norm1", (*norm1)(y));
 
   const Tensor input = norm_first ? hooked("norm2", norm2(y)) : y;
-  const auto feed = [&](const Tensor& residual) {
-    const ModulePath path("feed_forward");
-    return feed_forward(input, residual);
-  };
-  y = separate2 ? hooked("sum2", dropout2(hooked("feed_forward", feed({})), y)) : feed(y);
+  y = separate2 ? hooked("sum2", dropout2(hooked("feed_forward", feed(input, {})), y))
+                : feed(input, y);
   if (!norm_first) y = hooked("norm2", norm2(y));
   return {hooked("", y), attended.weights};
 }

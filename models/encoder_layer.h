@@ -1,14 +1,26 @@
 // One layer of a transformer encoder.
 #pragma once
 
+#include <functional>
 #include <optional>
 
+#include "nn/any_module.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
 #include "nn/relative_position.h"
 
 namespace tessera::models {
+
+struct EncoderInputs;
+struct EncoderLayerOptions;
+
+/// An attention that replaces self_attn in a layer. It returns the output, of the shape of x, or an
+/// AttentionResult with the output and all weights, (B, H, T, T). x has its padding: see
+/// EncoderInputs::real_tokens.
+using OwnAttention = nn::AnyModule<AttentionResult(const EncoderInputs&)>;
+/// A network that replaces linear1 and linear2 in a layer: from x to an output of the same shape.
+using OwnFeedForward = nn::AnyModule<Tensor(const Tensor&)>;
 
 /// One layer as data: the options of torch.nn.TransformerEncoderLayer, with its defaults except
 /// batch_first, followed by those of other encoders.
@@ -53,6 +65,14 @@ struct EncoderLayerOptions {
   std::optional<double> feed_forward_dropout = {};  // between linear1 and linear2; BERT: 0
   std::optional<double> dropout1 = {};              // of attention's output
   std::optional<double> dropout2 = {};              // of the feed-forward network's output
+
+  // Your own parts of the layer. Each function makes a part, as a constructor does: from the
+  // options of the layer, and the source of the parameters, whose names follow "self_attn." and
+  // "feed_forward.".
+  std::function<OwnAttention(const EncoderLayerOptions&, const nn::ParameterSource&)> attention =
+      {};
+  std::function<OwnFeedForward(const EncoderLayerOptions&, const nn::ParameterSource&)>
+      feed_forward = {};
 };
 
 /// The options of one norm of the layer: width, kind, epsilon and bias.
@@ -64,6 +84,10 @@ struct EncoderInputs {
   AttentionMask mask = {};
   Tensor positions = {};       // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
   UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
+
+  /// 1 for each real token and 0 for padding, for attentions that multiply keys by it:
+  /// (B, 1, T, 1) of x's dtype; () if the mask has no lengths. **Errors**: an x without (B, T, D).
+  Tensor real_tokens() const;
 };
 
 /// The length T of a sequence, which is the number of queries and the number of keys in attention;
@@ -89,15 +113,21 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// **Parameters** have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
+/// The options `attention` and `feed_forward` replace attn and ff by modules of your own. They see
+/// x with its padding, the mask as described above, and the positions; dropouts, residual
+/// connections and norms stay as they are.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
 /// activation or norm; post-norm without norm1; other options out of range; inputs or masks that do
-/// not match. Options and positions of a rotary: as nn::Rotary; relative position biases: as
+/// not match; from an own part, an output of a different shape; from an own attention, no weights
+/// if weights are requested; unpadded inputs for own parts. Options and positions of a rotary: as nn::Rotary; relative position biases: as
 /// nn::RelativePositionBias and nn::Alibi.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
-  nn::MultiHeadAttention self_attn;
-  nn::FeedForward feed_forward;
+  std::optional<nn::MultiHeadAttention> self_attn;  // absent: own_attention replaces it
+  std::optional<OwnAttention> own_attention;
+  std::optional<nn::FeedForward> feed_forward;  // absent: own_feed_forward replaces it
+  std::optional<OwnFeedForward> own_feed_forward;
   std::optional<nn::Norm> norm1;  // absent only with norm_first
   nn::Norm norm2;
   nn::Dropout dropout1, dropout2;
@@ -121,10 +151,15 @@ struct EncoderLayer {
   AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 
+  /// Whether the layer has an own part, which reads padded inputs.
+  bool has_own_part() const { return own_attention || own_feed_forward; }
+
   static void visit(auto& self, auto&& visitor) {
     visitor("self_attn", self.self_attn);
+    visitor("self_attn", self.own_attention);
     // PyTorch keeps linear1 and linear2 in the layer itself.
-    nn::FeedForward::visit(self.feed_forward, visitor);
+    if (self.feed_forward) nn::FeedForward::visit(*self.feed_forward, visitor);
+    visitor("feed_forward", self.own_feed_forward);
     visitor("norm1", self.norm1);
     visitor("norm2", self.norm2);
     visitor("dropout1", self.dropout1);
@@ -137,6 +172,7 @@ struct EncoderLayer {
   AttentionMask mask_of(const EncoderInputs& inputs) const;
   AttentionResult attend(const Tensor& query, const Tensor& residual, const EncoderInputs& inputs,
                          const std::optional<AttentionRequest>& request) const;
+  Tensor feed(const Tensor& x, const Tensor& residual) const;
   AttentionResult compute(const EncoderInputs& inputs,
                           const std::optional<AttentionRequest>& request) const;
   Tensor compute_checkpointed(const EncoderInputs& inputs) const;

@@ -1,6 +1,7 @@
 // All of nn (modules, losses, optimisers, schedules) and tensor (ops, the tape, files).
 #pragma once
 
+#include "nn/any_module.h"
 #include "nn/attention.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
@@ -15,6 +16,7 @@
 #include "nn/prepack.h"
 #include "nn/relative_position.h"
 #include "nn/rotary.h"
+#include "nn/sequential.h"
 #include "nn/state_dict.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/checkpoint.h"

@@ -87,16 +87,16 @@ models::EncoderLayer library_layer(const Weights& w, bool norm_first) {
                               .norm_first = norm_first});
   nn::convert(layer, kFloat64);
   // Queries, keys and values are rows of one matrix.
-  layer.self_attn.in_proj_weight = concat({Tensor(w.w_q), Tensor(w.w_k), Tensor(w.w_v)});
-  layer.self_attn.in_proj_bias = concat({vector(w.b_q), vector(w.b_k), vector(w.b_v)});
-  layer.self_attn.out_proj.weight = Tensor(w.w_o);
-  layer.self_attn.out_proj.bias = vector(w.b_o);
+  layer.self_attn->in_proj_weight = concat({Tensor(w.w_q), Tensor(w.w_k), Tensor(w.w_v)});
+  layer.self_attn->in_proj_bias = concat({vector(w.b_q), vector(w.b_k), vector(w.b_v)});
+  layer.self_attn->out_proj.weight = Tensor(w.w_o);
+  layer.self_attn->out_proj.bias = vector(w.b_o);
   layer.norm1->weight = vector(w.gamma1);
   layer.norm1->bias = vector(w.beta1);
-  layer.feed_forward.linear1.weight = Tensor(w.w_1);
-  layer.feed_forward.linear1.bias = vector(w.b_1);
-  layer.feed_forward.linear2.weight = Tensor(w.w_2);
-  layer.feed_forward.linear2.bias = vector(w.b_2);
+  layer.feed_forward->linear1.weight = Tensor(w.w_1);
+  layer.feed_forward->linear1.bias = vector(w.b_1);
+  layer.feed_forward->linear2.weight = Tensor(w.w_2);
+  layer.feed_forward->linear2.bias = vector(w.b_2);
   layer.norm2.weight = vector(w.gamma2);
   layer.norm2.bias = vector(w.beta2);
   return layer;

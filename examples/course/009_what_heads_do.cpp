@@ -79,7 +79,7 @@ void show_first_token(const models::SentenceEncoder& model, const Reading& readi
     const Tensor weights = reading.weights[layer].unsqueeze(0);
     const Tensor lengths = inspect::norm_weighted_attention(
         weights, reading.values[layer],
-        encoder_of(model).encoder.layers[layer].self_attn.out_proj.weight);
+        encoder_of(model).encoder.layers[layer].self_attn->out_proj.weight);
     const Tensor shares = lengths / sum(lengths, {3}, true);
     std::printf("layer %zu          %.3f      %.3f\n", layer, mean(weights.select(3, 0)).item(),
                 mean(shares.select(3, 0)).item());

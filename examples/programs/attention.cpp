@@ -49,9 +49,9 @@ index_t depth_of(const models::Encoder& encoder) {
 
 /// The smallest number of heads of a layer: every layer has these.
 index_t common_heads(const models::Encoder& encoder) {
-  index_t heads = encoder.layers.front().self_attn.num_heads;
+  index_t heads = encoder.layers.front().self_attn->num_heads;
   for (const models::EncoderLayer& layer : encoder.layers) {
-    heads = std::min(heads, layer.self_attn.num_heads);
+    heads = std::min(heads, layer.self_attn->num_heads);
   }
   return heads;
 }
@@ -75,7 +75,7 @@ void add_weights(pages::AttentionText& text, const models::TokenEncoder& encoder
   const nn::Hook hook("layers.*.self_attn.v", [&](const nn::HookPoint& point) {
     const std::vector<index_t>& order = encoder.encoder.order;
     const auto layer = order.empty() ? norms.size() : static_cast<std::size_t>(order[norms.size()]);
-    const nn::MultiHeadAttention& attention = encoder.encoder.layers[layer].self_attn;
+    const nn::MultiHeadAttention& attention = *encoder.encoder.layers[layer].self_attn;
     norms.push_back(inspect::value_norms(point.unpadded.pad(point.value), attention.out_proj.weight,
                                          attention.num_heads));
   });

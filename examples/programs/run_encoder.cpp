@@ -149,7 +149,7 @@ std::function<AttentionMask(index_t begin, index_t end)> load_masks(const Option
 void run_encoder(const Options& o) {
   constexpr index_t kSequencesAtOnce = 16;  // the bits of a sequence do not depend on the others
   models::Encoder encoder = load_encoder(o);
-  const Tensor x = load_input(o, encoder.layers.front().self_attn.out_proj.weight.size(0));
+  const Tensor x = load_input(o, encoder.layers.front().self_attn->out_proj.weight.size(0));
   nn::convert(encoder, x.dtype());
   const auto masks = load_masks(o, x);
   const index_t batch = x.size(0), tokens = x.size(1), layers = std::ssize(encoder.layers);

@@ -31,8 +31,8 @@ struct AttentionOptions {
 
 /// The result of attention().
 struct AttentionResult {
-  Tensor output;   // (..., Tq, dv)
-  Tensor weights;  // the requested weights; undefined if none are requested
+  Tensor output;        // (..., Tq, dv)
+  Tensor weights = {};  // the requested weights; undefined if none are requested
 };
 
 /// `dropout(softmax(Q K^T scale + mask)) V`, computed block by block: the complete (Tq, Tk) matrix

@@ -113,7 +113,7 @@ std::map<std::string, Tensor> steps_of(const models::TokenClassifier& model, con
   // Steps that have no name in the library.
   steps["positions"] = model.encode.embeddings.sinusoidal->table.value().slice(0, 0, ids.size(1));
   steps["scores"] = matmul(steps["q"], steps["k"].transpose(1, 2)) / 8;  // the root of 64
-  steps["hidden"] = model.encode.encoder.layers[0].feed_forward.linear1(steps["norm2"]);
+  steps["hidden"] = model.encode.encoder.layers[0].feed_forward->linear1(steps["norm2"]);
   steps["probabilities"] = softmax(steps["logits"], -1);
   return steps;
 }

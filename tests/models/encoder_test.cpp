@@ -37,7 +37,7 @@ TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
     const Tensor input = norm_first ? (*layer.norm1)(x) : x;
     EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
     const AttentionResult attended =
-        layer.self_attn({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
+        (*layer.self_attn)({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
     EXPECT_TRUE(same_bits(got.weights, attended.weights));
     EXPECT_EQ(layer.with_weights({x}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
   }
@@ -45,13 +45,13 @@ TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
 
 TEST(EncoderLayer, HasPyTorchsDefaults) {
   const EncoderLayer layer({.d_model = 4, .nhead = 2});
-  EXPECT_EQ(layer.feed_forward.linear1.weight.size(0), 2048);
+  EXPECT_EQ(layer.feed_forward->linear1.weight.size(0), 2048);
   EXPECT_EQ(layer.dropout1.p, 0.1);
   EXPECT_EQ(layer.dropout2.p, 0.1);
-  EXPECT_EQ(layer.feed_forward.dropout.p, 0.1);
-  EXPECT_EQ(layer.self_attn.attend.dropout.p, 0.1);
+  EXPECT_EQ(layer.feed_forward->dropout.p, 0.1);
+  EXPECT_EQ(layer.self_attn->attend.dropout.p, 0.1);
   EXPECT_EQ(layer.norm1->eps, 1e-5);
-  EXPECT_EQ(layer.feed_forward.activation, nn::Activation::kRelu);
+  EXPECT_EQ(layer.feed_forward->activation, nn::Activation::kRelu);
   EXPECT_FALSE(layer.norm_first);
 }
 
@@ -107,8 +107,8 @@ TEST(EncoderLayer, DropoutsHaveNamesOfTheirOwn) {
     EncoderLayerOptions options = small({});
     options.*part = p;
     const EncoderLayer layer(options);
-    return std::vector<double>{layer.self_attn.attend.dropout.p, layer.dropout1.p,
-                               layer.feed_forward.dropout.p, layer.dropout2.p};
+    return std::vector<double>{layer.self_attn->attend.dropout.p, layer.dropout1.p,
+                               layer.feed_forward->dropout.p, layer.dropout2.p};
   };
   using P = std::vector<double>;
   using O = EncoderLayerOptions;
@@ -142,7 +142,7 @@ TEST(EncoderLayer, EachDropoutChangesTheOutput) {
   for (int which = 0; which < 4; ++which) {
     EncoderLayer layer = make({.d_model = 6, .nhead = 2, .dim_feedforward = 10});
     const Tensor without = layer(x);
-    nn::Dropout* dropouts[] = {&layer.self_attn.attend.dropout, &layer.feed_forward.dropout,
+    nn::Dropout* dropouts[] = {&layer.self_attn->attend.dropout, &layer.feed_forward->dropout,
                                &layer.dropout1, &layer.dropout2};
     dropouts[which]->p = 0.5;
     manual_seed(6);
@@ -234,10 +234,10 @@ TEST_P(EncoderTest, EmptyInputs) {
 
 TEST(Encoder, EachLayerDrawsItsOwnWeights) {
   const Encoder encoder = make(false, false);
-  EXPECT_FALSE(same_bits(encoder.layers[0].self_attn.in_proj_weight,
-                         encoder.layers[1].self_attn.in_proj_weight));
-  EXPECT_TRUE(same_bits(encoder.layers[1].self_attn.in_proj_weight,
-                        make(true, true).layers[1].self_attn.in_proj_weight));  // one seed
+  EXPECT_FALSE(same_bits(encoder.layers[0].self_attn->in_proj_weight,
+                         encoder.layers[1].self_attn->in_proj_weight));
+  EXPECT_TRUE(same_bits(encoder.layers[1].self_attn->in_proj_weight,
+                        make(true, true).layers[1].self_attn->in_proj_weight));  // one seed
 }
 
 TEST_P(EncoderTest, EachLayerHasItsOwnOptions) {

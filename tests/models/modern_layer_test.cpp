@@ -206,16 +206,16 @@ TEST_P(ModernLayerTest, GradientsDoNotDependOnThreadsOrLayout) {
 TEST(ModernEncoder, LayersWithEqualOptionsShareATable) {
   const Encoder encoder = make_stack();
   const auto table = [&](std::size_t i) {
-    return encoder.layers[i].self_attn.rotary->table.value().storage();
+    return encoder.layers[i].self_attn->rotary->table.value().storage();
   };
   EXPECT_TRUE(table(0) == table(1));
   EXPECT_TRUE(table(0) == table(3));
-  EXPECT_FALSE(encoder.layers[2].self_attn.rotary.has_value());
+  EXPECT_FALSE(encoder.layers[2].self_attn->rotary.has_value());
   EncoderOptions options = modern_stack();
   options.layers[1].rotary->base = 200;
   const Encoder other(options);
-  EXPECT_FALSE(other.layers[0].self_attn.rotary->table.value().storage() ==
-               other.layers[1].self_attn.rotary->table.value().storage());
+  EXPECT_FALSE(other.layers[0].self_attn->rotary->table.value().storage() ==
+               other.layers[1].self_attn->rotary->table.value().storage());
 }
 
 // The shared bias is one additive mask for all layers.

@@ -274,7 +274,7 @@ TEST(Hook, ACheckpointedBackwardCallsNoHook) {
     std::optional<Hook> hook;
     if (hooked) hook.emplace("**", [](const HookPoint& step) { return step.value * 0.5; });
     tape.backward(loss);
-    const Tensor found = encoder.layers[0].feed_forward.linear1.weight->grad().clone();
+    const Tensor found = encoder.layers[0].feed_forward->linear1.weight->grad().clone();
     zero_grad(encoder);
     return found;
   };

@@ -84,7 +84,7 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
       },
       "layers.1.self_attn.v");
   text.weights = {trace.weights[0].select(0, 0)};
-  const nn::MultiHeadAttention& attention = encoder.encoder.layers[1].self_attn;
+  const nn::MultiHeadAttention& attention = *encoder.encoder.layers[1].self_attn;
   const Tensor norms =
       inspect::value_norms(values[0].second, attention.out_proj.weight, attention.num_heads);
   text.norms = {norms.select(0, 0).slice(0, 0, 2)};
@@ -101,7 +101,7 @@ double change_without(const std::string& folder, const text::Encoding& read, ind
   const auto vector = [&] { return model(model.reader.tokens(read)).flatten().to(kFloat64); };
   const Tensor whole = vector();
   auto& encoder = std::get<models::TokenEncoder>(model.words).encoder;
-  auto& attention = encoder.layers[static_cast<std::size_t>(layer)].self_attn;
+  auto& attention = *encoder.layers[static_cast<std::size_t>(layer)].self_attn;
   const Tensor& weight = *attention.out_proj.weight;
   const index_t width = weight.size(1) / attention.num_heads;
   Tensor without = weight.clone();

@@ -2,10 +2,11 @@
 //     readme_blocks ROOT FILE
 //
 // A program (a block with a main) has its includes moved to the top and its main renamed.
-// Statements become the body of a function; declarations that they need are in a comment above the
-// block (support/markdown.h). Declarations do not change.
+// Statements become the body of a function; declarations that they need are in an earlier block of
+// the page, or in a comment above the block (support/markdown.h). Declarations do not change.
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "tests/support/markdown.h"
 
@@ -72,17 +73,21 @@ int main(int argc, char** argv) {
       "#include \"tensor/autograd/recording.h\"\n"
       "#include \"tensor/kernels/parallel.h\"\n"
       "#include \"tests/programs/readme_blocks.h\"\n";
-  std::string bodies, table;
+  std::string bodies, table, page, declared;  // declared: in earlier blocks of the page
   int number = 0;
   for (const Block& block : all_blocks(argv[1])) {
     if (!block.kind.starts_with("cpp")) continue;
+    if (std::exchange(page, block.file) != block.file) declared.clear();
     const std::string name = "block_" + std::to_string(++number);
     const bool is_program = block.text.find("int main(") != std::string::npos;
-    bodies += "namespace " + name + " {\nusing namespace tessera;\n";
+    bodies += "namespace " + name + " {\nusing namespace tessera;\n" + declared;
     if (is_program) {
       bodies += of_program(block, includes);
+    } else if (block.kind == "cpp declarations") {
+      bodies += of_declarations(block);
+      declared += "using namespace " + name + ";\n";
     } else {
-      bodies += block.kind == "cpp declarations" ? of_declarations(block) : of_statements(block);
+      bodies += of_statements(block);
     }
     bodies += "}\n";
     table += "      {\"" + block.place() + "\", " + (is_program ? "true" : "false") + ", R\"code(" +

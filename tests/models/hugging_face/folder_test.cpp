@@ -97,7 +97,7 @@ TEST_F(ModelFolderTest, LoadsWithoutCopiesAndDrawsNothing) {
   EXPECT_LE(after.in_use - before.in_use, most);
   EXPECT_EQ(after.borrowed - before.borrowed, 4 * (500 + 200 + 128 + 2 * 256) * 128)
       << "what was joined is not held twice";
-  const Tensor& rows = encoder.encoder.layers[0].self_attn.in_proj_weight;
+  const Tensor& rows = encoder.encoder.layers[0].self_attn->in_proj_weight;
   const std::string part = "encoder.layer.0.attention.self.";
   EXPECT_TRUE(same_bits(rows.slice(0, 128, 256), tensors.at(part + "key.weight")));
 }

@@ -25,8 +25,8 @@ TEST(PrepackFolders, SentencesKeepTheirBitsAndTheModelItsTables) {
     prepack(model);
     EXPECT_TRUE(same_bits(model.encode(kTexts), before));
     if (const auto* const words = std::get_if<TokenEncoder>(&model.words)) {
-      EXPECT_TRUE(words->encoder.layers[0].self_attn.in_proj_weight.is_prepacked());
-      EXPECT_TRUE(words->encoder.layers[0].feed_forward.linear1.weight.is_prepacked());
+      EXPECT_TRUE(words->encoder.layers[0].self_attn->in_proj_weight.is_prepacked());
+      EXPECT_TRUE(words->encoder.layers[0].feed_forward->linear1.weight.is_prepacked());
       EXPECT_FALSE(words->embeddings.word.weight.is_prepacked());
     }
     for (const SentenceModule& module : model.modules) {

@@ -90,7 +90,7 @@ models::SequenceClassifier trained() {
   // The model keeps nothing of the heads that were cut off.
   for (index_t layer = 0; layer < kLayers; ++layer) {
     Tensor weight =
-        *model.encode.encoder.layers[static_cast<std::size_t>(layer)].self_attn.out_proj.weight;
+        *model.encode.encoder.layers[static_cast<std::size_t>(layer)].self_attn->out_proj.weight;
     for (index_t head = 0; head < kHeads; ++head) {
       if (layer == 0 && head == 1) continue;
       weight.slice(1, head * 8, head * 8 + 8).fill(0);
