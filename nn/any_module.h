@@ -31,9 +31,8 @@ class AnyModule;
 template <class R, class... Args>
 class AnyModule<R(Args...)> {
  public:
-  template <class M>
-  requires(!std::same_as<M, AnyModule> && std::invocable<const M&, Args...>) AnyModule(M module)
-      : held_(std::make_unique<Of<M>>(std::move(module))) {
+  template <detail::CallableWith<AnyModule, Args...> M>
+  AnyModule(M module) : held_(std::make_unique<Of<M>>(std::move(module))) {
     static_assert(Module<M> || std::is_empty_v<M> || std::is_pointer_v<M>,
                   "a part with data must be a module, which names its parts in a static visit");
   }

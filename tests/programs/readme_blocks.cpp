@@ -2,8 +2,8 @@
 //     readme_blocks ROOT FILE
 //
 // A program (a block with a main) has its includes moved to the top and its main renamed.
-// Statements become the body of a function; declarations that they need are in an earlier block of
-// the page, or in a comment above the block (support/markdown.h). Declarations do not change.
+// Statements become the body of a function; declarations that they need are in an earlier program or
+// block of declarations of the page, or in a comment above the block (support/markdown.h).
 #include <iostream>
 #include <sstream>
 #include <utility>
@@ -81,14 +81,13 @@ int main(int argc, char** argv) {
     const std::string name = "block_" + std::to_string(++number);
     const bool is_program = block.text.find("int main(") != std::string::npos;
     bodies += "namespace " + name + " {\nusing namespace tessera;\n" + declared;
+    const bool declares = block.kind == "cpp declarations";
     if (is_program) {
       bodies += of_program(block, includes);
-    } else if (block.kind == "cpp declarations") {
-      bodies += of_declarations(block);
-      declared += "using namespace " + name + ";\n";
     } else {
-      bodies += of_statements(block);
+      bodies += declares ? of_declarations(block) : of_statements(block);
     }
+    if (is_program || declares) declared += "using namespace " + name + ";\n";
     bodies += "}\n";
     table += "      {\"" + block.place() + "\", " + (is_program ? "true" : "false") + ", R\"code(" +
              block.text.substr(0, block.text.find('\n')) + ")code\", " + name + "::run_block},\n";
