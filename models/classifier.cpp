@@ -83,3 +83,6 @@ Tensor TokenClassifier::operator()(const Tokens& tokens) const {
 }
 
 }  // namespace tessera::models
+
+template void tessera::nn::detail::PartLister::add(tessera::models::SequenceClassifier&) const;
+template void tessera::nn::detail::PartLister::add(tessera::models::TokenClassifier&) const;

@@ -144,3 +144,7 @@ struct TokenClassifier {
 };
 
 }  // namespace tessera::models
+
+extern template void tessera::nn::detail::PartLister::add(
+    tessera::models::SequenceClassifier&) const;
+extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenClassifier&) const;

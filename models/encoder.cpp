@@ -197,3 +197,5 @@ EncoderResult Encoder::with_weights(const EncoderInputs& inputs,
 }
 
 }  // namespace tessera::models
+
+template void tessera::nn::detail::PartLister::add(tessera::models::Encoder&) const;

@@ -95,3 +95,5 @@ struct Encoder {
 };
 
 }  // namespace tessera::models
+
+extern template void tessera::nn::detail::PartLister::add(tessera::models::Encoder&) const;

@@ -52,3 +52,5 @@ Tensor MaskedLm::logits(const Tensor& encoded) const {
 }
 
 }  // namespace tessera::models
+
+template void tessera::nn::detail::PartLister::add(tessera::models::MaskedLm&) const;

@@ -80,3 +80,5 @@ struct MaskedLm {
 };
 
 }  // namespace tessera::models
+
+extern template void tessera::nn::detail::PartLister::add(tessera::models::MaskedLm&) const;

@@ -167,3 +167,5 @@ EncoderResult TokenEncoder::with_weights(const Tokens& tokens,
 }
 
 }  // namespace tessera::models
+
+template void tessera::nn::detail::PartLister::add(tessera::models::TokenEncoder&) const;

@@ -118,3 +118,5 @@ struct TokenEncoder {
 };
 
 }  // namespace tessera::models
+
+extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenEncoder&) const;

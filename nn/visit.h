@@ -140,28 +140,7 @@ class PartLister {
   void add(Buffer& buffer) const;
 
   template <class Member>
-  void add(Member& member) const {
-    if constexpr (std::is_const_v<Member>) {
-      static_assert(never<Member>, "visit names a const part, which nothing could load or train");
-    } else if constexpr (is_optional<Member>) {
-      if (member) add(*member);
-    } else if constexpr (is_vector<Member>) {
-      for (std::size_t i = 0; i < member.size(); ++i) (*this)(std::to_string(i), member[i]);
-    } else if constexpr (Module<Member>) {
-      add_mode(member);
-      Member::visit(member, *this);
-    } else if constexpr (std::is_arithmetic_v<Member> || std::is_enum_v<Member>) {
-      static_assert(never<Member>,
-                    "visit names a number; it names tensors, buffers and modules, nothing else");
-    } else if constexpr (is_pointer<Member>) {
-      static_assert(never<Member>,
-                    "visit names a pointer; hold the part by value, or in an optional or a vector");
-    } else {
-      static_assert(never<Member>,
-                    "no module: it lacks `static void visit(auto& self, auto&& visitor)`, which "
-                    "names its parts (nn/module.h)");
-    }
-  }
+  void add(Member& member) const;
 
  private:
   template <class M>
@@ -181,6 +160,32 @@ class PartLister {
   Parts& parts_;
   std::string name_;
 };
+
+// Not inline: ready-made models have an instantiation in the library, so that their users need not
+// compile it.
+template <class Member>
+void PartLister::add(Member& member) const {
+  if constexpr (std::is_const_v<Member>) {
+    static_assert(never<Member>, "visit names a const part, which nothing could load or train");
+  } else if constexpr (is_optional<Member>) {
+    if (member) add(*member);
+  } else if constexpr (is_vector<Member>) {
+    for (std::size_t i = 0; i < member.size(); ++i) (*this)(std::to_string(i), member[i]);
+  } else if constexpr (Module<Member>) {
+    add_mode(member);
+    Member::visit(member, *this);
+  } else if constexpr (std::is_arithmetic_v<Member> || std::is_enum_v<Member>) {
+    static_assert(never<Member>,
+                  "visit names a number; it names tensors, buffers and modules, nothing else");
+  } else if constexpr (is_pointer<Member>) {
+    static_assert(never<Member>,
+                  "visit names a pointer; hold the part by value, or in an optional or a vector");
+  } else {
+    static_assert(never<Member>,
+                  "no module: it lacks `static void visit(auto& self, auto&& visitor)`, which "
+                  "names its parts (nn/module.h)");
+  }
+}
 
 template <class M>
 Parts parts_of(const M& module) {
