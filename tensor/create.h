@@ -54,6 +54,20 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype = std::nullopt);
 template <ElementType T>
 Tensor from_span(std::span<const T> values, const Shape& shape);
 
+namespace detail {
+
+/// The number as int64. **Errors**: a number above the greatest int64.
+template <std::integral T>
+index_t to_index(const char* op, T number) {
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(index_t)) {
+    constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
+    require(number <= kMost, op, "numbers must be at most ", kMost, ", got ", number);
+  }
+  return static_cast<index_t>(number);
+}
+
+}  // namespace detail
+
 /// As from_span.
 Tensor from_vector(const std::vector<bool>& values, const Shape& shape);
 /// As from_span.
@@ -61,8 +75,16 @@ template <ElementType T>
 Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
   return from_span(std::span<const T>(values), shape);
 }
+/// As from_span, for other integers: the result is int64. **Errors**: also a number above the
+/// greatest int64.
+template <std::integral T>
+requires(!ElementType<T>) Tensor from_vector(const std::vector<T>& values, const Shape& shape) {
+  std::vector<index_t> integers;
+  for (const T value : values) integers.push_back(detail::to_index("from_vector", value));
+  return from_vector(integers, shape);
+}
 /// As from_span, with one axis.
-template <ElementType T>
+template <detail::Number T>
 Tensor from_vector(const std::vector<T>& values) {
   return from_vector(values, {std::ssize(values)});
 }
@@ -94,18 +116,6 @@ Tensor arange_of_integers(index_t start, index_t stop, index_t step, DType dtype
 template <class... Numbers>
 inline constexpr DType range_dtype = (std::integral<Numbers> && ...) ? kInt64 : kFloat32;
 
-template <class T>
-concept Number = std::is_arithmetic_v<T>;
-
-template <class T>
-index_t range_number(T number) {
-  if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(index_t)) {
-    constexpr auto kMost = static_cast<T>(std::numeric_limits<index_t>::max());
-    require(number <= kMost, "arange", "numbers must be at most ", kMost, ", got ", number);
-  }
-  return static_cast<index_t>(number);
-}
-
 }  // namespace detail
 
 /// The numbers start, start + step, ... that are below stop (above stop if step is negative); by
@@ -116,8 +126,9 @@ index_t range_number(T number) {
 template <detail::Number A, detail::Number B, detail::Number C = int>
 Tensor arange(A start, B stop, C step = 1, DType dtype = detail::range_dtype<A, B, C>) {
   if constexpr (std::integral<A> && std::integral<B> && std::integral<C>) {
-    return detail::arange_of_integers(detail::range_number(start), detail::range_number(stop),
-                                      detail::range_number(step), dtype);
+    return detail::arange_of_integers(detail::to_index("arange", start),
+                                      detail::to_index("arange", stop),
+                                      detail::to_index("arange", step), dtype);
   } else {
     return detail::arange(static_cast<double>(start), static_cast<double>(stop),
                           static_cast<double>(step), dtype);

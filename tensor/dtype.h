@@ -18,11 +18,18 @@ inline constexpr DType kInt64 = DType::kInt64;
 inline constexpr DType kFloat32 = DType::kFloat32;
 inline constexpr DType kFloat64 = DType::kFloat64;
 
-/// The C++ types of elements. Templates over element types have this constraint, so `x.item<int>()`
+/// The C++ types of elements. Templates over element types have this constraint, so `x.data<int>()`
 /// is an error of the compiler, not of the linker.
 template <class T>
 concept ElementType = std::is_same_v<T, bool> || std::is_same_v<T, index_t> ||
     std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+namespace detail {
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+}  // namespace detail
 
 /// The DType of a C++ element type: `dtype_of<float>` is kFloat32.
 template <ElementType T>

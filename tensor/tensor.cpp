@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -146,7 +147,7 @@ void copy_bytes(const void* from, void* to, index_t bytes) {
 }  // namespace
 
 template <ElementType T>
-T Tensor::item() const {
+T Tensor::element() const {
   check_defined("item");
   require(count_ == 1, "item", "tensor must have 1 element, got ", count_, " of shape ", shape_);
   return visit_dtype(dtype_, [&](auto kind) {
@@ -154,8 +155,22 @@ T Tensor::item() const {
   });
 }
 
-template <ElementType T>
-T Tensor::item_at(const Dims& index) const {
+std::uint64_t Tensor::integer_element(index_t least, std::uint64_t most) const {
+  const auto check = [&](bool fits, auto value) {
+    require(fits, "item", "value must be from ", least, " to ", most, ", got ", value);
+  };
+  if (is_floating(dtype_)) {
+    const double value = std::trunc(element<double>());
+    check(value >= static_cast<double>(least) && value < static_cast<double>(most) + 1, value);
+    return value < 0 ? static_cast<std::uint64_t>(static_cast<index_t>(value))
+                     : static_cast<std::uint64_t>(value);
+  }
+  const auto value = element<index_t>();
+  check(value >= least && (value < 0 || static_cast<std::uint64_t>(value) <= most), value);
+  return static_cast<std::uint64_t>(value);
+}
+
+Tensor Tensor::view_at(const Dims& index) const {
   check_defined("item_at");
   require(index.size() == rank(), "item_at", "index must have as many numbers as shape ", shape_,
           " has axes, got ", index);
@@ -165,7 +180,7 @@ T Tensor::item_at(const Dims& index) const {
             "index must be in the range of shape ", shape_, ", got ", index);
     element = element.select(0, index[axis]);
   }
-  return element.item<T>();
+  return element;
 }
 
 template <ElementType T>
@@ -176,14 +191,9 @@ std::vector<T> Tensor::to_vector() const {
   return std::vector<T>(first, first + count_);
 }
 
-template bool Tensor::item() const;
-template index_t Tensor::item() const;
-template float Tensor::item() const;
-template double Tensor::item() const;
-template bool Tensor::item_at(const Dims&) const;
-template index_t Tensor::item_at(const Dims&) const;
-template float Tensor::item_at(const Dims&) const;
-template double Tensor::item_at(const Dims&) const;
+template bool Tensor::element() const;
+template float Tensor::element() const;
+template double Tensor::element() const;
 template std::vector<bool> Tensor::to_vector() const;
 template std::vector<index_t> Tensor::to_vector() const;
 template std::vector<float> Tensor::to_vector() const;

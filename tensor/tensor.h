@@ -6,16 +6,19 @@
 //
 // Copying a Tensor copies the handle, not the elements; clone() copies the elements. Every view is
 // O(1). Ops (tensor/ops) are free functions that take any strides and return new tensors; only
-// fill, copy_from and mutable_data write into existing tensors.
+// fill, copy_from, mutable_data and the operators +=, -=, *= and /= write into existing tensors.
 //
 // **Errors** of all functions that take tensors, here and in tensor/ops: an undefined tensor,
 // unless the function's comment says what an undefined tensor means. **Errors** of all functions
 // that make tensors: OutOfMemory (storage.h).
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -85,14 +88,26 @@ class Tensor {
 
   // ---- reading ----
 
-  /// The element of a tensor with one element, cast to T. **Errors**: a different number of
-  /// elements.
-  template <ElementType T = double>
-  T item() const;
-  /// The element at `index`, cast to T; a negative number in `index` counts from the end.
-  /// **Errors**: not one number per axis; a number out of range.
-  template <ElementType T = double>
-  T item_at(const Dims& index) const;
+  /// The element of a tensor with one element, cast to T, any type of numbers. A cast to an integer
+  /// rounds towards 0. **Errors**: a different number of elements; a value that the integer type
+  /// cannot hold, such as NaN.
+  template <detail::Number T = double>
+  T item() const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      return static_cast<T>(integer_element(Limits::min(), Limits::max()));
+    } else if constexpr (ElementType<T>) {
+      return element<T>();
+    } else {
+      return static_cast<T>(element<double>());
+    }
+  }
+  /// The element at `index`, cast to T as by item(); a negative number in `index` counts from the
+  /// end. **Errors**: not one number per axis; a number out of range; as item.
+  template <detail::Number T = double>
+  T item_at(const Dims& index) const {
+    return view_at(index).template item<T>();
+  }
   /// All elements in row-major order. **Errors**: T is not the dtype.
   template <ElementType T>
   std::vector<T> to_vector() const;
@@ -219,6 +234,12 @@ class Tensor {
  private:
   Tensor view(const Shape& shape, const Strides& strides, index_t offset) const;
   std::optional<Strides> strides_as(const Shape& shape) const;
+  /// The element at `index`, as a tensor of shape ().
+  Tensor view_at(const Dims& index) const;
+  /// The only element, cast to T; integer_element: as an integer from least to most, modulo 2^64.
+  template <ElementType T>
+  T element() const;
+  std::uint64_t integer_element(index_t least, std::uint64_t most) const;
   void check_defined(const char* op) const {
     if (!defined()) fail_undefined(op);
   }

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 
 #include "tensor/autograd/recording.h"
+#include "tensor/create.h"
 #include "tensor/kernels/table.h"
 #include "tensor/ops/compare.h"
 #include "tensor/ops/detail/map.h"
@@ -237,6 +241,85 @@ Tensor pow(const Operand& base, const Operand& exponent) {
   const bool is_of_number = base.tensor() != nullptr && exponent.tensor() == nullptr;
   return is_of_number ? power_of_number(*base.tensor(), exponent.number())
                       : power(base, exponent, dtype);
+}
+
+namespace {
+
+/// The quotient rounded down if `gives_quotient`; otherwise the remainder, of the divisor's sign.
+template <class T>
+T divided_down(bool gives_quotient, T x, T divisor) {
+  constexpr bool kFloats = std::is_floating_point_v<T>;
+  T rest = 0;
+  if constexpr (kFloats) {
+    rest = std::fmod(x, divisor);
+  } else if (divisor != -1) {  // the smallest integer / -1 overflows
+    rest = x % divisor;
+  }
+  const bool is_off = rest != 0 && (rest < 0) != (divisor < 0);
+  if (!gives_quotient) return is_off ? rest + divisor : rest;
+  if constexpr (kFloats) {
+    if (divisor == 0) return x / divisor;
+    const T quotient = (x - rest) / divisor - (is_off ? 1 : 0);  // whole, except for rounding
+    return quotient == 0 ? std::copysign(quotient, x / divisor) : std::round(quotient);
+  } else {
+    return divisor == -1 ? apply(BinaryOp::kSub, 0, x) : x / divisor - (is_off ? 1 : 0);
+  }
+}
+
+/// divided_down of two tensors of one dtype.
+Tensor divide_down(const char* op, bool gives_quotient, const Tensor& x, const Tensor& divisor) {
+  require(x.dtype() != kBool, op, "operands must not both be bool; convert one with to(kInt64)");
+  require(is_floating(x.dtype()) || !any(eq(divisor, 0)).item<bool>(), op,
+          "divisors must not be 0 for integers; convert x to a floating dtype");
+  const Shape shape = broadcast_shapes(op, x.shape(), divisor.shape());
+  const auto map = [&](auto t) {
+    using T = decltype(t);
+    return map_elements<T, T, T>(shape, {x, divisor}, 16, [gives_quotient](T a, T b) {
+      return divided_down(gives_quotient, a, b);
+    });
+  };
+  return x.dtype() == kInt64 ? map(index_t{}) : visit_floating(x.dtype(), map);
+}
+
+}  // namespace
+
+Tensor floor_divide(const Operand& x, const Operand& divisor) {
+  const DType dtype = promote("floor_divide", x, divisor);
+  Recording op("floor_divide", {x.tensor(), divisor.tensor()});
+  const Tensor y = divide_down("floor_divide", true, x.to(dtype), divisor.to(dtype));
+  return op.finish(y, [] {
+    return [](const Tensor& dy, Gradients& dx) {
+      for (const std::size_t i : {0U, 1U}) dx.add(i, zeros_like(dy));
+    };
+  });
+}
+
+Tensor remainder(const Operand& x, const Operand& divisor) {
+  const DType dtype = promote("remainder", x, divisor);
+  Recording op("remainder", {x.tensor(), divisor.tensor()});
+  const Tensor a = x.to(dtype), b = divisor.to(dtype);
+  return op.finish(divide_down("remainder", false, a, b), [&] {
+    return [a = op.save(a), b = op.save(b)](const Tensor& dy, Gradients& dx) {
+      dx.add(0, dy);
+      if (dx.needs_gradient(1)) dx.add(1, -(dy * floor_divide(a, b)));
+    };
+  });
+}
+
+Tensor& detail::update(const char* op, Tensor& x, const Operand& y,
+                       Tensor (*f)(const Operand& a, const Operand& b)) {
+  const char sign = op[std::string_view("operator").size()];
+  require(
+      !any_needs_gradient({&x, y.tensor()}), op,
+      "x and y must not require a gradient while a tape records, because a tape does not record "
+      "writes; write x = x ",
+      sign, " y");
+  const Tensor result = f(x.detach(), y);
+  const bool fits = is_floating(x.dtype()) || result.dtype() <= x.dtype();
+  require(fits && result.shape() == x.shape(), op,
+          "result must have the shape of x and a dtype that x can hold, ", x.dtype(), ' ',
+          x.shape(), ", got ", result.dtype(), ' ', result.shape(), "; write x = x ", sign, " y");
+  return x.copy_from(result);
 }
 
 }  // namespace tessera

@@ -1,6 +1,8 @@
 // Arithmetic, element by element.
 #pragma once
 
+#include <type_traits>
+
 #include "tensor/ops/operand.h"
 #include "tensor/tensor.h"
 
@@ -51,6 +53,16 @@ Tensor neg(const Tensor& x);
 /// **Errors**: an integer base with a negative integer exponent.
 Tensor pow(const Operand& base, const Operand& exponent);
 
+/// x / divisor rounded down: floor_divide(-7, 2) is -4. Floating divisions by 0 give infinities and
+/// NaN, as div. The smallest int64 divided by -1 gives itself. The gradient is 0.
+/// **Errors**: two bools; integers divided by 0. **Source**: torch.floor_divide.
+Tensor floor_divide(const Operand& x, const Operand& divisor);
+
+/// x - divisor floor_divide(x, divisor), of the divisor's sign: remainder(-7, 2) is 1. Floating
+/// divisions by 0 give NaN. The gradient with regard to the divisor is -floor_divide(x, divisor).
+/// **Errors**: two bools; integers divided by 0. **Source**: torch.remainder.
+Tensor remainder(const Operand& x, const Operand& divisor);
+
 /// As add.
 inline Tensor operator+(const Operand& a, const Operand& b) {
   return add(a, b);
@@ -70,6 +82,41 @@ inline Tensor operator/(const Operand& a, const Operand& b) {
 /// As neg. **Shapes**: any.
 inline Tensor operator-(const Tensor& x) {
   return neg(x);
+}
+
+namespace detail {
+
+/// Writes f(x, y) into the elements of x.
+Tensor& update(const char* op, Tensor& x, const Operand& y,
+               Tensor (*f)(const Operand& a, const Operand& b));
+
+/// A tensor that may be written to, also a view as in x.select(0, 1) += 1.
+template <class T>
+concept WritableTensor = std::is_same_v<std::remove_reference_t<T>, Tensor>;
+
+}  // namespace detail
+
+/// In place: x += y writes x + y into the elements of x, so every handle and view of these elements
+/// changes. The dtype of x remains: a float32 x takes a float64 y, an int64 x only integers.
+///
+/// **Shapes**: y broadcasts to x. **Errors**: as for x + y; a result of a different shape, or of a
+/// dtype that x cannot hold; as Tensor::copy_from; an x or y that requires a gradient while a tape
+/// records, because a tape does not record writes: write x = x + y. **Source**: torch.Tensor.add_.
+template <detail::WritableTensor T>
+Tensor& operator+=(T&& x, const Operand& y) {
+  return detail::update("operator+=", x, y, add);
+}
+template <detail::WritableTensor T>
+Tensor& operator-=(T&& x, const Operand& y) {
+  return detail::update("operator-=", x, y, sub);
+}
+template <detail::WritableTensor T>
+Tensor& operator*=(T&& x, const Operand& y) {
+  return detail::update("operator*=", x, y, mul);
+}
+template <detail::WritableTensor T>
+Tensor& operator/=(T&& x, const Operand& y) {
+  return detail::update("operator/=", x, y, div);
 }
 
 }  // namespace tessera

@@ -7,8 +7,8 @@
 namespace tessera {
 
 // Comparisons: bool tensors. Operands broadcast and promote, as in arithmetic.h. NaN is neither
-// equal to, less than nor greater than any number or NaN. There is no operator==, because a reader
-// could take it for eq or for array_equal.
+// equal to, less than nor greater than any number or NaN. The operators compare elements too: a
+// tensor does not convert to bool, so `if (a == b)` does not compile; see array_equal.
 // **Errors**: shapes that do not broadcast; an undefined tensor.
 // **Source**: torch, by the same names.
 
@@ -25,6 +25,14 @@ Tensor gt(const Operand& a, const Operand& b);
 /// a >= b, element by element.
 Tensor ge(const Operand& a, const Operand& b);
 
+/// As eq.
+inline Tensor operator==(const Operand& a, const Operand& b) {
+  return eq(a, b);
+}
+/// As ne.
+inline Tensor operator!=(const Operand& a, const Operand& b) {
+  return ne(a, b);
+}
 /// As lt.
 inline Tensor operator<(const Operand& a, const Operand& b) {
   return lt(a, b);

@@ -22,6 +22,17 @@ TEST(ArithmeticGradients, TwoTensorsThatBroadcast) {
   }
 }
 
+TEST(ArithmeticGradients, QuotientsRoundedDownAndRemainders) {
+  // No quotient is near a whole number, where no difference exists.
+  const Tensor x = values({2, 3, 4}, 4, 5.2, 5.8);
+  for (const auto op : {floor_divide, remainder}) {
+    const auto f = [&](const Tensors& in) { return op(in[0], in[1]); };
+    EXPECT_TRUE(gradcheck(f, {x, values({3, 1}, 5, 2.05, 2.5)}));
+    EXPECT_TRUE(gradcheck(f, {x, values({}, 5, -2.5, -2.05)}));
+    EXPECT_TRUE(check_one([&](const Tensor& t) { return op(t, 2.2) + op(17, t - 1.6); }, x));
+  }
+}
+
 TEST(ArithmeticGradients, WithNumbers) {
   const Tensor x = values({3, 4}, 7, 0.5, 3);
   EXPECT_TRUE(check_one([](const Tensor& t) { return 2 * t + 1; }, x));

@@ -3,7 +3,9 @@
 
 #include <type_traits>
 
+#include "tensor/autograd/tape.h"
 #include "tensor/ops/compare.h"
+#include "tensor/ops/reduce.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 
@@ -326,6 +328,133 @@ TEST(ArithmeticDTypeTest, UnsignedNumbersStayPositive) {
   EXPECT_EQ(Scalar(most).integer(), std::numeric_limits<index_t>::max());
   EXPECT_EQ((tensor({1}) + 2U).item<index_t>(), 3);
   fails("Scalar", "9223372036854775808", [&] { return tensor({1}) + (most + 1); });
+}
+
+TEST(FloorDivideTest, AndRemainderOfEveryLayout) {
+  for (const DType dtype : {kFloat32, kFloat64, kInt64}) {
+    for (const Shape& shape : {Shape{}, Shape{19}, Shape{3, 0}, Shape{2, 3, 5}}) {
+      const Tensor whole = random_tensor(shape, dtype, 2, -9, 9);
+      const auto rights = test::layouts_of(where(eq(whole, 0), 4, whole));
+      for (const auto& a : random_layouts(shape, dtype, 1, -30, 30)) {
+        for (const auto& b : rights) {
+          SCOPED_TRACE(testing::Message() << dtype << shape << a.name << " with " << b.name);
+          const Array x = array(a.tensor), y = array(b.tensor);
+          const auto quotient = [](double p, double q) { return std::floor(p / q); };
+          const auto rest = [](double p, double q) { return p - q * std::floor(p / q); };
+          const Tensor q = floor_divide(a.tensor, b.tensor);
+          const Tensor r = remainder(a.tensor, b.tensor);
+          EXPECT_EQ(q.dtype(), dtype);
+          EXPECT_EQ(r.dtype(), dtype);
+          EXPECT_TRUE(exactly(q, test::map(x, y, quotient)));
+          EXPECT_TRUE(near(r, test::map(x, y, rest), 1e-6, 1e-13));
+        }
+      }
+    }
+  }
+}
+
+TEST(FloorDivideTest, RoundsDownAsPythonDoes) {
+  const Tensor x = tensor({7, -7, 7, -7, 6});
+  const Tensor by = tensor({2, 2, -2, -2, -3});
+  const std::vector<index_t> quotients = {3, -4, -4, 3, -2}, rests = {1, 1, -1, -1, 0};
+  EXPECT_EQ(floor_divide(x, by).to_vector<index_t>(), quotients);
+  EXPECT_EQ(remainder(x, by).to_vector<index_t>(), rests);
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    EXPECT_EQ(floor_divide(x.to(dtype), by).to(kInt64).to_vector<index_t>(), quotients);
+    EXPECT_EQ(remainder(x, by.to(dtype)).to(kInt64).to_vector<index_t>(), rests);
+  }
+  EXPECT_EQ(floor_divide(5.5, tensor({-2.0})).item(), -3);
+  EXPECT_EQ(remainder(tensor({5.5}), -2).item(), -0.5);
+  // 1 / 0.1 rounds to 10, but 0.1 is a little more than a tenth.
+  EXPECT_EQ(floor_divide(tensor({1.0}, kFloat64), 0.1).item(), 9);
+  EXPECT_EQ(remainder(tensor({1.0}, kFloat64), 0.1).item(), 0.09999999999999995);
+  EXPECT_EQ(floor_divide(tensor({true}), 2).dtype(), kInt64);
+}
+
+TEST(FloorDivideTest, IntegersAreExact) {
+  const index_t big = (index_t{1} << 62) + 1, least = std::numeric_limits<index_t>::min();
+  const Tensor x = from_vector(std::vector<index_t>{big, -big, least});
+  EXPECT_EQ(floor_divide(x, 2).to_vector<index_t>(),
+            (std::vector<index_t>{index_t{1} << 61, -(index_t{1} << 61) - 1, least / 2}));
+  EXPECT_EQ(remainder(x, 2).to_vector<index_t>(), (std::vector<index_t>{1, 1, 0}));
+  EXPECT_EQ(floor_divide(x, -1).to_vector<index_t>(), (std::vector<index_t>{-big, big, least}));
+  EXPECT_EQ(remainder(x, -1).to_vector<index_t>(), (std::vector<index_t>{0, 0, 0}));
+}
+
+TEST(FloorDivideTest, SpecialValues) {
+  const Tensor x = tensor({1.0, -1.0, 0.0, 1.0, -1.0, kInf, 1.0, -0.0});
+  const Tensor by = tensor({0.0, 0.0, 0.0, kInf, kInf, 2.0, kNaN, 2.0});
+  EXPECT_TRUE(
+      same_bits(floor_divide(x, by), tensor({kInf, -kInf, kNaN, 0.0, -1.0, kNaN, kNaN, -0.0})));
+  EXPECT_TRUE(same_bits(remainder(x, by), tensor({kNaN, kNaN, kNaN, 1.0, kInf, kNaN, kNaN, -0.0})));
+  for (const auto op : {floor_divide, remainder}) {
+    const char* const name = op == remainder ? "remainder" : "floor_divide";
+    fails(name, {"divisors must not be 0 for integers"}, [&] { op(tensor({1, 2}), 0); });
+    fails(name, {"must not both be bool"}, [&] { op(tensor({true}), tensor({true})); });
+    fails(name, {"(2,)", "(3,)"}, [&] { op(ones({2}), ones({3})); });
+    fails(name, {"undefined"}, [&] { op(ones({2}), Tensor()); });
+  }
+}
+
+TEST(InPlaceTest, WritesIntoTheMemoryOfTheLeftSide) {
+  Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});
+  const Tensor other = x;
+  const auto numbers = [&] { return other.to_vector<float>(); };
+  EXPECT_EQ(&(x += 1), &x);
+  EXPECT_EQ(numbers(), (std::vector<float>{2, 3, 4, 5}));
+  x -= tensor({1.0, 2.0});  // broadcasts
+  EXPECT_EQ(numbers(), (std::vector<float>{1, 1, 3, 3}));
+  x.select(1, 0) *= 4;
+  EXPECT_EQ(numbers(), (std::vector<float>{4, 1, 12, 3}));
+  x /= x.t();
+  EXPECT_EQ(numbers(), (std::vector<float>{1, 1.0F / 12, 12, 1}));
+  (x += 1) += tensor({1});
+  EXPECT_EQ(x.item_at({0, 0}), 3);
+  Tensor count = tensor({1, 2});
+  count *= true;
+  count += 3U;
+  EXPECT_EQ(count.to_vector<index_t>(), (std::vector<index_t>{4, 5}));
+  x += ones({2, 2}, kFloat64);
+  EXPECT_EQ(x.dtype(), kFloat32);
+}
+
+TEST(InPlaceTest, KeepsShapeAndDType) {
+  Tensor x = ones({3}), count = tensor({1, 2, 3}), mask = tensor({true});
+  fails("operator+=",
+        {"result must have the shape of x", "float32 (3,), got float32 (2, 3); write x = x + y"},
+        [&] {
+          x += ones({2, 3});
+        });
+  fails("operator-=", {"a dtype that x can hold, int64 (3,), got float32 (3,); write x = x - y"},
+        [&] { count -= 0.5; });
+  fails("operator/=", {"int64", "float32 (3,); write x = x / y"}, [&] { count /= 2; });
+  fails("operator*=", {"bool (1,), got int64"}, [&] { mask *= 2; });
+  fails("add", {"(3,)", "(4,)"}, [&] { x += ones({4}); });
+  fails("add", "undefined", [&] { x += Tensor(); });
+  fails("copy_from", "broadcast view", [&] { x.select(0, 1).expand({2}) += 1; });
+}
+
+TEST(InPlaceTest, ATapeRecordsNoWrites) {
+  Tensor w = ones({3}).set_requires_grad();
+  Tensor x = ones({3});
+  {
+    Tape tape;
+    const std::string cure =
+        "x and y must not require a gradient while a tape records, because a tape does not record "
+        "writes; write x = x + y";
+    fails("operator+=", cure, [&] { w += 1; });
+    fails("operator+=", cure, [&] { x += w; });
+    x += 1;
+    const Tensor y = sum(w * x);
+    x += 1;
+    fails("backward", "must not be written to", [&] { tape.backward(y); });
+  }
+  const Tape tape;
+  const NoGrad pause;
+  w += 1;
+  x += w;
+  EXPECT_EQ(x.to_vector<float>(), (std::vector<float>{5, 5, 5}));
+  EXPECT_TRUE(w.requires_grad());
 }
 
 TEST(ArithmeticErrorTest, NamesTheOpAndTheShapes) {

@@ -22,6 +22,10 @@ std::vector<test::Layout> few_values(const Shape& shape, DType dtype, std::uint6
   return test::layouts_of(random_tensor(shape, kInt64, seed, 0, 4).to(dtype));
 }
 
+// A comparison is no truth value: `if (x == y)` and comparisons of containers of tensors do not
+// compile.
+static_assert(!std::constructible_from<bool, Tensor> && !std::equality_comparable<Tensor>);
+
 TEST(CompareOperatorTest, OnEitherSide) {
   const Tensor x = tensor({1, 2, 3});
   EXPECT_EQ(bools(x < 2), (std::vector<bool>{true, false, false}));
@@ -30,6 +34,10 @@ TEST(CompareOperatorTest, OnEitherSide) {
   EXPECT_EQ(bools(x >= 2), (std::vector<bool>{false, true, true}));
   EXPECT_EQ(bools(2 < x), (std::vector<bool>{false, false, true}));
   EXPECT_EQ(bools(eq(2, x)), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(bools(x == 2), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(bools(2 != x), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(bools(x != tensor({1, 0, 3})), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(bools(x.unsqueeze(1) == x).size(), 9U);
   EXPECT_EQ(bools(2 <= x), (std::vector<bool>{false, true, true}));
   EXPECT_EQ(bools(2 > x), (std::vector<bool>{true, false, false}));
   EXPECT_EQ(bools(2 >= x), (std::vector<bool>{true, true, false}));

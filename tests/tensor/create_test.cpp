@@ -66,6 +66,18 @@ TEST(FromVectorTest, CopiesInRowMajorOrder) {
             (std::vector<double>{2, 3}));
 }
 
+TEST(FromVectorTest, IntegersOfOtherTypesBecomeInt64) {
+  const Tensor x = from_vector(std::vector<int>{1, -2, 3, 4}, {2, 2});
+  EXPECT_EQ(x.dtype(), kInt64);
+  EXPECT_EQ(x.to_vector<index_t>(), (std::vector<index_t>{1, -2, 3, 4}));
+  EXPECT_EQ(from_vector(std::vector<std::size_t>{5, 6}).to_vector<index_t>(),
+            (std::vector<index_t>{5, 6}));
+  EXPECT_EQ(from_vector(std::vector<unsigned char>{255}).item<int>(), 255);
+  fails("from_vector", {"numbers must be at most 9223372036854775807, got 9223372036854775808"},
+        [] { from_vector(std::vector<std::uint64_t>{std::uint64_t{1} << 63}); });
+  fails("from_span", {"must be 3", "got 2"}, [] { from_vector(std::vector<int>{1, 2}, {3}); });
+}
+
 TEST(FromVectorTest, RefusesAnotherCount) {
   fails("from_span", {"must be 3", "(3,)", "got 2"}, [] {
     from_vector(std::vector<float>{1, 2}, {3});

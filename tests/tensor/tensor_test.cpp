@@ -54,6 +54,35 @@ TEST(TensorTest, ReadsElements) {
   fails("to_vector", {"float32", "int64"}, [&] { x.to_vector<float>(); });
 }
 
+TEST(TensorTest, ReadsNumbersOfEveryType) {
+  const Tensor x = tensor({-1.75, 200.0});
+  EXPECT_EQ(x.item_at<int>({0}), -1);
+  EXPECT_EQ(x.item_at<long long>({0}), -1);
+  EXPECT_EQ(x.item_at<unsigned char>({1}), 200);
+  EXPECT_EQ(x.item_at<std::size_t>({1}), 200U);
+  EXPECT_EQ(x.item_at<long double>({0}), -1.75L);
+  EXPECT_EQ(tensor(true).item<int>(), 1);
+  EXPECT_EQ(tensor(-0.5).item<unsigned>(), 0U);
+  const index_t least = std::numeric_limits<index_t>::min();
+  EXPECT_EQ(full({}, -0x1p63, kFloat64).item<index_t>(), least);
+  EXPECT_EQ(from_vector(std::vector<index_t>{least}).item<long long>(), least);
+  EXPECT_EQ(full({}, 0x1p63, kFloat64).item<std::uint64_t>(), std::uint64_t{1} << 63);
+}
+
+TEST(TensorTest, ReadsNoNumberThatTheTypeCannotHold) {
+  const Tensor x = tensor({300.0, -1.0});
+  fails("item", {"value must be from -128 to 127, got 300"}, [&] { x.item_at<signed char>({0}); });
+  fails("item", {"value must be from 0 to 4294967295, got -1"}, [&] { x.item_at<unsigned>({1}); });
+  fails("item", {"value must be from 0 to 18446744073709551615, got -1"},
+        [] { tensor(-1).item<std::uint64_t>(); });
+  fails("item", {"value must be from -2147483648 to 2147483647, got 2147483648"},
+        [] { tensor(index_t{1} << 31).item<int>(); });
+  fails("item", "got nan", [] { tensor(std::nan("")).item<int>(); });
+  fails("item", "got inf", [] { tensor(HUGE_VAL).item<index_t>(); });
+  fails("item", "got 9.22337e+18", [] { full({}, 0x1p63, kFloat64).item<index_t>(); });
+  fails("item", "got 1.84467e+19", [] { full({}, 0x1p64, kFloat64).item<std::uint64_t>(); });
+}
+
 TEST(TensorTest, DataChecksTheDType) {
   Tensor x = zeros({2, 3});
   fails("data", {"float64", "float32", "(2, 3)"}, [&] { x.data<double>(); });
