@@ -3,6 +3,7 @@
 
 #include "nn/any_module.h"
 #include "nn/attention.h"
+#include "nn/check_gradients.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
@@ -34,6 +35,7 @@
 #include "nn/training/weight_average.h"
 #include "nn/visit.h"
 #include "tensor/autograd/gradient_checkpoint.h"
+#include "tensor/autograd/recording.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/format.h"

@@ -57,12 +57,12 @@ TEST(RmsNorm, ABlockOfTodayHasAGradientForEveryParameter) {
                                              .gated = true})};
     convert(block, kFloat64);
     set_requires_grad(block);
-    Tensors parameters;
-    for_each_parameter(block, [&](const std::string&, Tensor& p) { parameters.push_back(p); });
-    ASSERT_EQ(parameters.size(), bias ? 6U : 4U);
+    ASSERT_EQ(state_dict(block).size(), bias ? 6U : 4U);
     const Tensor x = random_tensor({2, 3, 4}, kFloat64, 5);
-    EXPECT_TRUE(gradients_agree([&](const Tensors&) { return block(x); }, parameters,
-                                [](Tensor t) { return t; }));
+    EXPECT_TRUE(agrees([&] {
+      check_gradients(
+          block, [&] { return block(x); }, kEveryElement);
+    }));
   }
 }
 

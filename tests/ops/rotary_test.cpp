@@ -1,5 +1,6 @@
 #include "tensor/ops/positions.h"
 
+#include "tensor/ops/arithmetic.h"
 #include "tensor/ops/linear.h"
 #include "tensor/ops/rearrange.h"
 #include "tests/support/golden_gradients.h"

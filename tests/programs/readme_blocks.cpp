@@ -70,7 +70,6 @@ int main(int argc, char** argv) {
       "#include \"models/hugging_face/hugging_face.h\"\n"
       "#include \"models/inspect/inspect.h\"\n"
       "#include \"nn/training/mpi/session.h\"\n"
-      "#include \"tensor/autograd/recording.h\"\n"
       "#include \"tensor/kernels/parallel.h\"\n"
       "#include \"tests/programs/readme_blocks.h\"\n";
   std::string bodies, table, page, declared;  // declared: in earlier blocks of the page

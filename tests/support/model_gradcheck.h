@@ -1,8 +1,8 @@
 // Gradients of whole modules: gradcheck for every element of every parameter.
 #pragma once
 
-#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "nn/module.h"
 #include "tests/support/gradcheck.h"
@@ -10,26 +10,13 @@
 namespace tessera::test {
 
 /// Whether the gradients of `forward(module)` at every parameter are those of central differences.
-/// Takes the module by value: its parameters become float64 leaves.
 template <class Module, class Forward>
-::testing::AssertionResult module_gradients_agree(Module module, const Forward& forward,
-                                                  const GradcheckOptions& options = {}) {
-  nn::convert(module, kFloat64);
-  Tensors leaves;
-  std::string names;
-  nn::for_each_parameter(module, [&](const std::string& name, const Tensor& parameter) {
-    names += (leaves.empty() ? "" : ", ") + name;
-    leaves.push_back(parameter.detach().clone());
-  });
-  const Function of_parameters = [&](const Tensors& values) {
-    std::size_t i = 0;
-    nn::for_each_parameter(module,
-                           [&](const std::string&, Tensor& parameter) { parameter = values[i++]; });
-    return forward(static_cast<const Module&>(module));
-  };
-  const auto result = gradients_agree(
-      of_parameters, leaves, [](Tensor x) { return x; }, options);
-  return result ? result : ::testing::AssertionFailure() << result.message() << "\nof " << names;
+::testing::AssertionResult module_gradients_agree(const Module& module, const Forward& forward) {
+  Module copy = nn::clone(module);
+  nn::convert(copy, kFloat64);
+  nn::set_requires_grad(copy);
+  const auto loss = [&] { return forward(std::as_const(copy)); };
+  return agrees([&] { nn::check_gradients(copy, loss, kEveryElement); });
 }
 
 /// Whether `loss_of(module)` gives every parameter a gradient that is not all zero.
