@@ -90,7 +90,7 @@ std::string MaskFiller::mask() const {
   return std::string(reader.tokenizer->token(*id));
 }
 
-std::vector<std::vector<Blank>> MaskFiller::operator()(std::span<const std::string> texts,
+std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string> texts,
                                                        const FillingOptions& options) const {
   require(options.count >= 1, kMaskFillerOp, "count must be at least 1, got ", options.count);
   const std::string blank = mask();

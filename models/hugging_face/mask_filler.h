@@ -1,8 +1,7 @@
 // Fills blanks in texts with words, by a pretrained model.
 //
 //   const models::MaskFiller model = models::load_mask_filler("bert-base-uncased");
-//   const std::vector<std::string> texts = {"The capital of France is " + model.mask() + "."};
-//   const auto results = model(texts);
+//   const auto results = model({"The capital of France is " + model.mask() + "."});
 //   results[0][0].fillings[0].token;      // "paris"
 #pragma once
 
@@ -50,7 +49,7 @@ struct MaskFiller {
   /// are cut off.
   /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
   /// count below 1; a text without a blank in the tokens that the model reads.
-  std::vector<std::vector<Blank>> operator()(std::span<const std::string> texts,
+  std::vector<std::vector<Blank>> operator()(text::ListOf<std::string> texts,
                                              const FillingOptions& options = {}) const;
 };
 

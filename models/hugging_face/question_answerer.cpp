@@ -99,7 +99,7 @@ class Collected {
 }  // namespace
 
 std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
-    std::span<const Question> questions, const AnsweringOptions& options) const {
+    text::ListOf<Question> questions, const AnsweringOptions& options) const {
   check(options);
   const index_t classes = model.classifier.weight.size(0);
   require(classes == kEnds, kAnswererOp, "model must have ", kEnds, " classes, got ", classes);

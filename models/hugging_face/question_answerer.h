@@ -1,9 +1,8 @@
 // Finds the part of a text that answers a question, by a pretrained model.
 //
 //   const models::QuestionAnswerer model = models::load_question_answerer("squad");
-//   const std::vector<models::Question> questions = {
-//       {.question = "Where did she live?", .context = "Ada Lovelace lived in London."}};
-//   const auto results = model(questions);
+//   const auto results =
+//       model({{.question = "Where did she live?", .context = "Ada Lovelace lived in London."}});
 //   results[0][0];             // text "London", bytes 22 to 28, and a score
 #pragma once
 
@@ -54,7 +53,7 @@ struct QuestionAnswerer {
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair_windows and
   /// TextReader::each_row; a model that does not have 2 classes; a question that leaves no room for
   /// its context; options out of range.
-  std::vector<std::vector<Answer>> operator()(std::span<const Question> questions,
+  std::vector<std::vector<Answer>> operator()(text::ListOf<Question> questions,
                                               const AnsweringOptions& options = {}) const;
 
   /// The windows in which a question is read with its context. **Errors**: as above, except those

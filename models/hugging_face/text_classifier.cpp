@@ -37,14 +37,14 @@ std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, En
 
 }  // namespace
 
-std::vector<std::vector<ClassScore>> TextClassifier::operator()(std::span<const std::string> texts,
+std::vector<std::vector<ClassScore>> TextClassifier::operator()(text::ListOf<std::string> texts,
                                                                 const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
   return sorted_classes(*this, reader.encode_all(texts, options), options);
 }
 
-std::vector<std::vector<ClassScore>> TextClassifier::operator()(
-    std::span<const text::TextPair> pairs, const TaskOptions& options) const {
+std::vector<std::vector<ClassScore>> TextClassifier::operator()(text::ListOf<text::TextPair> pairs,
+                                                                const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
   return sorted_classes(*this, reader.encode_all(pairs, options), options);
 }
@@ -61,13 +61,13 @@ Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) c
   return result;
 }
 
-Tensor TextClassifier::scores(std::span<const text::TextPair> pairs,
+Tensor TextClassifier::scores(text::ListOf<text::TextPair> pairs,
                               const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
   return scored(scoring, logits(reader.encode_all(pairs, options), options));
 }
 
-Tensor TextClassifier::scores(const std::string& query, std::span<const std::string> texts,
+Tensor TextClassifier::scores(const std::string& query, text::ListOf<std::string> texts,
                               const TaskOptions& options) const {
   require(labels.size() == 1, "TextClassifier::scores", "model must give 1 score per pair, got ",
           labels.size());
@@ -77,7 +77,7 @@ Tensor TextClassifier::scores(const std::string& query, std::span<const std::str
 }
 
 std::vector<RankedText> TextClassifier::rank(const std::string& query,
-                                             std::span<const std::string> texts,
+                                             text::ListOf<std::string> texts,
                                              const TaskOptions& options) const {
   return best_first(scores(query, texts, options));
 }

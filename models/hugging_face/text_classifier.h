@@ -1,8 +1,7 @@
 // Classifies texts and pairs of texts, by a pretrained model.
 //
 //   const models::TextClassifier model = models::load_text_classifier("sst2");
-//   const std::vector<std::string> texts = {"I love it.", "What a mess."};
-//   const auto results = model(texts);
+//   const auto results = model({"I love it.", "What a mess."});
 //   results[0][0].label;       // "POSITIVE", the most likely class first
 //   results[0][0].score;
 #pragma once
@@ -54,10 +53,10 @@ struct TextClassifier {
   /// index first. The bits of a text's scores do not depend on the other texts.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits; not as many labels as
   /// the model has classes.
-  std::vector<std::vector<ClassScore>> operator()(std::span<const std::string> texts,
+  std::vector<std::vector<ClassScore>> operator()(text::ListOf<std::string> texts,
                                                   const TaskOptions& options = {}) const;
   /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
-  std::vector<std::vector<ClassScore>> operator()(std::span<const text::TextPair> pairs,
+  std::vector<std::vector<ClassScore>> operator()(text::ListOf<text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
   /// The model's outputs, before `scoring` is applied. **Shapes**: n encodings -> (n, C) for C
@@ -67,13 +66,13 @@ struct TextClassifier {
   /// A score for each label of each pair. **Shapes**: n pairs -> (n, C).
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair and logits; not as many
   /// labels as the model has classes.
-  Tensor scores(std::span<const text::TextPair> pairs, const TaskOptions& options = {}) const;
+  Tensor scores(text::ListOf<text::TextPair> pairs, const TaskOptions& options = {}) const;
   /// A score for each text with the query. **Shapes**: n texts -> (n). **Errors**: as above; a
   /// model with several labels.
-  Tensor scores(const std::string& query, std::span<const std::string> texts,
+  Tensor scores(const std::string& query, text::ListOf<std::string> texts,
                 const TaskOptions& options = {}) const;
   /// The texts, ordered by their scores with the query, the best first. **Errors**: as scores.
-  std::vector<RankedText> rank(const std::string& query, std::span<const std::string> texts,
+  std::vector<RankedText> rank(const std::string& query, text::ListOf<std::string> texts,
                                const TaskOptions& options = {}) const;
 };
 

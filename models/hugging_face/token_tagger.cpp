@@ -31,7 +31,7 @@ std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const s
 
 }  // namespace
 
-std::vector<std::vector<Tag>> TokenTagger::operator()(std::span<const std::string> texts,
+std::vector<std::vector<Tag>> TokenTagger::operator()(text::ListOf<std::string> texts,
                                                       AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
   require_label_per_class("TokenTagger", model, labels);

@@ -1,8 +1,7 @@
 // Finds names, places and other parts of texts, by a pretrained model.
 //
 //   const models::TokenTagger model = models::load_token_tagger("bert-base-NER");
-//   const std::vector<std::string> texts = {"Ada Lovelace lived in London."};
-//   const auto results = model(texts);
+//   const auto results = model({"Ada Lovelace lived in London."});
 //   results[0][0];             // label "PER", bytes 0 to 12, and a score
 #pragma once
 
@@ -51,8 +50,7 @@ struct TokenTagger {
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row; not as
   /// many labels as the model has classes.
   std::vector<std::vector<Tag>> operator()(
-      std::span<const std::string> texts,
-      AggregationStrategy strategy = AggregationStrategy::kSimple,
+      text::ListOf<std::string> texts, AggregationStrategy strategy = AggregationStrategy::kSimple,
       const TaskOptions& options = {}) const;
 };
 

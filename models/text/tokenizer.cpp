@@ -270,7 +270,7 @@ std::vector<Encoding> Tokenizer::encode_pair_windows(std::string_view first,
   return encode_texts(std::array{first, second}, options, true, "encode_pair_windows");
 }
 
-std::vector<Encoding> Tokenizer::encode_all(std::span<const std::string> texts,
+std::vector<Encoding> Tokenizer::encode_all(ListOf<std::string> texts,
                                             const EncodeOptions& options) const {
   const ProfileScope scope("tokenize");
   return in_parallel(
@@ -278,7 +278,7 @@ std::vector<Encoding> Tokenizer::encode_all(std::span<const std::string> texts,
       [&](index_t i) { return encode(texts[static_cast<std::size_t>(i)], options); });
 }
 
-std::vector<Encoding> Tokenizer::encode_all(std::span<const TextPair> pairs,
+std::vector<Encoding> Tokenizer::encode_all(ListOf<TextPair> pairs,
                                             const EncodeOptions& options) const {
   const ProfileScope scope("tokenize");
   const auto pair = [&](index_t i) -> const TextPair& {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +113,16 @@ struct TextPair {
   std::string second;
 };
 
+/// A list as an argument: `{"a", "b"}`, or a vector, an array or a std::span. A ListOf only refers
+/// to the elements, so it must not outlive the call.
+template <class T>
+class ListOf : public std::span<const T> {
+ public:
+  using std::span<const T>::span;
+  ListOf(std::span<const T> list) : std::span<const T>(list) {}
+  ListOf(std::initializer_list<T> list) : std::span<const T>(list.begin(), list.size()) {}
+};
+
 /// Turns texts into token ids and back. Several threads may call the functions of a tokenizer at
 /// once.
 class Tokenizer {
@@ -145,10 +156,9 @@ class Tokenizer {
 
   /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: the error of the
   /// first text or pair that has one.
-  std::vector<Encoding> encode_all(std::span<const std::string> texts,
+  std::vector<Encoding> encode_all(ListOf<std::string> texts,
                                    const EncodeOptions& options = {}) const;
-  std::vector<Encoding> encode_all(std::span<const TextPair> pairs,
-                                   const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode_all(ListOf<TextPair> pairs, const EncodeOptions& options = {}) const;
 
   /// The text of `ids`, as far as the tokens preserve the text. **Errors**: no such id.
   virtual std::string decode(std::span<const index_t> ids) const = 0;

@@ -81,6 +81,17 @@ TEST(TextClassifier, FeedsTypesOfPairsWhereTheModelReadsThem) {
   EXPECT_EQ(model(pairs).at(0).size(), 3U);
 }
 
+TEST(Tasks, TakeListsInBraces) {
+  const TextClassifier model = classifier(Scoring::kNone);
+  EXPECT_EQ(model({"new rio", "law"}).size(), 2U);
+  EXPECT_EQ(model({"new rio"}, {.batch_size = 1}).size(), 1U);
+  EXPECT_EQ(model({text::TextPair{"new", "rio"}}).size(), 1U);
+  EXPECT_EQ(model.scores({{"new", "rio"}, {"law", "rio"}}).shape(), (Shape{2, 3}));
+  const std::vector<std::string> texts = {"new rio", "law", "rio"};
+  EXPECT_EQ(model(std::span(texts).subspan(1)).size(), 2U);
+  EXPECT_EQ(model.reader.tokenizer->encode_all({"new", "rio"}).size(), 2U);
+}
+
 TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
   const TextClassifier model = classifier(Scoring::kNone);
   const std::vector<std::string> texts = {"rio rio rio rio rio rio rio rio rio rio rio rio rio",
@@ -228,8 +239,7 @@ TEST(MaskFiller, FillsEachBlank) {
       .reader = reader(),
       .model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens_of_pairs()})};
   EXPECT_EQ(model.mask(), "[MASK]");
-  const std::vector<std::string> texts = {"new [MASK] in rio", "[MASK] law [MASK]"};
-  const auto results = model(texts, {.count = 20});
+  const auto results = model({"new [MASK] in rio", "[MASK] law [MASK]"}, {.count = 20});
   ASSERT_EQ(results[0].size(), 1U);
   ASSERT_EQ(results[1].size(), 2U);
   EXPECT_EQ(results[0][0].bytes, (text::Span{4, 10}));
@@ -256,7 +266,7 @@ TEST(MaskFiller, FillsEachBlank) {
   EXPECT_TRUE(throws("MaskFiller", {"text 7 must have a [MASK]"}, [&] {
     model(kFourTexts, {.task = {.name = [](index_t i) { return str_cat("text ", i + 7); }}});
   }));
-  EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model(texts, {.count = 0}); }));
+  EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model({"[MASK]"}, {.count = 0}); }));
 }
 
 }  // namespace
