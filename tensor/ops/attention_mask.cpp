@@ -20,7 +20,8 @@ Tensor both(const Tensor& a, const Tensor& b, const Combine& combine) {
 }
 
 Tensor for_all_queries(const char* op, const Tensor& keys) {
-  require(keys.rank() == 2, op, "mask must have shape (B, Tk), got ", keys.shape());
+  require(keys.rank() == 2, op, "mask must have shape (B, Tk), got ", keys.shape(),
+          "; for other shapes call keep_mask() or ignore_mask()");
   return keys.unsqueeze(1).unsqueeze(1);
 }
 

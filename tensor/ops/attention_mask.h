@@ -91,12 +91,14 @@ AttentionMask keep_mask(const Tensor& keep);
 AttentionMask ignore_mask(const Tensor& ignore);
 
 /// True for a real token, for all queries.
-/// **Shapes**: (B, Tk), bool. **Errors**: a different dtype or rank.
+/// **Shapes**: (B, Tk), bool. **Errors**: a different dtype or rank; in attention, a B or Tk of
+/// different size, such as a mask (T, T) of queries and keys, unless B = T.
 /// **Source**: `attention_mask` of transformers' models, as bool.
 AttentionMask keep_keys_mask(const Tensor& keep);
 
 /// True for padding, for all queries.
-/// **Shapes**: (B, Tk), bool. **Errors**: a different dtype or rank.
+/// **Shapes**: (B, Tk), bool. **Errors**: a different dtype or rank; in attention, a B or Tk of
+/// different size, such as a mask (T, T) of queries and keys, unless B = T.
 /// **Source**: a bool `key_padding_mask` of torch.nn.MultiheadAttention.
 AttentionMask ignore_keys_mask(const Tensor& ignore);
 

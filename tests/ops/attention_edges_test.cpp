@@ -358,6 +358,14 @@ TEST(AttentionEdges, ErrorsOfMasks) {
   fails("attention", "(1, 1, 1, 5, 5)", with(additive_mask(ones({1, 1, 1, 5, 5}))));
   // Padding by key has a batch axis, which must match the batch.
   fails("attention", "(3, 1, 1, 5)", with(keep_keys_mask(ones({3, 5}, kBool))));
+  // A mask of queries and keys, and a mask of keys, each given to the other function.
+  const std::string of_pairs = "; for a mask of shape (Tq, Tk) call keep_mask() or ignore_mask()";
+  fails("attention", {"(5, 1, 1, 5)", of_pairs}, with(keep_keys_mask(ones({5, 5}, kBool))));
+  fails("attention", {"(5, 1, 1, 5)", of_pairs},
+        with(causal_mask() & ignore_keys_mask(ones({5, 5}, kBool))));
+  fails("attention",
+        {"(2, 5)", "; for a mask of shape (B, Tk) call keep_keys_mask() or ignore_keys_mask()"},
+        with(ignore_mask(ones({2, 5}, kBool))));
 }
 
 TEST(AttentionEdges, ALengthAboveTheKeysIsAnError) {

@@ -16,10 +16,20 @@ using Operands = AttentionOperands;
 using Outputs = AttentionOutputs;
 
 /// A mask expanded to (B, H, Tq, Tk).
-Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores) {
+Tensor expand_mask(const char* kind, const Tensor& mask, const Shape& scores,
+                   const char* cure = "") {
   require(broadcasts_to(mask.shape(), scores), kAttentionOp, kind,
-          " must broadcast to (B, H, Tq, Tk) = ", scores, ", got shape ", mask.shape());
+          " must broadcast to (B, H, Tq, Tk) = ", scores, ", got shape ", mask.shape(), cure);
   return mask.expand(scores);
+}
+
+/// The function to call for a bool mask of this shape that does not broadcast.
+const char* cure_for(const Shape& mask) {
+  if (mask.size() == 2) {
+    return "; for a mask of shape (B, Tk) call keep_keys_mask() or ignore_keys_mask()";
+  }
+  const bool is_of_keys = mask.size() == 4 && mask[1] == 1 && mask[2] == 1;
+  return is_of_keys ? "; for a mask of shape (Tq, Tk) call keep_mask() or ignore_mask()" : "";
 }
 
 using Chosen = std::optional<std::vector<index_t>>;
@@ -100,7 +110,8 @@ kernels::AttentionMasks<T> masks_of(const AttentionMask& mask, const Shape& scor
     masks.lengths = mask.lengths().data<index_t>();
   }
   if (mask.keep().defined()) {
-    const Tensor keep = expand_mask("bool mask", mask.keep(), scores);
+    const Tensor keep =
+        expand_mask("bool mask", mask.keep(), scores, cure_for(mask.keep().shape()));
     masks.keep = per_score(keep.data<bool>(), keep);
   }
   if (mask.bias().defined()) {
