@@ -214,7 +214,7 @@ class Tensor {
   /// As data(), for writing; adds 1 to the storage's version. Write through the pointer only until
   /// the next op reads the tensor: an op may keep data computed from the elements, such as the
   /// packed copy of a Weight, and does not see later writes. Before such writes, call mutable_data
-  /// again. A product that sees such a write to a Weight throws (weight.h).
+  /// again. A product that detects such a write to a Weight throws (weight.h).
   /// **Errors**: T is not the dtype; a broadcast view, whose elements share memory; a variable, as
   /// above.
   template <ElementType T>

@@ -37,9 +37,9 @@ class WeightPanels;
 /// in its first product, and new ones in the first product after the elements have changed. A
 /// prepacked weight has only panels.
 ///
-/// A pointer from mutable_data() may only be written to until the next product. A product throws if
-/// elements have changed without a new version of their storage: it compares 4 of them, and all of
-/// them if checks_weights() is true.
+/// A pointer from mutable_data() may only be written to until the next product. A product compares 4
+/// elements, or all if checks_weights() is true, with those that were packed, and throws if one has
+/// changed without a new version of the storage.
 ///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
 /// tensor` reach this Tensor. A prepacked weight has a shape but no elements, and no gradient flows

@@ -1,7 +1,9 @@
 #include "tensor/ops/detail/product.h"
 
+#include <array>
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "tensor/error.h"
@@ -15,25 +17,35 @@ index_t lanes_of(DType dtype) {
   return visit_floating(dtype, [](auto kind) { return kernels::table<decltype(kind)>().lanes; });
 }
 
-/// A hash of the bits of all elements, or of 4 along the diagonal (FNV-1a, one step per element).
-std::uint64_t checksum_of(const Tensor& matrix, bool all) {
+/// A hash of the elements' bits (FNV-1a, one step per element).
+std::uint64_t checksum_of(const Tensor& matrix) {
   std::uint64_t sum = 0xcbf29ce484222325U;
-  if (matrix.count() == 0) return sum;
-  const index_t rows = matrix.size(0);
-  const index_t columns = matrix.size(1);
   visit_floating(matrix.dtype(), [&](auto kind) {
     using T = decltype(kind);
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     const kernels::MatrixRef<T> x = matrix_ref<T>(matrix);
-    const auto add = [&](index_t i, index_t p) {
-      sum = (sum ^ std::bit_cast<Bits>(*x.at(i, p).data)) * 0x100000001b3U;
-    };
-    for (index_t k = 0; !all && k <= 3; ++k) add(k * (rows - 1) / 3, k * (columns - 1) / 3);
-    for (index_t i = 0; all && i < rows; ++i) {
-      for (index_t p = 0; p < columns; ++p) add(i, p);
+    for (index_t i = 0; i < matrix.size(0); ++i) {
+      for (index_t p = 0; p < matrix.size(1); ++p) {
+        sum = (sum ^ std::bit_cast<Bits>(*x.at(i, p).data)) * 0x100000001b3U;
+      }
     }
   });
   return sum;
+}
+
+/// The bits of 4 elements along the diagonal.
+std::array<std::uint64_t, 4> sample_of(const Tensor& matrix) {
+  std::array<std::uint64_t, 4> bits{};
+  if (matrix.count() == 0) return bits;
+  const auto* const first = static_cast<const std::byte*>(matrix.untyped_data());
+  const index_t size = item_size(matrix.dtype());
+  for (index_t k = 0; k < 4; ++k) {
+    const index_t at = k * (matrix.shape()[0] - 1) / 3 * matrix.strides()[0] +
+                       k * (matrix.shape()[1] - 1) / 3 * matrix.strides()[1];
+    std::memcpy(&bits[static_cast<std::size_t>(k)], first + at * size,
+                static_cast<std::size_t>(size));
+  }
+  return bits;
 }
 
 }  // namespace
@@ -56,8 +68,8 @@ WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format
     : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
   source_ = weight.detach();
   version_ = source_.storage().version();
-  sample_ = checksum_of(source_, false);
-  if (checks_weights()) checksum_ = checksum_of(source_, true);
+  sample_ = sample_of(source_);
+  if (checks_weights()) checksum_ = checksum_of(source_);
   format == WeightFormat::kInt8 ? pack_int8() : pack_exact();
 }
 
@@ -67,10 +79,8 @@ bool WeightPanels::are_of(const Tensor& weight) const {
 }
 
 void WeightPanels::check_source() const {
-  const auto is = [&](bool all, const std::optional<std::uint64_t>& packed) {
-    return !packed || checksum_of(source_, all) == *packed;
-  };
-  const bool same = is(false, sample_) && (!checks_weights() || is(true, checksum_));
+  const bool same = (!sample_ || sample_of(source_) == *sample_) &&
+                    (!checksum_ || !checks_weights() || checksum_of(source_) == *checksum_);
   require(same, "weight", "elements ", shape_,
           " must be unchanged since they were packed, got writes through a pointer that was kept; "
           "call mutable_data() again before writing");

@@ -5,6 +5,7 @@
 // linear.cpp calls.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -73,8 +74,8 @@ class WeightPanels {
 
   /// Whether these are the panels of `weight` as it is now, for the instruction set in use.
   bool are_of(const Tensor& weight) const;
-  /// Throws if the packed matrix has changed without a new version of its storage: compares 4
-  /// elements, and all of them if checks_weights().
+  /// Throws if 4 elements of the packed matrix, or all elements if checks_weights(), have changed
+  /// without a new version of the storage.
   void check_source() const;
   /// Drops the reference to the packed matrix.
   void forget_source() { source_ = {}; }
@@ -123,8 +124,8 @@ class WeightPanels {
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
-  std::optional<std::uint64_t> sample_;    // the checksum of 4 elements; absent in rows()
-  std::optional<std::uint64_t> checksum_;  // of all elements, if checks_weights()
+  std::optional<std::array<std::uint64_t, 4>> sample_;  // 4 elements; absent in rows()
+  std::optional<std::uint64_t> checksum_;               // of all elements, if checks_weights()
 };
 
 /// `wanted`, or kExact if the weight cannot have that format.
