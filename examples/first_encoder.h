@@ -52,7 +52,7 @@ inline void train(models::TokenClassifier& model) {
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
   nn::Trainer trainer(model, optimizer, nn::examples_of(words, reversed(words), loss),
-                      {.epochs = 5, .decay = nn::Decay::kLinear, .warmup = 0.1, .clip = 1});
+                      {.epochs = 5, .decay = nn::LrDecay::kLinear, .warmup = 0.1, .clip = 1});
   trainer.run({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
   }});

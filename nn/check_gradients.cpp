@@ -24,9 +24,10 @@ struct Checked {
 
 /// The value of the function as one number, computed with the same random numbers each time.
 Tensor value_of(const std::function<Tensor()>& function) {
-  const Rng::State state = default_rng().state();
-  const Tensor y = function();
-  default_rng().set_state(state);
+  const Tensor y = [&] {
+    const RngScope same_numbers(default_rng());
+    return function();
+  }();
   require(y.dtype() == kFloat64, kCheckOp, "result of the function must be float64, got ",
           y.dtype());
   if (y.count() == 1) return y.reshape({});
@@ -41,10 +42,15 @@ double central_difference(const std::function<Tensor()>& function, Tensor x, dou
     x.fill(value);
     return value_of(function).item();
   };
-  const double above = value_at(before + eps);
-  const double below = value_at(before - eps);
-  x.fill(before);
-  return (above - below) / (2 * eps);
+  try {
+    const double above = value_at(before + eps);
+    const double below = value_at(before - eps);
+    x.fill(before);
+    return (above - below) / (2 * eps);
+  } catch (...) {
+    x.fill(before);
+    throw;
+  }
 }
 
 /// The indices of element `position` in row-major order.
@@ -61,9 +67,9 @@ void check_tensor(const std::function<Tensor()>& function, const std::string& na
                   const GradientCheckOptions& options) {
   const Tensor gradient = x.grad();
   require(gradient.defined() && gradient.shape() == x.shape(), kCheckOp, name,
-          " must have a gradient, of shape ", x.shape(), ", got ",
+          " must have a gradient of shape ", x.shape(), ", got ",
           gradient.defined() ? str_cat(gradient.shape()) : "none",
-          "; use it in the function, or freeze it by set_requires_grad(part, false)");
+          "; use the tensor in the function, or call set_requires_grad(part, false)");
   Rng rng(0);
   const index_t count = x.count();
   const Tensor positions =
@@ -102,10 +108,8 @@ void check_all(const std::function<Tensor()>& function, std::vector<Checked>& te
   require(std::isfinite(first) && first == second, kCheckOp,
           "value must be finite and the same in each call, got ", first, " and ", second,
           "; draw random numbers from default_rng()");
-  for (auto& [name, x] : tensors) {
-    check_tensor(function, name, x, options);
-    x.zero_grad();
-  }
+  for (const auto& [name, x] : tensors) check_tensor(function, name, x, options);
+  for (auto& [name, x] : tensors) x.zero_grad();
 }
 
 }  // namespace

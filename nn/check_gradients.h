@@ -31,7 +31,7 @@ struct GradientCheckOptions {
   double eps = 1e-6;       // the step of the differences
   double atol = 1e-5;      // absolute tolerance
   double rtol = 1e-3;      // relative tolerance
-  index_t elements = 100;  // to check per tensor at most; of larger tensors, random ones
+  index_t elements = 100;  // to check per tensor at most; larger tensors are sampled
 };
 
 namespace detail {
@@ -41,8 +41,8 @@ void check_gradients(const Parts& parts, const std::function<Tensor()>& loss,
 
 }  // namespace detail
 
-/// Checks the gradients of `loss()` with regard to the parameters of `model` that require one.
-/// Afterwards these parameters have their values, and no gradient.
+/// Checks the gradients of `loss()` with respect to the parameters of `model` that require one.
+/// Afterwards these parameters have their previous values and no gradient.
 template <Module M>
 void check_gradients(M& model, const std::function<Tensor()>& loss,
                      const GradientCheckOptions& options = {}) {
@@ -51,7 +51,7 @@ void check_gradients(M& model, const std::function<Tensor()>& loss,
   }
 }
 
-/// Checks the gradients of f(inputs) with regard to its floating inputs. f gets contiguous copies.
+/// Checks the gradients of f(inputs) with respect to its floating inputs. f gets contiguous copies.
 void check_gradients(const std::function<Tensor(std::span<const Tensor> inputs)>& f,
                      const std::vector<Tensor>& inputs, const GradientCheckOptions& options = {});
 /// The same for an f of one tensor.

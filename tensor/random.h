@@ -113,4 +113,18 @@ Tensor bernoulli(const Shape& shape, double keep, Rng& rng = default_rng());
 /// **Source**: Durstenfeld, "Algorithm 235: random permutation", 1964.
 Tensor permutation(index_t count, Rng& rng = default_rng());
 
+/// While in scope, default_rng() has the state of `rng`; afterwards it has its previous state.
+class RngScope {
+ public:
+  explicit RngScope(const Rng& rng) : before_(default_rng().state()) {
+    default_rng().set_state(rng.state());
+  }
+  ~RngScope() { default_rng().set_state(before_); }
+  RngScope(const RngScope&) = delete;
+  RngScope& operator=(const RngScope&) = delete;
+
+ private:
+  Rng::State before_;
+};
+
 }  // namespace tessera

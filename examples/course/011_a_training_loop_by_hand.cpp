@@ -286,7 +286,7 @@ void all_together(const Points& points) {
   nn::Trainer trainer(network, optimizer, examples,
                       {.epochs = kSteps,
                        .batch_size = kPoints,
-                       .decay = nn::Decay::kCosine,
+                       .decay = nn::LrDecay::kCosine,
                        .warmup = static_cast<double>(kWarmup) / kSteps,
                        .clip = kClip});
   Losses theirs;

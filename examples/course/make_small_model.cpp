@@ -116,7 +116,7 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
   nn::Trainer trainer(
       model, optimizer, examples(data),
-      {.epochs = 6, .batch_size = 64, .decay = nn::Decay::kCosine, .warmup = 0.05, .clip = 1});
+      {.epochs = 6, .batch_size = 64, .decay = nn::LrDecay::kCosine, .warmup = 0.05, .clip = 1});
   trainer.run({.epoch = [](const nn::EpochReport& report) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
   }});

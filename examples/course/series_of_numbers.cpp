@@ -65,7 +65,7 @@ void run() {
   };
   const auto held_out = nn::examples_of(test.values, test.next, loss);
   nn::Trainer(model, optimizer, nn::examples_of(train.values, train.next, loss),
-              {.epochs = 10, .decay = nn::Decay::kLinear, .warmup = 0.1})
+              {.epochs = 10, .decay = nn::LrDecay::kLinear, .warmup = 0.1})
       .run();
   const Tensor last = test.values.select(1, kValues - 1);
   std::cout << "error: " << std::sqrt(nn::evaluate(model, held_out).mean())

@@ -323,7 +323,7 @@ nn::TrainerOptions TrainingCommand::trainer_options(const Training& training) co
           .batch_size = options.batch_size,
           .shards = options.shards,
           .seed = options.seed,
-          .decay = nn::Decay::kLinear,
+          .decay = nn::LrDecay::kLinear,
           .warmup = options.warmup,
           .clip = options.clip,
           .patience = options.patience,

@@ -8,8 +8,9 @@
 
 namespace tessera::runs {
 
-/// The rows of `tokens`, each with its label or with one label per token, as examples of the rows'
-/// lengths. `loss` gets the chosen rows and their labels, cut to the longest length among them.
+/// Makes one example per row of `tokens`, with one label, or one label per token. The length of an
+/// example is the length of its row. `loss` gets the chosen rows and labels, cut to the longest
+/// chosen row.
 ///
 ///     runs::examples_of({ids, lengths}, classes, [&](const models::Tokens& x, const Tensor& y) {
 ///       return nn::summed_cross_entropy(model(x), y);

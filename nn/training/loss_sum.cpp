@@ -16,7 +16,7 @@ double count_true(const Tensor& x) {
 
 }  // namespace
 
-LossSum mean_loss(const Tensor& mean, double count, double correct) {
+LossSum summed_mean(const Tensor& mean, double count, double correct) {
   return {mean * count, count, correct};
 }
 
@@ -58,8 +58,8 @@ LossTotals totals_of(const LossSum& sum) {
   require(
       sum.count >= 0 && std::isfinite(sum.count), "LossSum",
       "count must be finite and at least 0, got ",
-      std::isnan(sum.count) ? "none, or NaN" : shortest(sum.count),
-      "; return {sum of the losses, number of targets}, or mean_loss(mean of the losses, number "
+      std::isnan(sum.count) ? "NaN, or no count" : shortest(sum.count),
+      "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, number "
       "of targets)");
   if (sum.count == 0) return {};
   return {sum.loss.item(), sum.count, sum.correct};

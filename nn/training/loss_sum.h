@@ -10,20 +10,22 @@ namespace tessera::nn {
 
 /// The result of the loss function for some examples: the SUM of their targets' losses, not the
 /// mean, and the number of targets. The trainer divides the sum of a whole batch by the number of
-/// the batch's targets (shards.h explains why). A mean in its place would be divided twice: losses
-/// and gradients would be too small by the number of targets. For a mean, return mean_loss().
+/// the batch's targets (shards.h explains why). If the function returned a mean, the trainer
+/// would divide it again: losses and gradients would be too small by a factor of `count`. For a
+/// mean, return summed_mean().
 struct LossSum {
   Tensor loss;  // a scalar; not read if count is 0
-  // The number of targets, or the sum of their weights; 0: no targets. NaN is refused.
+  // The number of targets, or the sum of their weights; 0: no targets. The default, NaN, makes a
+  // forgotten count an error.
   double count = std::numeric_limits<double>::quiet_NaN();
   double correct = 0;  // the number of correct predictions, for the accuracy
 };
 
 /// A mean loss of `count` targets as a LossSum: its sum is mean * count.
 ///
-///     return nn::mean_loss(nn::smooth_l1_loss(model(x), y), y.count());
+///     return nn::summed_mean(nn::smooth_l1_loss(model(x), y), y.count());
 /// **Shapes**: mean () or one element. **Errors**: as totals_of, when the trainer reads the result.
-LossSum mean_loss(const Tensor& mean, double count, double correct = 0);
+LossSum summed_mean(const Tensor& mean, double count, double correct = 0);
 
 /// The cross-entropy of scores and target classes as a LossSum: counts the targets that are not
 /// ignored; a target is correct if its class has the greatest score. `options.reduction` is not

@@ -84,9 +84,9 @@ double LrScheduler::rate(std::size_t group, index_t step) const {
 }
 
 void LrScheduler::set_step(index_t step) {
-  for (std::size_t i = 0; i < optimizer_->groups().size(); ++i) {
-    optimizer_->set_lr(i, rate(i, step));
-  }
+  const std::size_t groups = optimizer_->groups().size();
+  for (std::size_t i = 0; i < groups; ++i) rate(i, step);  // an error must not leave some rates set
+  for (std::size_t i = 0; i < groups; ++i) optimizer_->set_lr(i, rate(i, step));
   steps_ = step;
 }
 

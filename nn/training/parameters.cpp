@@ -13,7 +13,7 @@ Parameters detail::parameters(const Parts& parts) {
   std::set<const GradSlot*> known;
   std::set<std::string> names;
   const auto add = [&](const std::string& name, const Tensor& tensor) {
-    require(names.insert(name).second, "parameters", kVisitedOnce, name, " twice");
+    require(names.insert(name).second, "parameters", kUniqueNameRule, name, " twice");
     if (!tensor.requires_grad() || !known.insert(tensor.grad_slot().get()).second) return;
     result.push_back({name, tensor});
   };

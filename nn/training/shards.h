@@ -88,18 +88,4 @@ Rng shard_rng(std::uint64_t seed, index_t step, index_t shard);
 /// The random numbers of a batch of an evaluation, the same in each evaluation.
 Rng evaluation_rng(std::uint64_t seed, index_t batch);
 
-/// While in scope, default_rng() has the state of `rng`; afterwards it has its previous state.
-class RngScope {
- public:
-  explicit RngScope(const Rng& rng) : before_(default_rng().state()) {
-    default_rng().set_state(rng.state());
-  }
-  ~RngScope() { default_rng().set_state(before_); }
-  RngScope(const RngScope&) = delete;
-  RngScope& operator=(const RngScope&) = delete;
-
- private:
-  Rng::State before_;
-};
-
 }  // namespace tessera::nn

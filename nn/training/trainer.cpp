@@ -31,9 +31,9 @@ TrainerOptions checked(TrainerOptions o) {
   detail::require_size(kTrainerOp, "batch_size", o.batch_size);
   require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, "shards must be from 1 to ",
           kMostShards, ", got ", o.shards);
-  require_enum(kTrainerOp, "decay", o.decay, Decay::kCosine);
+  require_enum(kTrainerOp, "decay", o.decay, LrDecay::kCosine);
   detail::require_probability(kTrainerOp, "warmup", o.warmup);
-  require(o.schedules.empty() || (o.decay == Decay::kNone && o.warmup == 0), kTrainerOp,
+  require(o.schedules.empty() || (o.decay == LrDecay::kNone && o.warmup == 0), kTrainerOp,
           "schedules must be empty if decay or warmup is set, got ", o.schedules.size(),
           "; give schedules that contain the decay and the warmup");
   require(o.clip > 0, kTrainerOp, "clip must be above 0, got ", o.clip);
@@ -57,8 +57,8 @@ index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
 std::vector<Schedule> schedules_of(const TrainerOptions& options, index_t steps) {
   if (!options.schedules.empty()) return options.schedules;
   const index_t warmup = std::llround(options.warmup * static_cast<double>(steps));
-  if (options.decay == Decay::kLinear) return {linear_schedule(warmup, steps)};
-  if (options.decay == Decay::kCosine) return {cosine_schedule(warmup, steps)};
+  if (options.decay == LrDecay::kLinear) return {linear_schedule(warmup, steps)};
+  if (options.decay == LrDecay::kCosine) return {cosine_schedule(warmup, steps)};
   return {constant_schedule(warmup)};
 }
 
@@ -191,6 +191,7 @@ double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
 
 StepReport Trainer::advance() {
   const ProfileScope scope("training step");
+  check_has_last_weights();  // a callback may have called load_best()
   check_rates();
   const Rng::State place = sampler_.state();
   const index_t epoch = sampler_.epoch();
@@ -213,14 +214,14 @@ StepReport Trainer::advance() {
   return report;
 }
 
-/// Throws if a rate is not that of its schedule, or if a schedule has an error after this step,
-/// which would then be half done.
+/// Throws if a rate differs from its schedule, or if a schedule fails for the next step: after the
+/// update, this error would leave the step half done.
 void Trainer::check_rates() const {
   for (std::size_t i = 0; i < optimizer_->groups().size(); ++i) {
     const double wanted = scheduler_.rate(i, step()), rate = optimizer_->groups()[i].lr;
     require(rate == wanted, kTrainerOp, "the learning rate of group ", i, " must be ",
-            shortest(wanted), ", as its schedule sets it after ", step(), " steps, got ",
-            shortest(rate), "; give a function of the step in the option schedules, not set_lr()");
+            shortest(wanted), ", the rate of its schedule after ", step(), " steps, got ",
+            shortest(rate), "; use the option schedules instead of set_lr()");
     scheduler_.rate(i, step() + 1);
   }
 }
@@ -235,8 +236,8 @@ void Trainer::check_finite(const char* what, double value,
   }
   if (examples.size() > kMost) names += ", ...";
   fail(kTrainerOp, "the ", what, " must be finite, got ",
-       std::isnan(value) ? std::abs(value) : value, " after ", step(), " steps, for the examples ",
-       names, "; try a smaller learning rate, or look for NaN in the examples");
+       std::isnan(value) ? std::abs(value) : value, " after ", step(), " steps, for examples ",
+       names, "; try a smaller learning rate, or look for NaN in these examples");
 }
 
 // ---- evaluations ----
@@ -307,7 +308,7 @@ void Trainer::require_same_run() const {
   for (const auto& [name, tensor] : start.tensors) {
     start.set(name, str_cat("digest ", digest_of(tensor.detach())));
   }
-  std::string rates;
+  std::string rates;  // functions cannot be compared, only their first and last rates
   for (std::size_t i = 0; i < optimizer_->groups().size(); ++i) {
     for (const index_t at : {step(), total_steps_}) rates += shortest(scheduler_.rate(i, at)) + ' ';
   }

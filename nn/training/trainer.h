@@ -34,7 +34,7 @@ class Communicator;
 enum class BestBy { kLoss, kAccuracy };
 
 /// The shape of the learning rate after the warmup: constant, or down to 0 at the end of the run.
-enum class Decay { kNone, kLinear, kCosine };
+enum class LrDecay { kNone, kLinear, kCosine };
 
 /// The options of Trainer.
 struct TrainerOptions {
@@ -44,9 +44,9 @@ struct TrainerOptions {
   index_t shards = 1;       // parts of a batch, one in memory at a time; their number changes bits
   std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
 
-  Decay decay = Decay::kNone;            // of the optimiser's rates
+  LrDecay decay = LrDecay::kNone;        // of the optimiser's rates
   double warmup = 0;                     // the fraction of steps in which the rates rise
-  std::vector<Schedule> schedules = {};  // instead of these two: 1, or 1 for each group
+  std::vector<Schedule> schedules = {};  // instead of decay and warmup: 1, or 1 per group
   double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double average = 0;  // the decay of the weights' moving average; 0: no average
 
@@ -130,7 +130,7 @@ class Trainer {
 
   /// Trains to the end, until `patience` is exhausted, or until stop(); may then be called again.
   /// Afterwards the model has the last weights, not the best: call load_best().
-  /// **Errors**: a loss or a gradient that is not finite; a learning rate that is not that of its
+  /// **Errors**: a loss or a gradient that is not finite; a learning rate that differs from its
   /// schedule; errors of `callbacks`, of schedules and of the loss functions; as totals_of,
   /// Tape::backward and Optimizer::step; a call after load_best(). A step that fails changes
   /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
@@ -147,9 +147,9 @@ class Trainer {
   /// is enough: all end after the same step.
   void stop() { stop_ = true; }
 
-  /// Gives the model its final weights, which load_trained chooses: those of the best evaluation if
-  /// they are kept, else the averages, else the last weights. Afterwards run() and state() are
-  /// errors until load_state(), because a run continues from the last weights.
+  /// Gives the model the same weights as load_trained: those of the best evaluation if they are
+  /// kept, else the averages, else the last weights. If these are not the last weights, run() and
+  /// state() are errors until load_state(), because a run continues from the last weights.
   void load_best();
 
   /// The number of steps so far.

@@ -57,7 +57,7 @@ TEST(CheckGradients, NamesTheTensorTheElementAndBothValues) {
   fails("check_gradients", "gradient of input 0", [&] { check_gradients(reversed, x); });
 }
 
-TEST(CheckGradients, ToleratesWhatTheOptionsSay) {
+TEST(CheckGradients, UsesTheTolerancesOfTheOptions) {
   const Tensor x = tensor({1.0, 3.0}, kFloat64);
   const auto f = [](const Tensor& in) { return sum(squared(in, 2.1)); };
   check_gradients(f, x, {.rtol = 0.051});
@@ -93,10 +93,20 @@ TEST(CheckGradients, NamesTheParameterOfAModel) {
         [&] { check_gradients(model, loss); });
 }
 
+TEST(CheckGradients, AcceptsTiedParameters) {
+  std::vector<Linear> model = {Linear(3, 3), Linear(3, 3)};
+  for (Linear& part : model) convert(part, kFloat64);
+  model[1].weight = *model[0].weight;
+  for (Linear& part : model) set_requires_grad(part);
+  model[1].weight = *model[0].weight;
+  Sequential tied = {model[0], model[1]};
+  check_gradients(tied, [&] { return sum(tied(ones({2, 3}, kFloat64))); });
+}
+
 TEST(CheckGradients, AParameterWithoutAGradientIsAnError) {
   FeedForward model = small_model();
   fails("check_gradients",
-        {"parameter linear2.weight must have a gradient, of shape (3, 4), got none; use it"},
+        {"parameter linear2.weight must have a gradient of shape (3, 4), got none; use the tensor"},
         [&] { check_gradients(model, [&] { return sum(model.linear1(ones({3}, kFloat64))); }); });
   fails("check_gradients", "parameter linear1.weight must have a gradient",
         [&] { check_gradients(model, [] { return ones({}, kFloat64); }); });
@@ -131,7 +141,7 @@ TEST(CheckGradients, RefusesValuesThatChangeOrAreNotFinite) {
         [&] { check_gradients([](const Tensor& in) { return in / 0; }, x); });
 }
 
-TEST(CheckGradients, ChecksAtMostSomeElements) {
+TEST(CheckGradients, ChecksAtMostTheGivenNumberOfElements) {
   int calls = 0;
   const auto f = [&](const Tensor& x) {
     ++calls;

@@ -61,7 +61,7 @@ TEST(TokenExamples, TrainAClassifier) {
   EXPECT_EQ(nn::evaluate(model, examples).accuracy(), 1);
 }
 
-TEST(TokenExamples, DigestsAreThoseOfTheContents) {
+TEST(TokenExamples, TheDigestDependsOnTheContents) {
   const Tensor labels = tensor({0, 1, 0});
   const auto digest = [&](const Tokens& tokens) { return examples_of(tokens, labels, {}).digest; };
   const std::set<std::uint64_t> digests = {digest({kIds}),

@@ -23,18 +23,19 @@ TEST(SummedCrossEntropy, SumsAndCountsTheTargetsThatAreNotIgnored) {
         [&] { summed_cross_entropy(scores, targets, {.weight = ones({3})}); });
 }
 
-TEST(MeanLoss, IsASum) {
-  const LossSum sum = mean_loss(full({}, 1.5), 4, 3);
+TEST(SummedMean, IsConvertedToASum) {
+  const LossSum sum = summed_mean(full({}, 1.5), 4, 3);
   EXPECT_EQ(sum.loss.item(), 6);
   EXPECT_EQ(totals_of(sum).mean(), 1.5);
   EXPECT_EQ(sum.correct, 3);
-  EXPECT_EQ(totals_of(mean_loss(full({}, std::nan("")), 0)).loss, 0);  // no targets
+  EXPECT_EQ(totals_of(summed_mean(full({}, std::nan("")), 0)).loss, 0);  // no targets
 }
 
 TEST(LossSum, MustHaveACount) {
   const std::string error =
-      "count must be finite and at least 0, got none, or NaN; return {sum of the losses, number of "
-      "targets}, or mean_loss(mean of the losses, number of targets)";
+      "count must be finite and at least 0, got NaN, or no count; return {sum of the losses, "
+      "number of "
+      "targets}, or summed_mean(mean of the losses, number of targets)";
   fails("LossSum", error, [] { totals_of({full({}, 3)}); });
 }
 

@@ -156,7 +156,7 @@ const std::vector<Course>& courses() {
                    .batch_size = 8,
                    .shards = 7,
                    .seed = 5,
-                   .decay = Decay::kLinear,
+                   .decay = LrDecay::kLinear,
                    .warmup = 0.2,
                    .clip = 0.1}},
       {.name = "SGD, averages, checkpoints of gradients, evaluations",
@@ -295,7 +295,7 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       {"batch_size", [](TrainerOptions& o) { o.batch_size = 9; }},
       {"shards", [](TrainerOptions& o) { o.shards = 6; }},
       {"steps", [](TrainerOptions& o) { o.steps = 100; }},
-      {"decay", [](TrainerOptions& o) { o.decay = Decay::kCosine; }},
+      {"decay", [](TrainerOptions& o) { o.decay = LrDecay::kCosine; }},
       {"warmup", [](TrainerOptions& o) { o.warmup += 1e-9; }},  // the steps are the same
       {"clip", [](TrainerOptions& o) { o.clip *= 1 + 1e-15; }},
       {"average", [](TrainerOptions& o) { o.average = 0; }},
@@ -325,10 +325,10 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
   }
 }
 
-TEST(Processes, ThatHaveOtherSchedulesAreRefused) {
+TEST(Processes, ThatHaveDifferentSchedulesAreRefused) {
   run_processes(2, [&](Communicator& processes) {
     TrainerOptions options = sharded(&processes);
-    options.decay = Decay::kNone;
+    options.decay = LrDecay::kNone;
     options.warmup = 0;
     options.schedules = {step_schedule(5, processes.rank() == 1 ? 0.5 : 0.25)};
     Trial run(options);

@@ -28,7 +28,7 @@ TEST(TrainerErrors, OptionsOutOfRange) {
   EXPECT_TRUE(refuses("patience must be at least 0", [](O& o) { o.patience = -1; }));
   EXPECT_TRUE(refuses("batch_size must be at least 1", [](O& o) { o.batch_size = 0; }));
   EXPECT_TRUE(refuses("decay must be one of its enum's values, got 3",
-                      [](O& o) { o.decay = static_cast<nn::Decay>(3); }));
+                      [](O& o) { o.decay = static_cast<nn::LrDecay>(3); }));
   EXPECT_TRUE(refuses("best_by must be one of its enum's values, got 2",
                       [](O& o) { o.best_by = static_cast<nn::BestBy>(2); }));
   const std::string rule = "must be 0 without held-out examples, got ";
@@ -66,7 +66,7 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss * kNaN, s.count};
        },
-       "Trainer", "the loss must be finite, got nan after 8 steps, for the examples "},
+       "Trainer", "the loss must be finite, got nan after 8 steps, for examples "},
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss + sqrt(s.loss * 0), s.count, s.correct};  // its slope is inf * 0
        },
@@ -120,8 +120,8 @@ TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
     };
     nn::Trainer trainer(base.net, base.optimizer, train, {.batch_size = 20, .shards = shards});
     fails("Trainer",
-          "the loss must be finite, got inf after 0 steps, for the examples " + examples +
-              "; try a smaller learning rate, or look for NaN in the examples",
+          "the loss must be finite, got inf after 0 steps, for examples " + examples +
+              "; try a smaller learning rate, or look for NaN in these examples",
           [&] { trainer.run(); });
   };
   nn::BatchSampler sampler(std::vector<index_t>(20, 1), {.batch_size = 20});
@@ -137,7 +137,7 @@ TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
   expect_error(10, str_cat(batch[even], ", ", batch[even + 1]));
 }
 
-TEST(TrainerErrors, SchedulesAndTheShortForm) {
+TEST(TrainerErrors, SchedulesExcludeDecayAndWarmup) {
   const nn::Schedule one = nn::constant_schedule();
   nn::TrainerOptions options = Trial::options();
   options.schedules = {one};
@@ -145,7 +145,7 @@ TEST(TrainerErrors, SchedulesAndTheShortForm) {
         "schedules must be empty if decay or warmup is set, got 1; give schedules that contain the "
         "decay and the warmup",
         [&] { Trial run(options); });
-  options.decay = nn::Decay::kNone;
+  options.decay = nn::LrDecay::kNone;
   fails("Trainer", "schedules must be empty", [&] { Trial run(options); });
   options.warmup = 0;
   options.schedules = {one, one, one};
@@ -153,13 +153,13 @@ TEST(TrainerErrors, SchedulesAndTheShortForm) {
         [&] { Trial run(options); });
 }
 
-TEST(TrainerErrors, ARateThatIsNotThatOfItsSchedule) {
+TEST(TrainerErrors, ARateThatDiffersFromItsSchedule) {
   Trial whole;
   whole.trainer.run();
   Trial run;
   const auto error =
-      "the learning rate of group 1 must be 0.01, as its schedule sets it after 2 steps, got 0.5; "
-      "give a function of the step in the option schedules, not set_lr()";
+      "the learning rate of group 1 must be 0.01, the rate of its schedule after 2 steps, got 0.5; "
+      "use the option schedules instead of set_lr()";
   fails("Trainer", error, [&] {
     run.trainer.run({.step = [&](const nn::StepReport& r) {
       if (r.step == 2) run.optimizer.set_lr(1, 0.5);
@@ -175,7 +175,7 @@ TEST(TrainerErrors, ARateThatIsNotThatOfItsSchedule) {
 TEST(TrainerErrors, AScheduleWithAWrongFactor) {
   index_t wrong = 5;
   nn::TrainerOptions options = Trial::options();
-  options.decay = nn::Decay::kNone;
+  options.decay = nn::LrDecay::kNone;
   options.warmup = 0;
   options.schedules = {[&](index_t step) { return step == wrong ? -1.0 : 1.0; }};
   Trial run(options);
@@ -199,6 +199,10 @@ TEST(TrainerErrors, ARunContinuesOnlyFromItsLastWeights) {
   const std::string error = "must have its last weights, got those of load_best()";
   fails("Trainer", error, [&] { run.trainer.run(); });
   fails("Trainer", error, [&] { (void)run.trainer.state(); });
+  run.trainer.load_state(state);
+  fails("Trainer", error, [&] {
+    run.trainer.run({.step = [&](const nn::StepReport&) { run.trainer.load_best(); }});
+  });
   run.trainer.load_state(state);
   run.trainer.run();
   Trial whole(options);

@@ -257,9 +257,9 @@ TEST(Trainer, GoesOnAfterAStopInTheSameProcess) {
   EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);  // no steps remain
 }
 
-TEST(Trainer, ASchedulesFunctionResumesWithTheSameBits) {
+TEST(Trainer, AScheduleResumesWithTheSameBits) {
   nn::TrainerOptions options = Trial::options();
-  options.decay = nn::Decay::kNone;
+  options.decay = nn::LrDecay::kNone;
   options.warmup = 0;
   const nn::Schedule falls = [](index_t step) { return 1 / (1 + static_cast<double>(step)); };
   options.schedules = {falls, nn::step_schedule(5)};
@@ -283,16 +283,16 @@ TEST(Trainer, ASchedulesFunctionResumesWithTheSameBits) {
 }
 
 TEST(Trainer, DecayAndWarmupAreSchedules) {
-  for (const nn::Decay decay : {nn::Decay::kNone, nn::Decay::kLinear, nn::Decay::kCosine}) {
+  for (const nn::LrDecay decay : {nn::LrDecay::kNone, nn::LrDecay::kLinear, nn::LrDecay::kCosine}) {
     nn::TrainerOptions options = Trial::options();
     options.decay = decay;
     Trial by_options(options);
     by_options.trainer.run();
-    options.decay = nn::Decay::kNone;
+    options.decay = nn::LrDecay::kNone;
     options.warmup = 0;
-    options.schedules = {decay == nn::Decay::kNone     ? nn::constant_schedule(4)
-                         : decay == nn::Decay::kLinear ? nn::linear_schedule(4, 21)
-                                                       : nn::cosine_schedule(4, 21)};
+    options.schedules = {decay == nn::LrDecay::kNone     ? nn::constant_schedule(4)
+                         : decay == nn::LrDecay::kLinear ? nn::linear_schedule(4, 21)
+                                                         : nn::cosine_schedule(4, 21)};
     Trial by_schedule(options);
     by_schedule.trainer.run();
     EXPECT_TRUE(same_state(by_schedule.trainer.state(), by_options.trainer.state()));
@@ -343,7 +343,7 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   nn::TrainerOptions options = Trial::options();
   options.epochs = 100;
   options.patience = 2;
-  options.decay = nn::Decay::kNone;
+  options.decay = nn::LrDecay::kNone;
   Trial run(options, true);
   spoil(run.held_out);
   std::vector<nn::EvaluationReport> seen;

@@ -62,7 +62,7 @@ struct Trial {
     return {.epochs = 3,
             .batch_size = 8,
             .seed = 5,
-            .decay = nn::Decay::kLinear,
+            .decay = nn::LrDecay::kLinear,
             .warmup = 0.2,
             .clip = 0.5};
   }
