@@ -145,6 +145,7 @@ struct TokenClassifier {
 
 }  // namespace tessera::models
 
+/// The lists of these models' parts, which the library compiles once.
 extern template void tessera::nn::detail::PartLister::add(
     tessera::models::SequenceClassifier&) const;
 extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenClassifier&) const;

@@ -40,13 +40,13 @@ EncoderInputs unpadded_inputs(const EncoderInputs& inputs,
   result.unpadded = unpadding_of(lengths, x.size(1));
   result.x = result.unpadded.unpad(x);
   const bool may_read_positions = std::ranges::any_of(layers, [](const EncoderLayer& layer) {
-    return layer.has_own_part() || layer.self_attn->rotary;
+    return layer.has_custom_part() || (layer.self_attn && layer.self_attn->rotary);
   });
   if (may_read_positions) result.positions = unpad_positions(result.unpadded, inputs.positions);
   return result;
 }
 
-/// The inverse: padded inputs, with a mask of lengths.
+/// The inverse of unpadded_inputs: padded inputs, with a mask of lengths, for custom parts.
 EncoderInputs padded_inputs(const EncoderInputs& inputs) {
   const UnpaddedRows& rows = inputs.unpadded;
   if (!rows) return inputs;
@@ -163,10 +163,11 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   std::vector<index_t> chosen;
   if (request != nullptr) chosen = chosen_layers(*request, depth());
   std::vector<Tensor> weights(chosen.size());
-  const EncoderInputs rows = unpadded_inputs(inputs, layers);
-  const bool has_own_part = std::ranges::any_of(layers, &EncoderLayer::has_own_part);
-  EncoderInputs y = with_bias(has_own_part ? padded_inputs(rows) : rows);
-  const nn::HookedRows hooked_rows(rows.unpadded, layers.empty() || layers.front().batch_first);
+  EncoderInputs y = unpadded_inputs(inputs, layers);
+  const UnpaddedRows unpadded = y.unpadded;
+  const bool has_custom_part = std::ranges::any_of(layers, &EncoderLayer::has_custom_part);
+  y = with_bias(has_custom_part ? padded_inputs(y) : y);
+  const nn::HookedRows hooked_rows(unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {
     const ModulePath path("layers", i);
@@ -182,8 +183,8 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
     }
   }
   Tensor output = norm ? nn::hooked("norm", (*norm)(y.x)) : y.x;
-  if (has_own_part) output = rows.unpadded.unpad(output);
-  const UnpaddedRows unpadded_here = inputs.unpadded ? UnpaddedRows() : rows.unpadded;
+  if (has_custom_part) output = unpadded.unpad(output);  // without the results of padding
+  const UnpaddedRows unpadded_here = inputs.unpadded ? UnpaddedRows() : unpadded;
   return {nn::hooked("", unpadded_here.pad(output)), weights};
 }
 

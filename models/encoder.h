@@ -52,8 +52,9 @@ struct EncoderResult {
 /// **Masks**: with a mask of lengths, positions after a length are not computed: the layers process
 /// only the real tokens, in one row, sequence after sequence, and the output and requested weights
 /// are 0 at padding. The dropout of a token's vectors then depends on the index of the token in
-/// this row. All other results are the same. With batch_first = false, or if a mask of a different
-/// kind hides padding, padding is computed, and no real position sees the padding.
+/// this row. All other results are the same. With batch_first = false, if a mask of a different
+/// kind hides padding, or if a layer has a custom part, all layers compute padding, and no real
+/// position sees the padding. Then requested weights are not 0 at padding.
 ///
 /// **Errors**: as EncoderLayer; layers with a different d_model or batch_first; an index in `order`
 /// without a layer; a final norm without a layer or a d_model. With `relative_position` also: no
@@ -96,4 +97,5 @@ struct Encoder {
 
 }  // namespace tessera::models
 
+/// The list of this model's parts, which the library compiles once.
 extern template void tessera::nn::detail::PartLister::add(tessera::models::Encoder&) const;

@@ -34,6 +34,8 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   check("feed_forward_dropout", options.feed_forward_dropout);
   check("dropout1", options.dropout1);
   check("dropout2", options.dropout2);
+  require(options.batch_first || (!options.attention && !options.feed_forward), kOp,
+          "batch_first must be true for custom parts, got false");
   return options;
 }
 
@@ -57,9 +59,9 @@ nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
           .gated = options.gated};
 }
 
-/// Throws unless the output of an own part has the shape and dtype of its input: a residual of a
+/// Throws unless the output of a custom part has the shape and dtype of its input: a residual of a
 /// different shape would be broadcast.
-void check_own(const char* part, const Tensor& y, const Tensor& x) {
+void check_custom(const char* part, const Tensor& y, const Tensor& x) {
   require(y.defined(), "EncoderLayer", part, " must return a tensor, got an undefined one");
   require(y.shape() == x.shape() && y.dtype() == x.dtype(), "EncoderLayer", part, " must return ",
           x.dtype(), ' ', x.shape(), ", got ", y.dtype(), ' ', y.shape());
@@ -75,9 +77,11 @@ nn::NormOptions norm_options(const EncoderLayerOptions& options) {
 }
 
 Tensor EncoderInputs::real_tokens() const {
+  require(x.rank() == 3, "real_tokens", "x must have shape (B, T, D), got ", x.shape());
+  require(!mask.keep().defined(), "real_tokens",
+          "mask must hide padding by lengths, got a mask of keys; use length_mask");
   if (!mask.lengths().defined()) return ones({}, x.dtype());
-  const Tensor real =
-      models::real_tokens(mask.lengths(), token_count("EncoderInputs", *this, true));
+  const Tensor real = models::real_tokens(mask.lengths(), x.size(1));
   return real.to(x.dtype()).unsqueeze(1).unsqueeze(3);
 }
 
@@ -99,12 +103,12 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Paramet
       batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
   if (options.attention) {
-    own_attention.emplace(options.attention(options, from["self_attn"]));
+    custom_attention.emplace(options.attention(options, from["self_attn"]));
   } else {
     self_attn.emplace(attention_of(options), from["self_attn"]);
   }
   if (options.feed_forward) {
-    own_feed_forward.emplace(options.feed_forward(options, from["feed_forward"]));
+    custom_feed_forward.emplace(options.feed_forward(options, from["feed_forward"]));
   } else {
     feed_forward.emplace(feed_forward_of(options), from);
   }
@@ -134,8 +138,8 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   std::vector<Tensor> read = inputs.mask.tensors();
   const std::size_t of_mask = read.size();
   read.insert(read.begin(), {inputs.x, inputs.positions});
-  nn::for_each_parameter(
-      *this, [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
+  nn::detail::list_parts(*this).for_each(
+      [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
       nn::detail::kSkipPrepacked);
   // A copy of the layer's handles, so that the original may change or be destroyed.
   return tessera::gradient_checkpoint(
@@ -160,35 +164,40 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   return mask;
 }
 
-/// Self-attention of `query`, with `residual`, if defined, added in the same pass.
+/// Self-attention of `query`, with `residual`, if defined, added in the same pass. A custom part adds
+/// no residual: `compute` does.
 AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual,
                                      const EncoderInputs& inputs,
                                      const std::optional<AttentionRequest>& request) const {
   const ModulePath path("self_attn");
-  if (self_attn) {
-    return (*self_attn)({.query = query,
-                         .mask = mask_of(inputs),
-                         .weights = request,
-                         .residual = residual,
-                         .positions = inputs.positions,
-                         .unpadded = inputs.unpadded});
+  if (!custom_attention) {
+    return self_attn.value()({.query = query,
+                              .mask = mask_of(inputs),
+                              .weights = request,
+                              .residual = residual,
+                              .positions = inputs.positions,
+                              .unpadded = inputs.unpadded});
   }
   AttentionResult result =
-      (*own_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});
-  check_own("attention", result.output, query);
+      (*custom_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});
+  check_custom("attention", result.output, query);
   require(!request || result.weights.defined(), "EncoderLayer",
-          "attention must return an AttentionResult with weights if weights are requested, got "
-          "none");
-  result.weights = request ? requested_weights(result.weights, *request) : Tensor();
-  return result;
+          "attention must return weights if weights are requested, got none; return an "
+          "AttentionResult");
+  if (!request) return {result.output};
+  const Shape& shape = result.weights.shape();
+  const index_t tokens = query.size(1);
+  require(shape.size() == 4 && shape == Shape{query.size(0), shape[1], tokens, tokens},
+          "EncoderLayer", "weights of attention must have shape (B, H, T, T), got ", shape);
+  return {result.output, requested_weights(result.weights, *request)};
 }
 
-/// The feed-forward network of x, with `residual`, if defined, added in the same pass.
+/// The feed-forward network of x, with `residual` as above.
 Tensor EncoderLayer::feed(const Tensor& x, const Tensor& residual) const {
   const ModulePath path("feed_forward");
-  if (feed_forward) return (*feed_forward)(x, residual);
-  const Tensor y = (*own_feed_forward)(x);
-  check_own("feed_forward", y, x);
+  if (!custom_feed_forward) return feed_forward.value()(x, residual);
+  const Tensor y = (*custom_feed_forward)(x);
+  check_custom("feed_forward", y, x);
   return y;
 }
 
@@ -197,11 +206,12 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   using nn::hooked;
   const Tensor& x = inputs.x;
   // The last product of a branch adds the residual itself, unless dropout or a hook comes between,
-  // or the branch is an own part.
-  const bool separate1 = own_attention || dropout1.active() || nn::has_active_hook();
-  const bool separate2 = own_feed_forward || dropout2.active() || nn::has_active_hook();
-  require(!inputs.unpadded || !has_own_part(), "EncoderLayer",
-          "inputs must be padded for own parts, got unpadded rows");
+  // or the branch is custom.
+  const bool separate1 = custom_attention || dropout1.active() || nn::has_active_hook();
+  const bool separate2 = custom_feed_forward || dropout2.active() || nn::has_active_hook();
+  require(!has_custom_part() || (!inputs.unpadded && x.rank() == 3), "EncoderLayer",
+          "x must be a padded batch (B, T, D) for custom parts, got ",
+          inputs.unpadded ? "unpadded rows" : str_cat(x.shape()));
 
   const AttentionResult attended = attend(norm1 && norm_first ? hooked("norm1", (*norm1)(x)) : x,
                                           separate1 ? Tensor() : x, inputs, request);

@@ -15,12 +15,12 @@ namespace tessera::models {
 struct EncoderInputs;
 struct EncoderLayerOptions;
 
-/// An attention that replaces self_attn in a layer. It returns the output, of the shape of x, or an
-/// AttentionResult with the output and all weights, (B, H, T, T). x has its padding: see
-/// EncoderInputs::real_tokens.
-using OwnAttention = nn::AnyModule<AttentionResult(const EncoderInputs&)>;
-/// A network that replaces linear1 and linear2 in a layer: from x to an output of the same shape.
-using OwnFeedForward = nn::AnyModule<Tensor(const Tensor&)>;
+/// A custom attention, which replaces self_attn in a layer. It returns the output, which has the
+/// shape of x, or an AttentionResult with the output and the weights of all heads, (B, H, T, T). It
+/// is not told whether weights are requested. x contains padding: see EncoderInputs::real_tokens.
+using CustomAttention = nn::AnyModule<AttentionResult(const EncoderInputs&)>;
+/// A custom network, which replaces linear1 and linear2 in a layer. Its output has the shape of x.
+using CustomFeedForward = nn::AnyModule<Tensor(const Tensor&)>;
 
 /// One layer as data: the options of torch.nn.TransformerEncoderLayer, with its defaults except
 /// batch_first, followed by those of other encoders.
@@ -66,12 +66,12 @@ struct EncoderLayerOptions {
   std::optional<double> dropout1 = {};              // of attention's output
   std::optional<double> dropout2 = {};              // of the feed-forward network's output
 
-  // Your own parts of the layer. Each function makes a part, as a constructor does: from the
-  // options of the layer, and the source of the parameters, whose names follow "self_attn." and
-  // "feed_forward.".
-  std::function<OwnAttention(const EncoderLayerOptions&, const nn::ParameterSource&)> attention =
+  // Custom parts. Each function makes a part from these options and the source of its parameters,
+  // whose names begin with "self_attn." or "feed_forward.". The layer does not use the options of
+  // a replaced part, but the function may.
+  std::function<CustomAttention(const EncoderLayerOptions&, const nn::ParameterSource&)> attention =
       {};
-  std::function<OwnFeedForward(const EncoderLayerOptions&, const nn::ParameterSource&)>
+  std::function<CustomFeedForward(const EncoderLayerOptions&, const nn::ParameterSource&)>
       feed_forward = {};
 };
 
@@ -86,7 +86,8 @@ struct EncoderInputs {
   UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
 
   /// 1 for each real token and 0 for padding, for attentions that multiply keys by it:
-  /// (B, 1, T, 1) of x's dtype; () if the mask has no lengths. **Errors**: an x without (B, T, D).
+  /// (B, 1, T, 1) of x's dtype, or () if the mask has no lengths. **Errors**: an x without
+  /// (B, T, D); a mask that hides keys in a different way than by lengths.
   Tensor real_tokens() const;
 };
 
@@ -113,21 +114,22 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// **Parameters** have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
-/// The options `attention` and `feed_forward` replace attn and ff by modules of your own. They see
-/// x with its padding, the mask as described above, and the positions; dropouts, residual
-/// connections and norms stay as they are.
+/// The options `attention` and `feed_forward` replace attn and ff by custom modules, which get padded
+/// x, positions, and the mask with the layer's window and position biases. Dropouts, residual
+/// connections and norms do not change.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
 /// activation or norm; post-norm without norm1; other options out of range; inputs or masks that do
-/// not match; from an own part, an output of a different shape; from an own attention, no weights
-/// if weights are requested; unpadded inputs for own parts. Options and positions of a rotary: as nn::Rotary; relative position biases: as
-/// nn::RelativePositionBias and nn::Alibi.
+/// not match; a custom part with batch_first = false, or inputs for it without a batch axis or
+/// without padding; a custom part whose output is undefined or has a different shape or dtype; a
+/// custom attention that returns no weights although weights are requested. Options and positions
+/// of a rotary: as nn::Rotary; relative position biases: as nn::RelativePositionBias and nn::Alibi.
 /// **Source**: Vaswani et al., 2017, section 3.1; Xiong et al., "On Layer Normalization in the
 /// Transformer Architecture", 2020, for pre-norm; torch.nn.TransformerEncoderLayer.
 struct EncoderLayer {
-  std::optional<nn::MultiHeadAttention> self_attn;  // absent: own_attention replaces it
-  std::optional<OwnAttention> own_attention;
-  std::optional<nn::FeedForward> feed_forward;  // absent: own_feed_forward replaces it
-  std::optional<OwnFeedForward> own_feed_forward;
+  std::optional<nn::MultiHeadAttention> self_attn;  // not used if there is a custom_attention
+  std::optional<CustomAttention> custom_attention;
+  std::optional<nn::FeedForward> feed_forward;  // not used if there is a custom_feed_forward
+  std::optional<CustomFeedForward> custom_feed_forward;
   std::optional<nn::Norm> norm1;  // absent only with norm_first
   nn::Norm norm2;
   nn::Dropout dropout1, dropout2;
@@ -151,15 +153,20 @@ struct EncoderLayer {
   AttentionResult with_weights(const EncoderInputs& inputs,
                                const AttentionRequest& request = {}) const;
 
-  /// Whether the layer has an own part, which reads padded inputs.
-  bool has_own_part() const { return own_attention || own_feed_forward; }
+  /// Whether the layer has a custom part, which needs padded inputs.
+  bool has_custom_part() const { return custom_attention || custom_feed_forward; }
 
   static void visit(auto& self, auto&& visitor) {
-    visitor("self_attn", self.self_attn);
-    visitor("self_attn", self.own_attention);
-    // PyTorch keeps linear1 and linear2 in the layer itself.
-    if (self.feed_forward) nn::FeedForward::visit(*self.feed_forward, visitor);
-    visitor("feed_forward", self.own_feed_forward);
+    if (self.custom_attention) {
+      visitor("self_attn", self.custom_attention);
+    } else {
+      visitor("self_attn", self.self_attn);
+    }
+    if (self.custom_feed_forward) {
+      visitor("feed_forward", self.custom_feed_forward);
+    } else if (self.feed_forward) {  // PyTorch keeps linear1 and linear2 in the layer itself
+      nn::FeedForward::visit(*self.feed_forward, visitor);
+    }
     visitor("norm1", self.norm1);
     visitor("norm2", self.norm2);
     visitor("dropout1", self.dropout1);

@@ -81,4 +81,5 @@ struct MaskedLm {
 
 }  // namespace tessera::models
 
+/// The list of this model's parts, which the library compiles once.
 extern template void tessera::nn::detail::PartLister::add(tessera::models::MaskedLm&) const;

@@ -119,4 +119,5 @@ struct TokenEncoder {
 
 }  // namespace tessera::models
 
+/// The list of this model's parts, which the library compiles once.
 extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenEncoder&) const;

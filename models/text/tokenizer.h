@@ -12,6 +12,7 @@
 // joins tokens, and `to_text` writes the tokenizer as text.
 #pragma once
 
+#include <concepts>
 #include <filesystem>
 #include <initializer_list>
 #include <span>
@@ -121,6 +122,9 @@ class ListOf : public std::span<const T> {
   using std::span<const T>::span;
   ListOf(std::span<const T> list) : std::span<const T>(list) {}
   ListOf(std::initializer_list<T> list) : std::span<const T>(list.begin(), list.size()) {}
+  /// Refuses {{"a", "b"}}, which would be one text from two pointers.
+  template <std::same_as<const char*> C, std::same_as<T> Text = std::string>
+  ListOf(std::initializer_list<std::initializer_list<C>>) = delete;
 };
 
 /// Turns texts into token ids and back. Several threads may call the functions of a tokenizer at

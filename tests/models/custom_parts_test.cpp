@@ -1,4 +1,4 @@
-// Own attentions and feed-forward networks in the layers of models.
+// Custom attentions and feed-forward networks in the layers of models.
 #include "models/models.h"
 #include "nn/nn.h"
 #include "tests/support/file_support.h"
@@ -40,7 +40,7 @@ struct LinearAttention {
   }
 };
 
-/// The layer's own attention, as an own part with the names of PyTorch.
+/// The built-in attention as a custom part, with PyTorch's names.
 struct SameAttention {
   nn::MultiHeadAttention attend;
 
@@ -83,7 +83,7 @@ Tokens batch_of_three() {
   return {.ids = randint(0, 20, {3, 9}), .lengths = tensor({4, 9, 1})};
 }
 
-TEST(OwnParts, EqualPartsGiveTheBitsOfTheLayersOwn) {
+TEST(CustomParts, CustomCopiesOfBuiltInPartsGiveTheSameBits) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<SameAttention>;
   own.feed_forward = two_linears;
@@ -110,7 +110,7 @@ TEST(OwnParts, EqualPartsGiveTheBitsOfTheLayersOwn) {
   EXPECT_TRUE(same_bits(mixed(tokens), plain(tokens)));
 }
 
-TEST(OwnParts, AreTrainedWithTheModel) {
+TEST(CustomParts, AreTrainedWithTheModel) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<LinearAttention>;
   for (const bool checkpoint : {false, true}) {
@@ -139,7 +139,7 @@ TEST(OwnParts, AreTrainedWithTheModel) {
   }
 }
 
-TEST(OwnParts, PaddingChangesNoBit) {
+TEST(CustomParts, PaddingDoesNotChangeResults) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<LinearAttention>;
   const TokenEncoder encode(classifier_of({own, small_layer(), own}).tokens);
@@ -154,7 +154,7 @@ TEST(OwnParts, PaddingChangesNoBit) {
   }
 }
 
-TEST(OwnParts, AreCopiedSavedAndLoaded) {
+TEST(CustomParts, AreCopiedSavedAndLoaded) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<LinearAttention>;
   own.feed_forward = two_linears;
@@ -173,15 +173,40 @@ TEST(OwnParts, AreCopiedSavedAndLoaded) {
   EXPECT_FALSE(same_bits(other(tokens), model(tokens)));
   nn::load_module(path, other);
   EXPECT_TRUE(same_bits(other(tokens), model(tokens)));
-  Rng rng(1);
   const SequenceClassifier read(classifier_of({own}), nn::ParameterSource(state));
   EXPECT_TRUE(same_bits(read(tokens), model(tokens)));
   SequenceClassifier clone = nn::clone(model);
-  clone.encode.encoder.layers[0].own_attention->get<LinearAttention>()->out.bias.fill(5);
+  clone.encode.encoder.layers[0].custom_attention->get<LinearAttention>()->out.bias.fill(5);
   EXPECT_FALSE(same_bits(clone(tokens), model(tokens)));
 }
 
-TEST(OwnParts, HaveHooks) {
+TEST(CustomParts, OmittedMembersAreFoundWithGradientCheckpoints) {
+  EncoderLayerOptions layer = small_layer();
+  layer.gradient_checkpoint = true;
+  struct Part {
+    Encoder encoder;
+    nn::Linear head{16, 2};
+  };
+  Part model{Encoder({.layers = {layer}})};
+  nn::set_requires_grad(model.head);
+  Tape tape;
+  fails("linear", {"must be named by visit"}, [&] {
+    model.head(model.encoder(randn({2, 5, 16})));
+  });
+}
+
+TEST(CustomParts, AssignedToALayerReplaceItsOwn) {
+  EncoderLayer layer(small_layer());
+  layer.custom_attention = CustomAttention([](const EncoderInputs& inputs) { return inputs.x; });
+  const nn::StateDict state = nn::state_dict(layer);
+  EXPECT_FALSE(state.contains("self_attn.in_proj_weight"));
+  const Tensor x = randn({2, 5, 16});
+  EXPECT_TRUE(same_bits((*layer.norm1)(x + x), (*layer.norm1)(x * 2)));
+  layer.custom_feed_forward = CustomFeedForward([](const Tensor& y) { return y; });
+  EXPECT_TRUE(same_bits(layer(x), layer.norm2((*layer.norm1)(x + x) * 2)));
+}
+
+TEST(CustomParts, HaveHooks) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<LinearAttention>;
   SequenceClassifier model(classifier_of({own}));
@@ -198,7 +223,7 @@ TEST(OwnParts, HaveHooks) {
   EXPECT_NO_THROW(model(tokens));
 }
 
-TEST(OwnParts, Errors) {
+TEST(CustomParts, Errors) {
   const auto with = [](auto attention) {
     EncoderLayerOptions own = small_layer();
     own.attention = [attention](const EncoderLayerOptions&, const nn::ParameterSource&) {
@@ -212,11 +237,22 @@ TEST(OwnParts, Errors) {
   fails("EncoderLayer", {"attention must return a tensor, got an undefined one"},
         [&] { with([](const EncoderInputs&) { return Tensor(); })(x); });
   const EncoderLayer identity = with([](const EncoderInputs& inputs) { return inputs.x; });
-  fails("EncoderLayer", {"attention must return an AttentionResult with weights"},
+  fails("EncoderLayer", {"attention must return weights if weights are requested, got none"},
         [&] { identity.with_weights({x}); });
-  fails("EncoderLayer", {"inputs must be padded for own parts, got unpadded rows"}, [&] {
-    identity({.x = x.reshape({1, 10, 16}), .unpadded = UnpaddedRows(tensor({4, 6}))});
+  fails("EncoderLayer", {"x must be a padded batch (B, T, D) for custom parts, got unpadded rows"},
+        [&] {
+          identity({.x = x.reshape({1, 10, 16}), .unpadded = UnpaddedRows(tensor({4, 6}))});
+        });
+  fails("EncoderLayer", {"x must be a padded batch (B, T, D) for custom parts, got (5, 16)"},
+        [&] { identity(x.select(0, 0)); });
+  fails("real_tokens", {"mask must hide padding by lengths, got a mask of keys"}, [&] {
+    EncoderInputs{.x = x, .mask = ignore_keys_mask(zeros({2, 5}, kBool))}.real_tokens();
   });
+  EncoderLayerOptions tokens_first = small_layer();
+  tokens_first.batch_first = false;
+  tokens_first.feed_forward = two_linears;
+  fails("EncoderLayer", {"batch_first must be true for custom parts, got false"},
+        [&] { EncoderLayer{tokens_first}; });
   EncoderLayerOptions own = small_layer();
   own.feed_forward = [](const EncoderLayerOptions&, const nn::ParameterSource&) {
     return [](const Tensor& y) { return y.to(kFloat64); };
