@@ -38,9 +38,19 @@ Init constant(double value) {
   return [value](const Shape& shape, Rng&) { return full(shape, value, kFloat32); };
 }
 
+namespace {
+
+/// x, marked as a parameter that no module has named yet.
+Tensor unnamed(const std::string& name, const Tensor& x) {
+  if (x.defined()) x.storage().mark_unnamed(name);
+  return x;
+}
+
+}  // namespace
+
 ParameterSource::ParameterSource(Rng& rng)
-    : ParameterSource(Find([&rng](const std::string&, const Shape& shape, const Init& init) {
-        return init(shape, rng);
+    : ParameterSource(Find([&rng](const std::string& name, const Shape& shape, const Init& init) {
+        return unnamed(name, init(shape, rng));
       })) {}
 
 ParameterSource::ParameterSource(StateDict state)
@@ -51,7 +61,8 @@ ParameterSource::ParameterSource(StateDict state)
                     " must be in the state, got ", state.size(), " other names");
             if (!found->second.defined()) return Tensor();
             const bool floats = is_floating(found->second.dtype());
-            return (floats ? found->second.detach().to(kFloat32) : found->second).contiguous();
+            const Tensor& x = found->second;
+            return unnamed(name, (floats ? x.detach().to(kFloat32) : x).contiguous());
           })) {}
 
 ParameterSource::ParameterSource(Find find)
@@ -66,7 +77,6 @@ Tensor ParameterSource::operator()(std::string_view name, const Shape& shape,
           found.defined() ? str_cat(found.dtype()) : "an undefined one");
   require(found.shape() == shape, "ParameterSource", printable(full_name), " must have shape ",
           shape, ", got ", found.shape());
-  found.storage().set_unowned(full_name);
   return found;
 }
 

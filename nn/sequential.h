@@ -1,4 +1,4 @@
-// Parts in a row.
+// A module that calls its parts in order.
 #pragma once
 
 #include <initializer_list>
@@ -23,7 +23,11 @@ struct Sequential {
 
   std::vector<Part> parts;
 
-  Sequential(std::initializer_list<Part> row) : parts(row) {}
+  /// The parts in order; a Sequential in braces is copied.
+  Sequential(std::initializer_list<Part> row) : parts(row) {
+    const Sequential* const only = row.size() == 1 ? parts[0].get<Sequential>() : nullptr;
+    if (only != nullptr) parts = std::vector<Part>(only->parts);
+  }
 
   Tensor operator()(const Tensor& x) const {
     Tensor y = x;

@@ -72,7 +72,7 @@ detail::LoadPlan detail::plan_load(const StateDict& wanted, const StateDict& giv
 StateDict detail::state_dict(const Parts& parts) {
   StateDict state;
   const auto add = [&](const std::string& name, Tensor& parameter) {
-    require(state.emplace(name, parameter).second, "state_dict", kVisitedOnce, name, " twice");
+    require(state.emplace(name, parameter).second, "state_dict", kUniqueNameRule, name, " twice");
   };
   parts.for_each(add, refuse_prepacked);
   return state;

@@ -22,19 +22,20 @@ std::string join_names(std::string_view module, std::string_view part) {
 }
 
 void PartLister::add(Tensor& tensor) const {
-  if (!tensor.defined()) return;
-  tensor.storage().set_owned();
-  parts_.parameters.push_back({name_, &tensor, nullptr});
+  if (tensor.defined()) parts_.parameters.push_back({name_, &tensor, nullptr});
 }
 
 void PartLister::add(Weight& weight) const {
-  if (!weight.defined()) return;
-  if (!weight.is_prepacked()) weight->storage().set_owned();
-  parts_.parameters.push_back({name_, nullptr, &weight});
+  if (weight.defined()) parts_.parameters.push_back({name_, nullptr, &weight});
 }
 
 void PartLister::add(Buffer& buffer) const {
   parts_.buffers.push_back(&buffer);
+}
+
+void mark_named(const Parts& parts) {
+  parts.for_each([](const std::string&, const Tensor& p) { p.storage().mark_named(); },
+                 kSkipPrepacked);
 }
 
 void refuse_prepacked(const std::string& name, const Weight& weight) {

@@ -87,7 +87,7 @@ namespace detail {
 /// Throws: a prepacked weight has no elements.
 [[noreturn]] void refuse_prepacked(const std::string& name, const Weight& weight);
 /// The rule for the names of parameters.
-inline constexpr const char* kVisitedOnce = "visit must give each parameter its own name, got ";
+inline constexpr const char* kUniqueNameRule = "visit must give each parameter its own name, got ";
 /// Skips prepacked weights.
 inline constexpr auto kSkipPrepacked = [](const std::string&, const Weight&) {};
 
@@ -131,7 +131,8 @@ class PartLister {
   /// Lists the parts of a member.
   template <class Member>
   void operator()(std::string_view name, Member&& member) const {
-    static_assert(std::is_lvalue_reference_v<Member>, "visit names a value that is no member");
+    static_assert(std::is_lvalue_reference_v<Member>,
+                  "visit must name members, not temporary values");
     PartLister(parts_, join_names(name_, name)).add(member);
   }
 
@@ -161,8 +162,8 @@ class PartLister {
   std::string name_;
 };
 
-// Not inline: ready-made models have an instantiation in the library, so that their users need not
-// compile it.
+// Not inline: ready-made models are instantiated in the library, so that users do not compile this
+// function for them.
 template <class Member>
 void PartLister::add(Member& member) const {
   if constexpr (std::is_const_v<Member>) {
@@ -188,9 +189,20 @@ void PartLister::add(Member& member) const {
 }
 
 template <class M>
-Parts parts_of(const M& module) {
+Parts list_parts(const M& module) {
   Parts parts;
   PartLister(parts, "").add(const_cast<M&>(module));
+  return parts;
+}
+
+/// Marks the parameters as named, so that ops accept them under a tape (storage.h).
+void mark_named(const Parts& parts);
+
+/// The parts of a module on which a user calls a function.
+template <class M>
+Parts parts_of(const M& module) {
+  Parts parts = list_parts(module);
+  mark_named(parts);
   return parts;
 }
 

@@ -35,6 +35,9 @@ constexpr bool kRecycle = true;
 
 }  // namespace
 
+/// Whether the contents are a parameter that a module has named: a named one stays named.
+enum class Naming : std::uint8_t { kNone, kUnnamed, kNamed };
+
 /// A block of the pool is this header, one alignment unit long, followed by the elements.
 struct alignas(kAlignment) Storage::Block {
   std::atomic<index_t> references{1};
@@ -44,7 +47,7 @@ struct alignas(kAlignment) Storage::Block {
   std::size_t size_class = 0;  // the free list that it returns to
   Block* next = nullptr;       // in the free list
   bool is_borrowed = false;
-  std::atomic<bool> is_unowned{false};
+  std::atomic<Naming> naming{Naming::kNone};
 };
 
 namespace {
@@ -191,19 +194,20 @@ Pool& pool() {
   return instance;
 }
 
-/// The names of parameters without an owner, by their blocks.
-class UnownedNames {
+/// The names of unnamed parameters, by their blocks.
+class UnnamedParameters {
  public:
   void add(Block& block, const std::string& name) {
     const std::lock_guard lock(mutex_);
+    if (block.naming != Naming::kNone) return;
     names_[&block] = name;
-    block.is_unowned = true;
+    block.naming = Naming::kUnnamed;
   }
 
-  void remove(Block& block) {
+  void remove(Block& block, Naming after) {
     const std::lock_guard lock(mutex_);
     names_.erase(&block);
-    block.is_unowned = false;
+    block.naming = after;
   }
 
   std::optional<std::string> find(const Block& block) {
@@ -218,8 +222,8 @@ class UnownedNames {
 };
 
 /// Never destroyed, as the pool.
-UnownedNames& unowned_names() {
-  static UnownedNames& instance = *new UnownedNames;
+UnnamedParameters& unnamed_parameters() {
+  static UnnamedParameters& instance = *new UnnamedParameters;
   return instance;
 }
 
@@ -260,7 +264,7 @@ Storage& Storage::operator=(Storage other) noexcept {
 Storage::~Storage() {
   if (block_ == nullptr) return;
   if (block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (block_->is_unowned) unowned_names().remove(*block_);
+  if (block_->naming != Naming::kNone) unnamed_parameters().remove(*block_, Naming::kNone);
   if (block_->is_borrowed) {
     delete static_cast<BorrowedBlock*>(block_);
   } else {
@@ -289,17 +293,17 @@ bool Storage::is_unique() const {
   return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1;
 }
 
-void Storage::set_unowned(const std::string& name) const {
-  unowned_names().add(block(), name);
+void Storage::mark_unnamed(const std::string& name) const {
+  unnamed_parameters().add(block(), name);
 }
 
-void Storage::set_owned() const {
-  if (block().is_unowned) unowned_names().remove(*block_);
+void Storage::mark_named() const {
+  if (block().naming != Naming::kNamed) unnamed_parameters().remove(*block_, Naming::kNamed);
 }
 
-std::optional<std::string> Storage::unowned_name() const {
-  if (block_ == nullptr || !block_->is_unowned) return std::nullopt;
-  return unowned_names().find(*block_);
+std::optional<std::string> Storage::unnamed_parameter() const {
+  if (block_ == nullptr || block_->naming != Naming::kUnnamed) return std::nullopt;
+  return unnamed_parameters().find(*block_);
 }
 
 MemoryStats memory_stats() {

@@ -65,15 +65,15 @@ class Storage {
   /// Whether this is the only handle on its block, so that a write has no other reader.
   bool is_unique() const;
 
-  // A parameter has no owner until a module names it in `visit` (nn/visit.h). An op that a tape
-  // records refuses such a parameter (autograd/recording.h), because nothing would train it.
+  // A new parameter is unnamed until a call of `visit` names it (nn/visit.h). An op that a tape
+  // records refuses an unnamed parameter (autograd/recording.h), because nothing would train it.
 
-  /// Says that the contents are a new parameter of this name. **Errors**: no block.
-  void set_unowned(const std::string& name) const;
-  /// Says that a module names the parameter. **Errors**: no block.
-  void set_owned() const;
-  /// The parameter's name, if it has no owner.
-  std::optional<std::string> unowned_name() const;
+  /// Marks the contents as the parameter `name`, unless a module has named them. **Errors**: no block.
+  void mark_unnamed(const std::string& name) const;
+  /// Marks the contents as named. **Errors**: no block.
+  void mark_named() const;
+  /// The name of the parameter, if no module has named it.
+  std::optional<std::string> unnamed_parameter() const;
 
   /// Whether there is a block.
   explicit operator bool() const { return block_ != nullptr; }

@@ -33,13 +33,15 @@ const Tensor& Saved::get() const {
 
 namespace {
 
-/// Throws if a tape records and x is a parameter that no module names.
-void refuse_unowned(const char* op, const Tensor& x) {
+/// Throws if a tape records and x is a parameter that no call of visit has named.
+void refuse_unnamed(const char* op, const Tensor& x) {
   if (active_recorder == nullptr || x.requires_grad()) return;
-  const std::optional<std::string> name = x.storage().unowned_name();
+  const std::optional<std::string> name = x.storage().unnamed_parameter();
   require(!name, op, "parameter ", name ? printable(*name) : "", ' ', x.shape(),
-          " must be named in the visit of its module, got no visit that names it, so nothing would "
-          "train it; name the member in visit, or freeze it by set_requires_grad(part, false)");
+          " must be named by visit, got no call of visit that names it, so nothing would train it; "
+          "name "
+          "the member in visit and call nn::set_requires_grad(model), or compute a constant under "
+          "NoGrad");
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs
     }
   }
   for (const Tensor* x : inputs) {
-    if (x != nullptr) refuse_unowned(op, *x);
+    if (x != nullptr) refuse_unnamed(op, *x);
   }
   if (!any_needs_gradient(inputs)) return;
   for (const Tensor* x : inputs) slots_.push_back(x != nullptr ? x->grad_slot() : nullptr);
@@ -63,7 +65,7 @@ Recording::Recording(const char* op, std::span<const Tensor> inputs)
     : span_(detail::SpanKind::kForward, op), op_(op) {
   if (detail::is_profiling()) std::ranges::for_each(inputs, detail::count_elements);
   if (active_recorder == nullptr) return;
-  for (const Tensor& x : inputs) refuse_unowned(op, x);
+  for (const Tensor& x : inputs) refuse_unnamed(op, x);
   if (std::none_of(inputs.begin(), inputs.end(), is_recorded)) return;
   for (const Tensor& x : inputs) slots_.push_back(x.grad_slot());
   recorder_ = std::exchange(active_recorder, nullptr);

@@ -55,7 +55,8 @@ class Saved {
 class Recording {
  public:
   /// An input may be null or undefined. Gradients refers to an input by its position in `inputs`.
-  /// **Errors**: a tape records, and an input is a parameter that no module names in `visit`.
+  /// **Errors**: a tape records, and an input is a parameter that no call of `visit` has
+  /// named.
   Recording(const char* op, std::initializer_list<const Tensor*> inputs);
   Recording(const char* op, std::span<const Tensor> inputs);
   ~Recording() {

@@ -79,7 +79,7 @@ Tensor binary(const char* op, BinaryOp kind, const Tensor& a, const Tensor& b) {
         shape, {a, b}, 1, [&](index_t x, index_t y) { return apply(kind, x, y); });
   }
   require(kind != BinaryOp::kSub, op,
-          "operands must not both be bool; convert one with to(kInt64)");
+          "operands must not both be bool, got bool; convert one with to(kInt64)");
   return map_elements<bool, bool, bool>(shape, {a, b}, 1, [&](bool x, bool y) {
     return kind == BinaryOp::kAdd || kind == BinaryOp::kMaximum ? x || y : x && y;
   });
@@ -260,7 +260,9 @@ T divided_down(bool gives_quotient, T x, T divisor) {
   if constexpr (kFloats) {
     if (divisor == 0) return x / divisor;
     const T quotient = (x - rest) / divisor - (is_off ? 1 : 0);  // whole, except for rounding
-    return quotient == 0 ? std::copysign(quotient, x / divisor) : std::round(quotient);
+    if (quotient == 0) return std::copysign(quotient, x / divisor);
+    const T floored = std::floor(quotient);
+    return quotient - floored > T{0.5} ? floored + 1 : floored;
   } else {
     return divisor == -1 ? apply(BinaryOp::kSub, 0, x) : x / divisor - (is_off ? 1 : 0);
   }
@@ -268,9 +270,10 @@ T divided_down(bool gives_quotient, T x, T divisor) {
 
 /// divided_down of two tensors of one dtype.
 Tensor divide_down(const char* op, bool gives_quotient, const Tensor& x, const Tensor& divisor) {
-  require(x.dtype() != kBool, op, "operands must not both be bool; convert one with to(kInt64)");
+  require(x.dtype() != kBool, op,
+          "operands must not both be bool, got bool; convert one with to(kInt64)");
   require(is_floating(x.dtype()) || !any(eq(divisor, 0)).item<bool>(), op,
-          "divisors must not be 0 for integers; convert x to a floating dtype");
+          "divisors must not be 0 for integers, got 0; convert x to a floating dtype");
   const Shape shape = broadcast_shapes(op, x.shape(), divisor.shape());
   const auto map = [&](auto t) {
     using T = decltype(t);

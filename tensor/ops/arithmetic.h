@@ -58,8 +58,8 @@ Tensor pow(const Operand& base, const Operand& exponent);
 /// **Errors**: two bools; integers divided by 0. **Source**: torch.floor_divide.
 Tensor floor_divide(const Operand& x, const Operand& divisor);
 
-/// x - divisor floor_divide(x, divisor), of the divisor's sign: remainder(-7, 2) is 1. Floating
-/// divisions by 0 give NaN. The gradient with regard to the divisor is -floor_divide(x, divisor).
+/// x - divisor floor_divide(x, divisor), with the divisor's sign: remainder(-7, 2) is 1. Floating
+/// divisions by 0 give NaN. The gradient with respect to the divisor is -floor_divide(x, divisor).
 /// **Errors**: two bools; integers divided by 0. **Source**: torch.remainder.
 Tensor remainder(const Operand& x, const Operand& divisor);
 

@@ -39,7 +39,7 @@ Tensor argmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 /// The product, for floating x computed in double precision; 1 without elements. Integers and bools
 /// give int64, modulo 2^64.
 ///
-/// The derivative with regard to an element is the product of the other elements, also if some
+/// The derivative with respect to an element is the product of the other elements, also if some
 /// elements are 0.
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 

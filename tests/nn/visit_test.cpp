@@ -56,9 +56,9 @@ TEST(Buffer, HoldsTheTableOfPositions) {
   EXPECT_TRUE(same_bits(positions.table.value(), sinusoidal_positions(5, 4, kFloat64)));
 }
 
-// ---- members that visit forgets ----
+// ---- members that visit omits ----
 
-/// A network whose visit forgets a list of parts.
+/// A network whose visit omits a list of parts.
 struct Forgetful {
   Linear first{4, 8};
   std::vector<Linear> rest = {Linear(8, 8), Linear(8, 2)};
@@ -68,7 +68,7 @@ struct Forgetful {
   static void visit(auto& self, auto&& visitor) { visitor("first", self.first); }
 };
 
-TEST(Visit, AForgottenMemberIsAnErrorOfTheFirstStep) {
+TEST(Visit, AnOmittedMemberIsAnErrorInTheFirstStep) {
   Forgetful model;
   const Tensor x = randn({3, 4});
   EXPECT_EQ(model(x).shape(), (Shape{3, 2})) << "nothing is trained";
@@ -76,8 +76,8 @@ TEST(Visit, AForgottenMemberIsAnErrorOfTheFirstStep) {
   AdamW optimizer(model, {.lr = 1e-3});
   Tape tape;
   fails("linear",
-        {"parameter 'weight' (8, 8) must be named in the visit of its module",
-         "name the member in visit, or freeze it by set_requires_grad(part, false)"},
+        {"parameter 'weight' (8, 8) must be named by visit, got no call of visit that names it",
+         "name the member in visit and call nn::set_requires_grad(model)"},
         [&] { sum(model(x)); });
   for (Linear& part : model.rest) set_requires_grad(part, false);
   EXPECT_TRUE(sum(model(x)).requires_grad());
@@ -93,7 +93,7 @@ struct Scaled {
   static void visit(auto& self, auto&& visitor) { visitor("linear", self.linear); }
 };
 
-TEST(Visit, AForgottenMemberHasTheNameThatItsConstructorAskedFor) {
+TEST(Visit, TheErrorHasTheFullNameOfAnOmittedMember) {
   Rng rng(1);
   const ParameterSource from(rng);
   Scaled model(from["body"]);
@@ -105,26 +105,34 @@ TEST(Visit, AForgottenMemberHasTheNameThatItsConstructorAskedFor) {
   EXPECT_NO_THROW(y * model.scale);
 }
 
-TEST(Visit, AnOwnerIsForgottenWithTheMemory) {
+TEST(Visit, ANamedParameterStaysNamedInOtherModels) {
+  Linear teacher(4, 4);
+  set_requires_grad(teacher, false);
+  { const Linear view(4, 4, ParameterSource(state_dict(teacher))); }
+  Tape tape;
+  EXPECT_NO_THROW(teacher(randn({2, 4})));
+}
+
+TEST(Visit, ReusedMemoryHasNoParameterName) {
   Tensor other;
   {
-    const Linear unowned(32, 32);
-    other = unowned.weight->detach();
-    EXPECT_EQ(other.storage().unowned_name(), "weight");
+    const Linear unnamed(32, 32);
+    other = unnamed.weight->detach();
+    EXPECT_EQ(other.storage().unnamed_parameter(), "weight");
   }
-  EXPECT_EQ(other.storage().unowned_name(), "weight");
-  other.storage().set_owned();
-  EXPECT_FALSE(other.storage().unowned_name());
+  EXPECT_EQ(other.storage().unnamed_parameter(), "weight");
+  other.storage().mark_named();
+  EXPECT_FALSE(other.storage().unnamed_parameter());
   const void* const memory = other.untyped_data();
   { const Linear again(32, 32); }
   other = Tensor();
   for (int i = 0; i < 8; ++i) {
     const Tensor reused = zeros({32, 32});
-    EXPECT_FALSE(reused.storage().unowned_name()) << (reused.untyped_data() == memory);
+    EXPECT_FALSE(reused.storage().unnamed_parameter()) << (reused.untyped_data() == memory);
   }
 }
 
-struct Doubled {
+struct DuplicateNames {
   Linear first{4, 4}, second{4, 4};
 
   static void visit(auto& self, auto&& visitor) {
@@ -133,8 +141,8 @@ struct Doubled {
   }
 };
 
-TEST(Visit, ADoubledNameIsAnError) {
-  Doubled model;
+TEST(Visit, ADuplicateNameIsAnError) {
+  DuplicateNames model;
   set_requires_grad(model);
   constexpr const char* kRule =
       "visit must give each parameter its own name, got linear.weight twice";
@@ -165,6 +173,12 @@ TEST(AnyModule, IsTheModuleThatItHolds) {
   any = Map(tessera::relu);
   EXPECT_TRUE(same_bits(any(x), relu(x)));
   EXPECT_TRUE(state_dict(any).empty());
+}
+
+TEST(Sequential, InBracesIsCopied) {
+  const Sequential net = {Linear(4, 8), tessera::relu};
+  const Sequential copy{net};
+  EXPECT_EQ(state_dict(copy).begin()->first, "0.bias");
 }
 
 TEST(AnyModule, HasTheModeOfItsModule) {
