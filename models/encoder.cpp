@@ -141,12 +141,11 @@ Encoder::Encoder(const EncoderOptions& options, const nn::ParameterSource& from)
 }
 
 /// The inputs of the first layer.
-EncoderInputs Encoder::with_bias(const EncoderInputs& inputs) const {
+EncoderInputs Encoder::with_bias(EncoderInputs inputs) const {
   if (!relative_position) return inputs;
   const index_t tokens = token_count("Encoder", inputs, true);
-  EncoderInputs result = inputs;
-  result.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
-  return result;
+  inputs.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
+  return inputs;
 }
 
 index_t Encoder::depth() const {
@@ -166,7 +165,8 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   EncoderInputs y = unpadded_inputs(inputs, layers);
   const UnpaddedRows unpadded = y.unpadded;
   const bool has_custom_part = std::ranges::any_of(layers, &EncoderLayer::has_custom_part);
-  y = with_bias(has_custom_part ? padded_inputs(y) : y);
+  if (has_custom_part) y = padded_inputs(y);
+  y = with_bias(std::move(y));
   const nn::HookedRows hooked_rows(unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
   for (index_t i = 0; i < depth(); ++i) {

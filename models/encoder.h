@@ -87,7 +87,7 @@ struct Encoder {
   }
 
  private:
-  EncoderInputs with_bias(const EncoderInputs& inputs) const;
+  EncoderInputs with_bias(EncoderInputs inputs) const;
   /// The number of applied layers.
   index_t depth() const;
   /// The layer at a position of the order.

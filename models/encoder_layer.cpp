@@ -209,9 +209,12 @@ AttentionResult EncoderLayer::compute(const EncoderInputs& inputs,
   // or the branch is custom.
   const bool separate1 = custom_attention || dropout1.active() || nn::has_active_hook();
   const bool separate2 = custom_feed_forward || dropout2.active() || nn::has_active_hook();
-  require(!has_custom_part() || (!inputs.unpadded && x.rank() == 3), "EncoderLayer",
-          "x must be a padded batch (B, T, D) for custom parts, got ",
-          inputs.unpadded ? "unpadded rows" : str_cat(x.shape()));
+  if (has_custom_part()) {
+    require(!inputs.unpadded, "EncoderLayer",
+            "x must be a padded batch (B, T, D) for custom parts, got unpadded rows");
+    require(x.rank() == 3, "EncoderLayer",
+            "x must be a padded batch (B, T, D) for custom parts, got ", x.shape());
+  }
 
   const AttentionResult attended = attend(norm1 && norm_first ? hooked("norm1", (*norm1)(x)) : x,
                                           separate1 ? Tensor() : x, inputs, request);

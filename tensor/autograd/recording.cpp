@@ -33,9 +33,9 @@ const Tensor& Saved::get() const {
 
 namespace {
 
-/// Throws if a tape records and x is a parameter that no call of visit has named.
+/// Throws if x is a parameter that no call of visit has named.
 void refuse_unnamed(const char* op, const Tensor& x) {
-  if (active_recorder == nullptr || x.requires_grad()) return;
+  if (x.requires_grad()) return;
   const std::optional<std::string> name = x.storage().unnamed_parameter();
   require(!name, op, "parameter ", name ? printable(*name) : "", ' ', x.shape(),
           " must be named by visit, got no call of visit that names it, so nothing would train it; "
@@ -53,6 +53,7 @@ Recording::Recording(const char* op, std::initializer_list<const Tensor*> inputs
       if (x != nullptr) detail::count_elements(*x);
     }
   }
+  if (active_recorder == nullptr) return;
   for (const Tensor* x : inputs) {
     if (x != nullptr) refuse_unnamed(op, *x);
   }

@@ -33,6 +33,13 @@ std::uint64_t checksum_of(const Tensor& matrix) {
   return sum;
 }
 
+template <class Bits>
+std::uint64_t bits_at(const std::byte* element) {
+  Bits bits;
+  std::memcpy(&bits, element, sizeof(bits));
+  return bits;
+}
+
 /// The bits of 4 elements along the diagonal.
 std::array<std::uint64_t, 4> sample_of(const Tensor& matrix) {
   std::array<std::uint64_t, 4> bits{};
@@ -42,8 +49,9 @@ std::array<std::uint64_t, 4> sample_of(const Tensor& matrix) {
   for (index_t k = 0; k < 4; ++k) {
     const index_t at = k * (matrix.shape()[0] - 1) / 3 * matrix.strides()[0] +
                        k * (matrix.shape()[1] - 1) / 3 * matrix.strides()[1];
-    std::memcpy(&bits[static_cast<std::size_t>(k)], first + at * size,
-                static_cast<std::size_t>(size));
+    const std::byte* const element = first + at * size;
+    bits[static_cast<std::size_t>(k)] =
+        size == 4 ? bits_at<std::uint32_t>(element) : bits_at<std::uint64_t>(element);
   }
   return bits;
 }
