@@ -15,9 +15,9 @@ namespace tessera::models {
 struct EncoderInputs;
 struct EncoderLayerOptions;
 
-/// A custom attention, which replaces self_attn in a layer. It returns the output, which has the
-/// shape of x, or an AttentionResult with the output and the weights of all heads, (B, H, T, T). It
-/// is not told whether weights are requested. x contains padding: see EncoderInputs::real_tokens.
+/// A custom attention, which replaces self_attn in a layer. The result is the output, which has the
+/// shape of x, or an AttentionResult with the output and the weights of all heads, (B, H, T, T),
+/// for requests of weights. x contains padding: see EncoderInputs::real_tokens.
 using CustomAttention = nn::AnyModule<AttentionResult(const EncoderInputs&)>;
 /// A custom network, which replaces linear1 and linear2 in a layer. Its output has the shape of x.
 using CustomFeedForward = nn::AnyModule<Tensor(const Tensor&)>;

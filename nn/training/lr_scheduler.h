@@ -36,8 +36,8 @@ Schedule linear_schedule(index_t warmup_steps, index_t total_steps);
 /// **Source**: transformers.get_cosine_schedule_with_warmup; Loshchilov and Hutter, "SGDR", 2017.
 Schedule cosine_schedule(index_t warmup_steps, index_t total_steps, double cycles = 0.5);
 
-/// step / warmup during the warmup, then sqrt(timescale / (step - warmup + timescale)). `timescale`
-/// = 0 stands for `warmup_steps`, or for 10,000 without a warmup.
+/// step / warmup during the warmup, then sqrt(timescale / (step - warmup + timescale)). If
+/// `timescale` is 0, it is `warmup_steps`, or 10,000 without a warmup.
 /// **Errors**: a negative number of steps or timescale.
 /// **Source**: transformers.get_inverse_sqrt_schedule.
 Schedule inverse_sqrt_schedule(index_t warmup_steps, index_t timescale = 0);
