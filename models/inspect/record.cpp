@@ -34,8 +34,12 @@ HeadCounts count_heads(const char* op, const Run& run) {
     heads = count;
     layers.emplace(point.name);
   });
+  std::set<std::string, std::less<>> all;
+  const nn::Hook each("layers.*", [&](const nn::HookPoint& point) { all.emplace(point.name); });
   run();
   require(!layers.empty(), op, "score must run a model with attention, got none");
+  require(layers.size() == all.size(), op, "all layers must have heads, got ",
+          all.size() - layers.size(), " of ", all.size(), " layers with a custom attention");
   return {std::ssize(layers), heads};
 }
 

@@ -33,7 +33,8 @@ struct HeadCounts {
 };
 /// The numbers of layers and heads of the model that `run` calls, in any number of batches. A layer
 /// that is computed several times in a batch, such as that of ALBERT, counts each time.
-/// **Errors**, which begin with `op`: no attention; layers with different numbers of heads.
+/// **Errors**, which begin with `op`: no attention; a layer with a custom attention; layers with
+/// different numbers of heads.
 HeadCounts count_heads(const char* op, const Run& run);
 
 /// Computes a score, runs backward from it once, and returns its value. **Errors**, which begin

@@ -402,5 +402,23 @@ TEST(Inspect, Errors) {
   refuses("linear_cka", "N of at least 2", [] { linear_cka(ones({1, 2}), ones({1, 2})); });
 }
 
+TEST(Inspect, CustomAttentionsHaveNoHeadsToRemove) {
+  const models::EncoderLayerOptions plain = {.d_model = 16, .nhead = 2, .dim_feedforward = 24};
+  models::EncoderLayerOptions custom = plain;
+  custom.attention = [](const models::EncoderLayerOptions&, const nn::ParameterSource&) {
+    return [](const models::EncoderInputs& inputs) { return inputs.x; };
+  };
+  for (const bool is_first : {true, false}) {
+    const models::Encoder encoder(
+        {.layers = {is_first ? custom : plain, is_first ? plain : custom}});
+    const Tensor x = ones({1, 4, 16});
+    const Score score = [&] { return sum(encoder(x)); };
+    const char* const rule =
+        "all layers must have heads, got 1 of 2 layers with a custom attention";
+    fails("head_ablation", rule, [&] { head_ablation(score); });
+    fails("head_gradients", rule, [&] { head_gradients(score); });
+  }
+}
+
 }  // namespace
 }  // namespace tessera::inspect
