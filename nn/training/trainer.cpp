@@ -184,6 +184,7 @@ double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
   const double norm = clip_grad_norm(variables, options_.clip, {.scale = 1 / targets});
   check_finite("norm of the gradient", norm, batch);
+  check_rates();  // the loss may have changed them
   optimizer_->step();
   optimizer_->zero_grad();
   return norm;
@@ -193,6 +194,7 @@ StepReport Trainer::advance() {
   const ProfileScope scope("training step");
   check_has_last_weights();  // a callback may have called load_best()
   check_rates();
+  check_parameters();
   const Rng::State place = sampler_.state();
   const index_t epoch = sampler_.epoch();
   if (sampler_.position() == 0) epoch_totals_ = {};
@@ -221,9 +223,25 @@ void Trainer::check_rates() const {
     const double wanted = scheduler_.rate(i, step()), rate = optimizer_->groups()[i].lr;
     require(rate == wanted, kTrainerOp, "the learning rate of group ", i, " must be ",
             shortest(wanted), ", the rate of its schedule after ", step(), " steps, got ",
-            shortest(rate), "; use the option schedules instead of set_lr()");
+            shortest(rate),
+            "; use the option schedules instead of set_lr(), with a function of only "
+            "the step");
     scheduler_.rate(i, step() + 1);
   }
+}
+
+/// Throws if the model no longer has the variables that the optimiser changes.
+void Trainer::check_parameters() const {
+  const Parameters now = model_.parameters_now();
+  const auto is_same = [](const Parameter& a, const Parameter& b) {
+    return a.tensor.grad_slot() == b.tensor.grad_slot();
+  };
+  const auto [changed, before] = std::ranges::mismatch(now, model_.parameters, is_same);
+  const bool same = changed == now.end() && before == model_.parameters.end();
+  require(same, kTrainerOp,
+          "the model must keep its variables while it is trained, got a different ",
+          before != model_.parameters.end() ? before->name : changed->name, " after ", step(),
+          " steps; change a parameter by copy_from()");
 }
 
 void Trainer::check_finite(const char* what, double value,

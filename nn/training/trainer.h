@@ -189,6 +189,7 @@ class Trainer {
   /// The model with its type erased.
   struct AnyModel {
     Parameters parameters;
+    std::function<Parameters()> parameters_now;
     std::function<EvalScope()> eval;
     std::function<StateDict()> state;
     std::function<void(const Checkpoint&)> load;
@@ -196,6 +197,7 @@ class Trainer {
   template <class M>
   static AnyModel any_of(M& model) {
     return {.parameters = parameters(model),
+            .parameters_now = [&model] { return nn::parameters(model); },
             .eval = [&model] { return EvalScope(model); },
             .state = [&model] { return state_dict(model); },
             .load = [&model](const Checkpoint& state) { load_group(state, "model", model); }};
@@ -209,6 +211,7 @@ class Trainer {
   StepReport advance();
   std::optional<EvaluationReport> evaluate_if_due();
   void check_rates() const;
+  void check_parameters() const;
   void check_finite(const char* what, double value, std::span<const index_t> examples) const;
   void check_has_last_weights() const;
   bool stops() const;

@@ -159,7 +159,7 @@ TEST(TrainerErrors, ARateThatDiffersFromItsSchedule) {
   Trial run;
   const auto error =
       "the learning rate of group 1 must be 0.01, the rate of its schedule after 2 steps, got 0.5; "
-      "use the option schedules instead of set_lr()";
+      "use the option schedules instead of set_lr(), with a function of only the step";
   fails("Trainer", error, [&] {
     run.trainer.run({.step = [&](const nn::StepReport& r) {
       if (r.step == 2) run.optimizer.set_lr(1, 0.5);
@@ -169,6 +169,33 @@ TEST(TrainerErrors, ARateThatDiffersFromItsSchedule) {
   run.optimizer.set_lr(1, 0.01);
   run.trainer.run();
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
+}
+
+TEST(TrainerErrors, ARateThatTheLossChanges) {
+  Trial run;
+  nn::Examples examples = run.train.examples(run.net);
+  examples.loss = [&, loss = examples.loss](std::span<const index_t> chosen) {
+    run.optimizer.set_lr(0, 1e-9);
+    return loss(chosen);
+  };
+  nn::Trainer trainer(run.net, run.optimizer, examples, Trial::options());
+  const Tensor before = run.net.second.bias.detach().clone();
+  fails("Trainer", "the learning rate of group 0 must be ", [&] { trainer.run(); });
+  EXPECT_TRUE(same_bits(run.net.second.bias, before));
+}
+
+TEST(TrainerErrors, AParameterThatIsReplacedWhileTheModelIsTrained) {
+  Trial run;
+  fails("Trainer", "got a different second.bias after 2 steps; change a parameter by copy_from()",
+        [&] {
+          run.trainer.run({.step = [&](const nn::StepReport& r) {
+            if (r.step == 2) run.net.second.bias = zeros({3}).set_requires_grad();
+          }});
+        });
+  Trial frozen;
+  nn::set_requires_grad(frozen.net.first, false);
+  fails("Trainer", "the model must keep its variables while it is trained, got a different first",
+        [&] { frozen.trainer.run(); });
 }
 
 // The factor of the next step is computed before a step, so that no step is half done.
