@@ -78,9 +78,12 @@ nn::NormOptions norm_options(const EncoderLayerOptions& options) {
 
 Tensor EncoderInputs::real_tokens() const {
   require(x.rank() == 3, "real_tokens", "x must have shape (B, T, D), got ", x.shape());
-  require(!mask.keep().defined(), "real_tokens",
-          "mask must hide padding by lengths, got a mask of keys; use length_mask");
-  if (!mask.lengths().defined()) return ones({}, x.dtype());
+  const bool only_lengths =
+      !mask.keep().defined() && !mask.bias().defined() && !mask.causal() && !mask.window();
+  require(
+      only_lengths, "real_tokens",
+      "mask must hide only padding, by lengths, got another kind; pass the mask to attention()");
+  if (!mask.lengths().defined()) return ones({1, 1, 1, 1}, x.dtype());
   const Tensor real = models::real_tokens(mask.lengths(), x.size(1));
   return real.to(x.dtype()).unsqueeze(1).unsqueeze(3);
 }

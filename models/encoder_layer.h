@@ -86,8 +86,8 @@ struct EncoderInputs {
   UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
 
   /// 1 for each real token and 0 for padding, for attentions that multiply keys by it:
-  /// (B, 1, T, 1) of x's dtype, or () if the mask has no lengths. **Errors**: an x without
-  /// (B, T, D); a mask that hides keys in a different way than by lengths.
+  /// (B, 1, T, 1) of x's dtype, or (1, 1, 1, 1) if the mask has no lengths. **Errors**: an x
+  /// without (B, T, D); a mask that does more than hide padding by lengths, such as a window.
   Tensor real_tokens() const;
 };
 

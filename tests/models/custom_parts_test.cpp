@@ -245,9 +245,12 @@ TEST(CustomParts, Errors) {
         });
   fails("EncoderLayer", {"x must be a padded batch (B, T, D) for custom parts, got (5, 16)"},
         [&] { identity(x.select(0, 0)); });
-  fails("real_tokens", {"mask must hide padding by lengths, got a mask of keys"}, [&] {
-    EncoderInputs{.x = x, .mask = ignore_keys_mask(zeros({2, 5}, kBool))}.real_tokens();
-  });
+  for (const AttentionMask& mask :
+       {ignore_keys_mask(zeros({2, 5}, kBool)), window_mask(1), causal_mask(),
+        length_mask({5, 3}) & additive_mask(zeros({5, 5}))}) {
+    fails("real_tokens", {"mask must hide only padding, by lengths, got another kind"},
+          [&] { EncoderInputs{.x = x, .mask = mask}.real_tokens(); });
+  }
   EncoderLayerOptions tokens_first = small_layer();
   tokens_first.batch_first = false;
   tokens_first.feed_forward = two_linears;
