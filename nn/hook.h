@@ -93,7 +93,7 @@ class Hook {
   using Function = std::function<Tensor(const HookPoint& point)>;
 
   template <HookFunction F>
-  Hook(std::string pattern, F function)
+  [[nodiscard]] Hook(std::string pattern, F function)
       : Hook(Pattern{std::move(pattern)}, returning_tensor(std::move(function))) {}
   ~Hook();
   Hook(const Hook&) = delete;

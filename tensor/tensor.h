@@ -38,6 +38,13 @@ class Tensor {
   /// An undefined tensor: `defined()` is false. An undefined tensor represents an absent optional
   /// part (a bias, a mask). Reading, viewing or writing its elements is an error.
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  ~Tensor() = default;
+  /// Refers to what `other` refers to. Only for named tensors, because `x.select(0, 0) = y` would
+  /// write nothing: call copy_from().
+  Tensor& operator=(const Tensor& other) & = default;
+  Tensor& operator=(Tensor&& other) & noexcept = default;
 
   /// A new C-contiguous tensor with undefined contents.
   /// **Errors**: a negative size; a number of bytes that does not fit int64; OutOfMemory

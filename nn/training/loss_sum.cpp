@@ -62,6 +62,10 @@ LossTotals totals_of(const LossSum& sum) {
       "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, number "
       "of targets)");
   if (sum.count == 0) return {};
+  require(sum.loss.defined(), "LossSum", "loss must be defined, got an undefined tensor");
+  require(sum.loss.count() == 1, "LossSum",
+          "loss must have 1 element, the sum of the losses, got shape ", sum.loss.shape(),
+          "; use Reduction::kSum or sum()");
   return {sum.loss.item(), sum.count, sum.correct};
 }
 

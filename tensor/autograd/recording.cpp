@@ -38,10 +38,9 @@ void refuse_unnamed(const char* op, const Tensor& x) {
   if (x.requires_grad()) return;
   const std::optional<std::string> name = x.storage().unnamed_parameter();
   require(!name, op, "parameter ", name ? printable(*name) : "", ' ', x.shape(),
-          " must be named by visit, got no call of visit that names it, so nothing would train it; "
-          "name "
-          "the member in visit and call nn::set_requires_grad(model), or compute a constant under "
-          "NoGrad");
+          " must be prepared by nn::set_requires_grad(model), got no call that names it; if there "
+          "was a "
+          "call, name the member in visit; compute a constant under NoGrad");
 }
 
 }  // namespace

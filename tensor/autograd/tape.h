@@ -58,7 +58,7 @@ class TapeScope {
 /// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {
  public:
-  Tape();
+  [[nodiscard]] Tape();
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -113,8 +113,11 @@ class Tape final : private Recorder {
 /// While a NoGrad is in scope, nothing is recorded on this thread.
 /// **Source**: torch.no_grad.
 class NoGrad {
+ public:
+  [[nodiscard]] NoGrad() : scope_(nullptr) {}
+
  private:
-  detail::TapeScope scope_{nullptr};
+  detail::TapeScope scope_;
 };
 
 }  // namespace tessera

@@ -190,7 +190,7 @@ TEST(CustomParts, OmittedMembersAreFoundWithGradientCheckpoints) {
   Part model{Encoder({.layers = {layer}})};
   nn::set_requires_grad(model.head);
   Tape tape;
-  fails("linear", {"must be named by visit"}, [&] {
+  fails("linear", {"must be prepared by nn::set_requires_grad(model)"}, [&] {
     model.head(model.encoder(randn({2, 5, 16})));
   });
 }

@@ -283,8 +283,8 @@ TEST(Hook, ACheckpointedBackwardCallsNoHook) {
 
 TEST(Hook, Errors) {
   fails("Hook", "function must not be empty",
-        [] { Hook("*", std::function<void(const HookPoint&)>()); });
-  fails("Hook", "function must not be empty", [] { Hook("*", Hook::Function()); });
+        [] { const Hook hook("*", std::function<void(const HookPoint&)>()); });
+  fails("Hook", "function must not be empty", [] { const Hook hook("*", Hook::Function()); });
   models::EncoderOptions o = options(false);
   const models::Encoder encoder = make(o);
   o.layers[0].batch_first = false;

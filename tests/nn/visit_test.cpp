@@ -76,8 +76,8 @@ TEST(Visit, AnOmittedMemberIsAnErrorInTheFirstStep) {
   AdamW optimizer(model, {.lr = 1e-3});
   Tape tape;
   fails("linear",
-        {"parameter 'weight' (8, 8) must be named by visit, got no call of visit that names it",
-         "name the member in visit and call nn::set_requires_grad(model)"},
+        {"parameter 'weight' (8, 8) must be prepared by nn::set_requires_grad(model)",
+         "if there was a call, name the member in visit"},
         [&] { sum(model(x)); });
   for (Linear& part : model.rest) set_requires_grad(part, false);
   EXPECT_TRUE(sum(model(x)).requires_grad());
@@ -100,7 +100,7 @@ TEST(Visit, TheErrorHasTheFullNameOfAnOmittedMember) {
   set_requires_grad(model);
   Tape tape;
   const Tensor y = model.linear(randn({2, 4}));
-  fails("mul", {"parameter 'body.scale' (4,) must be named"}, [&] { y* model.scale; });
+  fails("mul", {"parameter 'body.scale' (4,) must be prepared"}, [&] { y* model.scale; });
   model.scale.set_requires_grad();  // the caller's own variable
   EXPECT_NO_THROW(y * model.scale);
 }

@@ -76,7 +76,7 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss.expand({2}), s.count};
        },
-       "item", "2"},
+       "LossSum", "loss must have 1 element"},
       {[](const nn::LossSum& s) {
          return nn::LossSum{s.loss.detach(), s.count};
        },
