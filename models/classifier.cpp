@@ -84,5 +84,9 @@ Tensor TokenClassifier::operator()(const Tokens& tokens) const {
 
 }  // namespace tessera::models
 
-template void tessera::nn::detail::PartLister::add(tessera::models::SequenceClassifier&) const;
-template void tessera::nn::detail::PartLister::add(tessera::models::TokenClassifier&) const;
+namespace tessera::nn::detail {
+
+template void PartLister::add(models::SequenceClassifier&) const;
+template void PartLister::add(models::TokenClassifier&) const;
+
+}  // namespace tessera::nn::detail

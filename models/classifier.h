@@ -145,7 +145,10 @@ struct TokenClassifier {
 
 }  // namespace tessera::models
 
+namespace tessera::nn::detail {
+
 /// The lists of these models' parts, which the library compiles once.
-extern template void tessera::nn::detail::PartLister::add(
-    tessera::models::SequenceClassifier&) const;
-extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenClassifier&) const;
+extern template void PartLister::add(models::SequenceClassifier&) const;
+extern template void PartLister::add(models::TokenClassifier&) const;
+
+}  // namespace tessera::nn::detail

@@ -199,4 +199,8 @@ EncoderResult Encoder::with_weights(const EncoderInputs& inputs,
 
 }  // namespace tessera::models
 
-template void tessera::nn::detail::PartLister::add(tessera::models::Encoder&) const;
+namespace tessera::nn::detail {
+
+template void PartLister::add(models::Encoder&) const;
+
+}  // namespace tessera::nn::detail

@@ -97,5 +97,9 @@ struct Encoder {
 
 }  // namespace tessera::models
 
+namespace tessera::nn::detail {
+
 /// The list of this model's parts, which the library compiles once.
-extern template void tessera::nn::detail::PartLister::add(tessera::models::Encoder&) const;
+extern template void PartLister::add(models::Encoder&) const;
+
+}  // namespace tessera::nn::detail

@@ -53,4 +53,8 @@ Tensor MaskedLm::logits(const Tensor& encoded) const {
 
 }  // namespace tessera::models
 
-template void tessera::nn::detail::PartLister::add(tessera::models::MaskedLm&) const;
+namespace tessera::nn::detail {
+
+template void PartLister::add(models::MaskedLm&) const;
+
+}  // namespace tessera::nn::detail

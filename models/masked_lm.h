@@ -81,5 +81,9 @@ struct MaskedLm {
 
 }  // namespace tessera::models
 
+namespace tessera::nn::detail {
+
 /// The list of this model's parts, which the library compiles once.
-extern template void tessera::nn::detail::PartLister::add(tessera::models::MaskedLm&) const;
+extern template void PartLister::add(models::MaskedLm&) const;
+
+}  // namespace tessera::nn::detail

@@ -168,4 +168,8 @@ EncoderResult TokenEncoder::with_weights(const Tokens& tokens,
 
 }  // namespace tessera::models
 
-template void tessera::nn::detail::PartLister::add(tessera::models::TokenEncoder&) const;
+namespace tessera::nn::detail {
+
+template void PartLister::add(models::TokenEncoder&) const;
+
+}  // namespace tessera::nn::detail

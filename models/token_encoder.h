@@ -119,5 +119,9 @@ struct TokenEncoder {
 
 }  // namespace tessera::models
 
+namespace tessera::nn::detail {
+
 /// The list of this model's parts, which the library compiles once.
-extern template void tessera::nn::detail::PartLister::add(tessera::models::TokenEncoder&) const;
+extern template void PartLister::add(models::TokenEncoder&) const;
+
+}  // namespace tessera::nn::detail
