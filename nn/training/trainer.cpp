@@ -373,10 +373,8 @@ Checkpoint Trainer::state_but_optimizer() const {
 }
 
 void Trainer::load_best() {
-  const StateDict best = best_.state().tensors;
-  if (best.empty() && !average_) return;  // the last weights are the final ones
-  const StateDict& weights = best.empty() ? average_->averages() : best;
-  for (auto& [name, tensor] : model_.parameters) tensor.copy_from(weights.at(name));
+  if (best_.state().tensors.empty() && !average_) return;  // the last weights are the final ones
+  model_.load_trained(weights());
   has_best_weights_ = true;
 }
 

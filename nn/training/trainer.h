@@ -96,6 +96,20 @@ struct TrainerCallbacks {
   std::function<void(const EpochReport&)> epoch = {};
 };
 
+/// Loads the final weights from a run's state: those of the best evaluation if they are kept, else
+/// the averages, else the last weights.
+/// **Errors**: as load_group.
+template <class M>
+void load_trained(const Checkpoint& run, M& model) {
+  load_group(run, "model", model);
+  for (const char* const group : {"best", "average"}) {
+    if (run.group(group).tensors.empty()) continue;
+    // The group has no constant parameters: they come from "model", loaded above.
+    load_group(run, group, model, {.strict = false});
+    return;
+  }
+}
+
 /// The reason why a run ended.
 enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 
@@ -193,6 +207,7 @@ class Trainer {
     std::function<EvalScope()> eval;
     std::function<StateDict()> state;
     std::function<void(const Checkpoint&)> load;
+    std::function<void(const Checkpoint&)> load_trained;
   };
   template <class M>
   static AnyModel any_of(M& model) {
@@ -200,7 +215,8 @@ class Trainer {
             .parameters_now = [&model] { return nn::parameters(model); },
             .eval = [&model] { return EvalScope(model); },
             .state = [&model] { return state_dict(model); },
-            .load = [&model](const Checkpoint& state) { load_group(state, "model", model); }};
+            .load = [&model](const Checkpoint& state) { load_group(state, "model", model); },
+            .load_trained = [&model](const Checkpoint& run) { nn::load_trained(run, model); }};
   }
 
   Trainer(AnyModel model, Optimizer& optimizer, Examples train, const TrainerOptions& options,
@@ -236,19 +252,5 @@ class Trainer {
   bool has_best_weights_ = false;  // after load_best
   std::atomic<bool> stop_ = false;
 };
-
-/// Loads the final weights from a run's state: those of the best evaluation if they are kept, else
-/// the averages, else the last weights.
-/// **Errors**: as load_group.
-template <class M>
-void load_trained(const Checkpoint& run, M& model) {
-  load_group(run, "model", model);
-  for (const char* const group : {"best", "average"}) {
-    if (run.group(group).tensors.empty()) continue;
-    // The group has no constant parameters: they come from "model", loaded above.
-    load_group(run, group, model, {.strict = false});
-    return;
-  }
-}
 
 }  // namespace tessera::nn
