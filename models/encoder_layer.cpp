@@ -181,13 +181,13 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
                               .positions = inputs.positions,
                               .unpadded = inputs.unpadded});
   }
-  AttentionResult result =
+  const AttentionResult result =
       (*custom_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});
   check_custom("attention", result.output, query);
-  require(!request || result.weights.defined(), "EncoderLayer",
+  if (!request) return {result.output};
+  require(result.weights.defined(), "EncoderLayer",
           "attention must return weights if weights are requested, got none; return an "
           "AttentionResult");
-  if (!request) return {result.output};
   const Shape& shape = result.weights.shape();
   const index_t tokens = query.size(1);
   require(shape.size() == 4 && shape == Shape{query.size(0), shape[1], tokens, tokens},

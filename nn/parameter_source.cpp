@@ -59,9 +59,9 @@ ParameterSource::ParameterSource(StateDict state)
             const auto found = state.find(name);
             require(found != state.end(), "ParameterSource", printable(name),
                     " must be in the state, got ", state.size(), " other names");
-            if (!found->second.defined()) return Tensor();
-            const bool floats = is_floating(found->second.dtype());
             const Tensor& x = found->second;
+            if (!x.defined()) return Tensor();
+            const bool floats = is_floating(x.dtype());
             return unnamed(name, (floats ? x.detach().to(kFloat32) : x).contiguous());
           })) {}
 

@@ -31,8 +31,9 @@ nn::Examples examples_of(models::Tokens tokens, const Tensor& labels,
   }
   const auto chosen_loss = [=, loss = std::move(loss)](std::span<const index_t> chosen) {
     index_t longest = 0;
-    for (const index_t i : chosen)
+    for (const index_t i : chosen) {
       longest = std::max(longest, lengths[static_cast<std::size_t>(i)]);
+    }
     const Tensor rows = from_vector(std::vector(chosen.begin(), chosen.end()));
     const auto part = [&](const Tensor& x) {
       if (!x.defined()) return x;

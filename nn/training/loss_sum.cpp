@@ -55,12 +55,12 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
-  require(
-      sum.count >= 0 && std::isfinite(sum.count), "LossSum",
-      "count must be finite and at least 0, got ",
-      std::isnan(sum.count) ? "NaN, or no count" : shortest(sum.count),
-      "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, number "
-      "of targets)");
+  if (!(sum.count >= 0 && std::isfinite(sum.count))) {
+    fail("LossSum", "count must be finite and at least 0, got ",
+         std::isnan(sum.count) ? "NaN, or no count" : shortest(sum.count),
+         "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, "
+         "number of targets)");
+  }
   if (sum.count == 0) return {};
   require(sum.loss.defined(), "LossSum", "loss must be defined, got an undefined tensor");
   require(sum.loss.count() == 1, "LossSum",

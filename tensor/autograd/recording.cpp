@@ -37,10 +37,10 @@ namespace {
 void refuse_unnamed(const char* op, const Tensor& x) {
   if (x.requires_grad()) return;
   const std::optional<std::string> name = x.storage().unnamed_parameter();
-  require(!name, op, "parameter ", name ? printable(*name) : "", ' ', x.shape(),
-          " must be prepared by nn::set_requires_grad(model), got no call that names it; if there "
-          "was a "
-          "call, name the member in visit; compute a constant under NoGrad");
+  if (!name) return;
+  fail(op, "parameter ", printable(*name), ' ', x.shape(),
+       " must be prepared by nn::set_requires_grad(model), got no call that names it; if there was "
+       "a call, name the member in visit; compute a constant under NoGrad");
 }
 
 }  // namespace
