@@ -1,16 +1,22 @@
 #include "models/text/detail/added_tokens.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "models/text/detail/subword_model.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"
+#include "tensor/error.h"
 #include "tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 
 namespace {
+
+constexpr index_t kMostAddedTokens = 1 << 17;
+constexpr index_t kMostAddedBytes = index_t{4} << 20;
+constexpr std::size_t kLongestAddedToken = 1000;  // the time to find one grows with its length
 
 /// The beginning of the code point that ends at `end`, which is not 0.
 index_t begin_of_last(std::string_view text, index_t end) {
@@ -52,6 +58,72 @@ index_t skip_space_right(std::string_view text, index_t at) {
 }
 
 }  // namespace
+
+void check_content(const Json& json, std::string_view content) {
+  if (content.size() <= kLongestAddedToken) return;
+  json.fail("must have at most ", kLongestAddedToken, " bytes, got ", content.size());
+}
+
+AddedToken read_added_token(const Json& json, bool special) {
+  if (!json.is_object()) {
+    check_content(json, json.text());
+    return {.content = std::string(json.text()), .normalized = !special, .special = special};
+  }
+  AddedToken token;
+  token.content = json.text("content");
+  check_content(json.at("content"), token.content);
+  token.single_word = json.boolean("single_word", false);
+  token.strips_left = json.boolean("lstrip", false);
+  token.strips_right = json.boolean("rstrip", false);
+  token.special = json.boolean("special", special);
+  token.normalized = json.boolean("normalized", !token.special);
+  return token;
+}
+
+std::vector<AddedToken> read_added_tokens(const Json& tokenizer) {
+  std::vector<AddedToken> tokens;
+  const std::optional<Json> list = tokenizer.find("added_tokens");
+  if (!list) return tokens;
+  if (list->size() > kMostAddedTokens) {  // before memory is allocated for them
+    list->fail("must have at most ", kMostAddedTokens, " tokens, got ", list->size());
+  }
+  tokens.reserve(static_cast<std::size_t>(list->size()));
+  for (const Json& one : list->items()) {
+    tokens.push_back(read_added_token(one.as_object()));
+    tokens.back().id = one.integer("id", JsonRange{.low = 0});
+  }
+  return tokens;
+}
+
+std::vector<AddedToken> number_tokens(const std::vector<AddedToken>& list, index_t model_size,
+                                      Vocabulary& tokens) {
+  require(std::ssize(list) <= kMostAddedTokens, "tokenizer", "added tokens must be at most ",
+          kMostAddedTokens, ", got ", list.size());
+  std::vector<AddedToken> added;
+  std::unordered_map<std::string_view, std::size_t> places;  // in `added`, by content
+  index_t next = model_size;
+  index_t bytes = 0;
+  for (const AddedToken& token : list) {
+    if (token.content.empty()) continue;
+    bytes += std::ssize(token.content);
+    require(bytes <= kMostAddedBytes, "tokenizer", "added tokens must have at most ",
+            kMostAddedBytes, " bytes, got more");
+    const auto [place, is_new] = places.try_emplace(token.content, added.size());
+    if (is_new) {
+      added.push_back(token);
+      const std::optional<index_t> known = tokens.find(token.content);
+      const index_t id = known ? *known : next++;
+      if (id >= tokens.size() || tokens.token(id).empty()) tokens.set(id, token.content);
+      added.back().id = id;
+    } else {
+      AddedToken& earlier = added[place->second];
+      const index_t id = earlier.id;
+      earlier = token;
+      earlier.id = id;
+    }
+  }
+  return added;
+}
 
 /// Empty strings are never found.
 AddedTokens::Strings AddedTokens::strings_of(const TokenList& strings) {
@@ -107,6 +179,18 @@ const AddedToken* AddedTokens::find(index_t id) const {
   const auto at = std::lower_bound(tokens_.begin(), tokens_.end(), id,
                                    [](const AddedToken& token, index_t i) { return token.id < i; });
   return at == tokens_.end() || at->id != id ? nullptr : &*at;
+}
+
+JsonList AddedTokens::to_json() const {
+  return json_list(tokens_, [](const AddedToken& token) {
+    return JsonObject({{"id", token.id},
+                       {"content", token.content},
+                       {"single_word", token.single_word},
+                       {"lstrip", token.strips_left},
+                       {"rstrip", token.strips_right},
+                       {"normalized", token.normalized},
+                       {"special", token.special}});
+  });
 }
 
 void AddedTokens::cut(std::string_view text, In where, bool special, Effort& effort,

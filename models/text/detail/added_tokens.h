@@ -11,11 +11,12 @@
 #include "models/text/detail/steps.h"
 #include "models/text/detail/trie.h"
 #include "models/text/tokenizer.h"
+#include "tensor/io/json.h"
 
 namespace tessera::text {
 
 struct AddedToken {
-  index_t id = 0;
+  index_t id = 0;  // set by number_tokens
   std::string content = {};
   bool single_word = false;   // only if no letter or digit is next to it
   bool strips_left = false;   // includes the white space before it
@@ -24,6 +25,22 @@ struct AddedToken {
   bool special = false;
   std::string found_as = {};  // the string to search for; set by AddedTokens
 };
+
+/// A token written as an object, {"content": "<ent>", "lstrip": true, ...}, or as a text. `special` is
+/// the default of the key "special", and the default of "normalized" is its opposite.
+AddedToken read_added_token(const Json& json, bool special = false);
+/// **Errors**: std::runtime_error at the place `json`: a token longer than any real one.
+void check_content(const Json& json, std::string_view content);
+/// The entries "added_tokens" of a tokenizer.json, with the numbers in the file.
+std::vector<AddedToken> read_added_tokens(const Json& tokenizer);
+
+/// Merges equal tokens, of which the last one counts, and numbers the tokens as the tokenizers
+/// library does: a token of the model keeps its number; the others are numbered from `model_size`, the
+/// number of the model's tokens. Puts the tokens into `tokens`,
+/// unless their number has a token already, which happens if the model's numbers have gaps.
+/// **Errors**: std::invalid_argument: too many tokens.
+std::vector<AddedToken> number_tokens(const std::vector<AddedToken>& list, index_t model_size,
+                                      Vocabulary& tokens);
 
 /// The added tokens of a tokenizer.
 class AddedTokens {
@@ -35,6 +52,8 @@ class AddedTokens {
 
   /// The token with a number; null if there is none.
   const AddedToken* find(index_t id) const;
+  /// The tokens as "added_tokens" of a tokenizer.json.
+  JsonList to_json() const;
 
   enum class In { kGivenText, kNormalizedText };
   /// Whether any tokens are searched in such a text.

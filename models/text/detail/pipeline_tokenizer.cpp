@@ -4,6 +4,7 @@
 #include <functional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "models/text/detail/added_tokens.h"
 #include "models/text/detail/steps.h"
@@ -13,59 +14,6 @@
 namespace tessera::text {
 
 namespace {
-
-constexpr index_t kMostFreeNumbers = 1 << 18;
-constexpr index_t kMostAddedTokens = 1 << 17;
-constexpr index_t kMostAddedBytes = index_t{4} << 20;
-constexpr std::size_t kLongestAddedToken = 1000;  // the time to find one grows with its length
-
-AddedToken read_added_token(const Json& json, index_t most) {
-  AddedToken token;
-  token.id = json.integer("id", JsonRange{0, most});
-  token.content = json.text("content");
-  token.single_word = json.boolean("single_word", false);
-  token.strips_left = json.boolean("lstrip", false);
-  token.strips_right = json.boolean("rstrip", false);
-  token.normalized = json.boolean("normalized", true);
-  token.special = json.boolean("special", false);
-  if (token.content.size() > kLongestAddedToken) {
-    json.at("content").fail("must have at most ", kLongestAddedToken, " bytes, got ",
-                            token.content.size());
-  }
-  return token;
-}
-
-void check_added_count(const Json& list) {
-  if (list.size() <= kMostAddedTokens) return;
-  list.fail("must have at most ", kMostAddedTokens, " tokens, got ", list.size());
-}
-
-/// Reads the added tokens, and adds them to `tokens`, those of the model, which have free memory.
-std::vector<AddedToken> add_tokens(const Json& list, Vocabulary& tokens) {
-  const index_t most = tokens.size() + list.size() + kMostFreeNumbers;
-  std::vector<bool> is_added(static_cast<std::size_t>(most) + 1);
-  std::vector<AddedToken> added;
-  index_t bytes = 0;
-  for (const Json& one : list.items()) {
-    AddedToken token = read_added_token(one, most);
-    if (token.content.empty()) continue;
-    bytes += std::ssize(token.content);
-    if (bytes > kMostAddedBytes)
-      list.fail("must have at most ", kMostAddedBytes, " bytes of tokens, got more");
-    if (const auto known = tokens.find(token.content)) {
-      token.id = *known;
-    } else if (token.id < tokens.size() && !tokens.token(token.id).empty()) {
-      one.at("id").fail("tokens must have different numbers, got ", token.id, " for ",
-                        printable(tokens.token(token.id)), " and ", printable(token.content));
-    } else {
-      tokens.set(token.id, token.content);
-    }
-    if (is_added[static_cast<std::size_t>(token.id)]) continue;
-    is_added[static_cast<std::size_t>(token.id)] = true;
-    added.push_back(std::move(token));
-  }
-  return added;
-}
 
 /// The name of the unknown token, if the model has one.
 std::optional<std::string> unknown_of(const Json& model, const TokenList& tokens) {
@@ -85,12 +33,15 @@ Vocabulary vocabulary_of(SubwordModel& read, index_t more, const Json& model) {
   }
 }
 
-/// Errors: as AddedTokens, with the place of the file's list.
-AddedTokens make_added_tokens(const Json& list, Vocabulary& tokens, const TextStep& normalizer) {
+/// Numbers added tokens, and adds them to `tokens`. Errors: as number_tokens and AddedTokens, with
+/// the place in the file.
+AddedTokens make_added_tokens(const Json& json, const std::vector<AddedToken>& list,
+                              Vocabulary& tokens, const TextStep& normalizer) {
   try {
-    return AddedTokens(add_tokens(list, tokens), normalizer);
+    const index_t model_size = json.at("model").at("vocab").size();
+    return AddedTokens(number_tokens(list, model_size, tokens), normalizer);
   } catch (const std::invalid_argument& error) {
-    list.fail(error.what());
+    fail_file(json.place() + ": added_tokens", error.what());
   }
 }
 
@@ -118,13 +69,13 @@ SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens)
 }
 
 /// A tokenizer.json with the steps of `json`, but another normalizer.
-std::string text_of_steps(const Json& json, const std::optional<Json>& normalizer) {
+std::string text_of_steps(const Json& json, const AddedTokens& added,
+                          const std::optional<Json>& normalizer) {
   const auto part = [&](const char* key) { return json.find(key); };
-  const auto added = part("added_tokens");
   return JsonObject({{"version", "1.0"},
                      {"truncation", nullptr},
                      {"padding", nullptr},
-                     {"added_tokens", added ? JsonText(*added) : JsonList()},
+                     {"added_tokens", added.to_json()},
                      {"normalizer", normalizer},
                      {"pre_tokenizer", part("pre_tokenizer")},
                      {"post_processor", part("post_processor")},
@@ -283,18 +234,17 @@ std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerC
   }
   if (const auto part = json.find("decoder")) steps.decoder = read_decoder(*part);
   steps.model = read_subword_model(model);
-  const auto added = json.find("added_tokens");
-  if (added) check_added_count(*added);  // before memory is allocated for them
-  Vocabulary tokens = vocabulary_of(*steps.model, added ? added->size() : 0, model);
+  const std::vector<AddedToken> added = read_added_tokens(json);
+  Vocabulary tokens = vocabulary_of(*steps.model, std::ssize(added), model);
   TokenizerConfig names = config;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.tokens());
-  if (added) steps.added = make_added_tokens(*added, tokens, steps.normalizer);
+  steps.added = make_added_tokens(json, added, tokens, steps.normalizer);
   steps.post_processor = PostProcessor(json.find("post_processor"), tokens.tokens());
   tokens.set_special(numbers_of(with_special_names(names, tokens), tokens));
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  steps.text = text_of_steps(json, normalizer);
+  steps.text = text_of_steps(json, steps.added, normalizer);
   return std::make_unique<PipelineTokenizer>(std::move(tokens), settings, std::move(steps));
 }
 

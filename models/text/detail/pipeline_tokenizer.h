@@ -35,11 +35,9 @@ TokenizerConfig with_special_names(TokenizerConfig config, const Vocabulary& tok
 /// The tokenizer of a tokenizer.json: ids and offsets are those of the tokenizers library (0.23.2).
 ///
 /// The blocks "truncation" and "padding" are not applied, as in transformers: they remain from an
-/// earlier call, and encode has options for both. An added token has the number that the model
-/// gives its string, otherwise the number in the file. Tokenizer::to_text writes a tokenizer.json,
+/// earlier call, and encode has options for both. Tokenizer::to_text writes a tokenizer.json,
 /// without the settings of `config` except the normalizer.
-/// **Errors**: std::runtime_error that names the file and the place: a part of an unknown kind; a
-/// number with two tokens.
+/// **Errors**: std::runtime_error that names the file and the place: a part of an unknown kind.
 /// **Source**: the tokenizer.json of the tokenizers library.
 std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerConfig& config = {});
 
