@@ -225,7 +225,9 @@ void TextReader::with_finite_outputs(const std::function<void()>& body) const {
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table) {
   auto tokenizer = text::load_tokenizer(folder);
-  const index_t last = tokenizer->size() - 1;
+  index_t last = tokenizer->size() - 1;
+  // A folder can name a special token, such as [MASK], that its model lacks.
+  while (last >= rows && tokenizer->special().contains(last)) --last;
   if (last < rows) return tokenizer;
   std::filesystem::path file = folder;
   for (const char* name : {"vocab.json", "vocab.txt", "tokenizer.json"}) {

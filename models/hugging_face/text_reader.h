@@ -110,7 +110,8 @@ struct TextReader {
 };
 
 /// The tokenizer in a folder, for a model whose table of embeddings has `rows` rows. `table` names
-/// the table and its file in errors. **Errors**: as load_tokenizer; a token whose id has no row.
+/// the table and its file in errors. The tokens of Tokenizer::special need no row, unless
+/// a text has them. **Errors**: as load_tokenizer; another token whose id has no row.
 std::unique_ptr<text::Tokenizer> load_tokenizer_for(const std::filesystem::path& folder,
                                                     index_t rows, const std::string& table);
 

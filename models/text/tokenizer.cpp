@@ -204,7 +204,8 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
   std::array<Pieces, 2> pieces;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     check_utf8(texts[i], op);
-    pieces[i] = options.special_in_text ? split(texts[i]) : split_plain(texts[i]);
+    const bool special = options.special_in_text && !settings_.splits_special;
+    pieces[i] = special ? split(texts[i]) : split_plain(texts[i]);
     for (std::size_t j = 0; j < pieces[i].size(); ++j) {
       if (pieces[i][j].word < 0) pieces[i][j].word = static_cast<index_t>(j);
     }

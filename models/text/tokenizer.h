@@ -96,13 +96,14 @@ struct EncodeOptions {
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
 };
 
-/// The settings in a tokenizer's files for the models that read its tokens. encode does not read
-/// these settings: pass max_length and cut as EncodeOptions, as TextReader does.
+/// The settings in a tokenizer's files for the models that read its tokens. encode reads only
+/// splits_special: pass max_length and cut as EncodeOptions, as TextReader does.
 struct TokenizerSettings {
   index_t max_length = 0;              // in tokens, including special ones; 0: no known limit
   bool feeds_types = true;             // whether the model gets token types
   Side padding = Side::kRight;         // the end at which the shorter texts of a batch are padded
   Side cut = Side::kRight;             // the end at which long texts are cut
+  bool splits_special = false;         // "[SEP]" in a text is always ordinary text
   std::string continuing_prefix = {};  // of tokens that continue a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;

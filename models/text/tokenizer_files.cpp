@@ -1,16 +1,14 @@
 #include "models/text/tokenizers.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "models/text/detail/pipeline_tokenizer.h"
 #include "models/text/detail/subword_model.h"
+#include "models/text/detail/tokenizer_config.h"
 #include "models/text/text_file.h"
-#include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/profile_span.h"
@@ -21,137 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLongest = 1e9;  // a longer limit means no limit: transformers writes 1e30
-
-/// A special token, written as a text or as {"content": ...}.
-std::optional<std::string> token_text(const std::optional<Json>& json, std::string_view key) {
-  const std::optional<Json> token = json ? json->find(key) : std::nullopt;
-  if (!token) return std::nullopt;
-  return token->is_object() ? token->text("content") : std::string(token->text());
-}
-
-Side side(const Json& config, std::string_view key) {
-  const std::string name = config.text(key, "right");
-  if (name != "left" && name != "right") {
-    config.at(key).fail("must be 'left' or 'right', got ", printable(name));
-  }
-  return name == "left" ? Side::kLeft : Side::kRight;
-}
-
-/// Whether a model gets token types: by the file, else by the class of the tokenizer.
-bool feeds_types(const Json& config) {
-  if (const std::optional<Json> names = config.find("model_input_names")) {
-    for (const Json& name : names->items()) {
-      if (name.text() == "token_type_ids") return true;
-    }
-    return false;
-  }
-  static constexpr std::array<std::string_view, 6> kWithout = {
-      "Roberta", "XLMRoberta", "Camembert", "DistilBert", "MPNet", "GPT2"};
-  const std::string kind = config.text("tokenizer_class", "");
-  for (const std::string_view name : kWithout) {
-    if (kind.starts_with(name)) return false;
-  }
-  return true;
-}
-
-TokenizerSettings settings_of(const Json& config) {
-  TokenizerSettings settings;
-  const double length = config.number("model_max_length", 0.0);
-  if (length < 0) config.at("model_max_length").fail("must be at least 0, got ", length);
-  if (length < kLongest) settings.max_length = static_cast<index_t>(length);
-  settings.feeds_types = feeds_types(config);
-  settings.padding = side(config, "padding_side");
-  settings.cut = side(config, "truncation_side");
-  return settings;
-}
-
-/// A BertNormalizer with the settings in the tokenizer_config.json of a BERT, which override the
-/// tokenizer's, as in transformers. nullopt if they agree.
-std::optional<Json> normalizer_of(const Json& tokenizer, const Json& config) {
-  const std::optional<Json> normalizer = tokenizer.find("normalizer");
-  if (!normalizer || normalizer->text("type") != "BertNormalizer") return std::nullopt;
-  if (config.text("tokenizer_class", "").starts_with("PreTrained")) return std::nullopt;
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
-      {{"lowercase", "do_lower_case"},
-       {"handle_chinese_chars", "tokenize_chinese_chars"},
-       {"strip_accents", "strip_accents"}}};
-  JsonObject chosen = {{"type", "BertNormalizer"},
-                       {"clean_text", normalizer->boolean("clean_text", true)}};
-  bool differs = false;
-  for (const auto& [ours, theirs] : kKeys) {
-    const std::optional<Json> own = normalizer->find(ours);
-    const std::optional<Json> named = config.find(theirs);
-    const std::optional<Json> value = named ? named : own;
-    differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    // As a boolean, so that the error for another type names the config's file.
-    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
-  }
-  if (!differs) return std::nullopt;
-  return parse_json(chosen.text(), normalizer->place());
-}
-
-TokenizerConfig config_of(const std::optional<Json>& config, const std::optional<Json>& map) {
-  TokenizerConfig all;
-  if (config) all.settings = settings_of(*config);
-  const auto name = [&](std::string_view key, std::string_view other) {
-    for (const std::string_view one : {key, other}) {
-      for (const auto* const file : {&config, &map}) {
-        if (auto text = token_text(*file, one)) return text;
-      }
-    }
-    return std::optional<std::string>();
-  };
-  all.pad = name("pad_token", "pad_token");
-  all.unknown = name("unk_token", "unk_token");
-  all.cls = name("cls_token", "bos_token");
-  all.sep = name("sep_token", "eos_token");
-  all.mask = name("mask_token", "mask_token");
-  return all;
-}
-
 // Tokenizers in formats older than tokenizer.json, converted to it.
 
 constexpr std::size_t kLongestToken = 1000;
 
 bool flag(const std::optional<Json>& config, std::string_view key, bool otherwise) {
   return config ? config->boolean(key, otherwise) : otherwise;
-}
-
-/// "added_tokens": the special tokens, and those of added_tokens_decoder, {"50264": {"content":
-/// ...}}.
-JsonList added_tokens(const Vocabulary& tokens, const TokenizerConfig& names,
-                      const std::optional<Json>& config) {
-  std::map<index_t, JsonObject> added;
-  for (const std::string& name :
-       {*names.pad, *names.unknown, *names.cls, *names.sep, *names.mask}) {
-    const auto id = tokens.find(name);
-    if (!id) continue;
-    added[*id] = JsonObject({{"id", *id},
-                             {"content", name},
-                             {"single_word", false},
-                             {"lstrip", name == "<mask>"},
-                             {"rstrip", false},
-                             {"normalized", false},
-                             {"special", true}});
-  }
-  const auto more = config ? config->find("added_tokens_decoder") : std::nullopt;
-  if (more) {
-    for (const Json& token : more->items()) {
-      std::int32_t id = -1;
-      if (!parse_number(token.key(), id) || id < 0) {
-        token.fail("the key must be a number of a token, got ", printable(token.key()));
-      }
-      if (!token.is_object() || token.size() == 0) {
-        token.fail("must be an object with keys, got ", token.described());
-      }
-      JsonObject& own = added[id] = JsonObject({{"id", id}});
-      for (const Json& value : token.items()) {
-        if (value.key() != "id") own.add(value.key(), value);
-      }
-    }
-  }
-  return json_list(added, [](const auto& token) { return token.second; });
 }
 
 JsonObject vocab_json(const TokenList& tokens) {
@@ -170,17 +43,16 @@ index_t special_number(const Vocabulary& tokens, const std::string& name, const 
 }
 
 /// Tokens around texts: one [SEP] between two texts as in BERT, or </s></s> as in RoBERTa.
-JsonObject processor_of(const Vocabulary& tokens, const TokenizerConfig& names, bool prefix_space,
+JsonObject processor_of(std::string_view type, const Vocabulary& tokens, const SpecialNames& names,
                         const std::string& file) {
   const auto token = [&](const std::string& name) {  // ["[SEP]", 102]
     return JsonList().add(name).add(special_number(tokens, name, file));
   };
-  const bool is_roberta = names.sep->starts_with('<');
-  return {{"type", is_roberta ? "RobertaProcessing" : "BertProcessing"},
-          {"sep", token(*names.sep)},
-          {"cls", token(*names.cls)},
-          {"trim_offsets", true},
-          {"add_prefix_space", prefix_space}};
+  return {{"type", type}, {"sep", token(*names.sep)}, {"cls", token(*names.cls)}};
+}
+
+std::string_view kind_of_ends(const SpecialNames& names) {
+  return names.sep->starts_with('<') ? "RobertaProcessing" : "BertProcessing";
 }
 
 /// A step of the type ByteLevel.
@@ -213,7 +85,7 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
                       const TokenizerConfig& named) {
   const std::string file = vocabulary.string();
   const Vocabulary tokens = tokens_of_lines(read_text(vocabulary), file);
-  const TokenizerConfig names = with_special_names(named, tokens);
+  const SpecialNames names = complete_names(named.names, tokens);
   special_number(tokens, *names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
   JsonObject normalizer = {
@@ -227,10 +99,10 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
                       {"continuing_subword_prefix", "##"},
                       {"max_input_chars_per_word", 100}};
   model.add("vocab", vocab_json(tokens.tokens()));
-  return {{"added_tokens", added_tokens(tokens, names, config)},
-          {"normalizer", std::move(normalizer)},
+  return {{"normalizer", std::move(normalizer)},
           {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
-          {"post_processor", processor_of(tokens, names, false, file)},
+          {"post_processor",
+           processor_of(kind_of_ends(names), tokens, names, file).add("trim_offsets", false)},
           {"decoder", JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})},
           {"model", std::move(model)}};
 }
@@ -244,54 +116,82 @@ JsonList merges_of(const fs::path& file) {
   return merges;
 }
 
+/// The model of vocab.json and merges.txt.
+JsonObject byte_pair_model(const Vocabulary& tokens, const fs::path& merges) {
+  return JsonObject({{"type", "BPE"}})
+      .add("vocab", vocab_json(tokens.tokens()))
+      .add("merges", merges_of(merges));
+}
+
 JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
                      const std::optional<Json>& config, const TokenizerConfig& named) {
   const Vocabulary tokens(read_tokens(read_json(vocabulary)));
-  const TokenizerConfig names = with_special_names(named, tokens);
+  const SpecialNames names = complete_names(named.names, tokens);
   const bool space = flag(config, "add_prefix_space", false);
-  const bool has_ends = tokens.find(*names.cls) && tokens.find(*names.sep);
-  const bool has_unknown = tokens.find(*names.unknown).has_value();
-  JsonObject model = {{"type", "BPE"},
-                      {"unk_token", has_unknown ? JsonText(*names.unknown) : nullptr}};
-  model.add("vocab", vocab_json(tokens.tokens())).add("merges", merges_of(merges));
-  return {{"added_tokens", added_tokens(tokens, names, config)},
-          {"pre_tokenizer", byte_level(true, space)},
-          {"post_processor", has_ends ? processor_of(tokens, names, space, vocabulary.string())
-                                      : byte_level(false, space)},
+  const bool is_plain = named.kind->files == ClassFiles::kPlainByteLevel;
+  if (is_plain && flag(config, "add_bos_token", false)) {
+    config->at("add_bos_token")
+        .fail("must be false without tokenizer.json, got true; save one with transformers");
+  }
+  const bool has_ends = !is_plain && tokens.find(*names.cls) && tokens.find(*names.sep);
+  const auto ends = [&] {
+    return processor_of(kind_of_ends(names), tokens, names, vocabulary.string())
+        .add("trim_offsets", flag(config, "trim_offsets", true))
+        .add("add_prefix_space", space);
+  };
+  return {{"pre_tokenizer", byte_level(true, space)},
+          {"post_processor", has_ends ? ends() : byte_level(false, space)},
           {"decoder", byte_level(true, space)},
+          {"model", byte_pair_model(tokens, merges)}};
+}
+
+/// HerBERT: byte pairs of BERT's words, of which the last token ends with </w>.
+JsonObject word_ends(const fs::path& vocabulary, const fs::path& merges,
+                     const TokenizerConfig& named) {
+  constexpr const char* kEnd = "</w>";
+  const Vocabulary tokens(read_tokens(read_json(vocabulary)));
+  const SpecialNames names = complete_names(named.names, tokens);
+  JsonObject model = byte_pair_model(tokens, merges);
+  model.add("unk_token", *names.unknown).add("end_of_word_suffix", kEnd);
+  return {{"normalizer", JsonObject({{"type", "BertNormalizer"},
+                                     {"clean_text", true},
+                                     {"handle_chinese_chars", true},
+                                     {"strip_accents", false},
+                                     {"lowercase", false}})},
+          {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
+          {"post_processor", processor_of("BertProcessing", tokens, names, vocabulary.string())},
+          {"decoder", JsonObject({{"type", "BPEDecoder"}, {"suffix", kEnd}})},
           {"model", std::move(model)}};
 }
 
-/// The tokenizer.json of a folder that has vocab.txt, or vocab.json and merges.txt, instead;
-/// nullopt if it has neither.
+/// The tokenizer.json of a folder that has the files of its class instead; nullopt without them.
 std::optional<std::string> older_tokenizer_json(const fs::path& folder,
                                                 const std::optional<Json>& config,
-                                                const TokenizerConfig& names) {
-  if (const fs::path text = folder / "vocab.txt"; fs::exists(text)) {
-    return word_piece(text, config, names).text();
-  }
-  const fs::path list = folder / "vocab.json";
-  if (!fs::exists(list)) return std::nullopt;
-  return byte_pair(list, folder / "merges.txt", config, names).text();
+                                                const TokenizerConfig& named) {
+  const ClassFiles files = named.kind->files;
+  const bool is_word_piece = files == ClassFiles::kWordPiece;
+  const fs::path vocabulary = folder / (is_word_piece ? "vocab.txt" : "vocab.json");
+  if (!fs::exists(vocabulary)) return std::nullopt;
+  if (is_word_piece) return word_piece(vocabulary, config, named).text();
+  const fs::path merges = folder / "merges.txt";
+  if (files == ClassFiles::kWordEnds) return word_ends(vocabulary, merges, named).text();
+  return byte_pair(vocabulary, merges, config, named).text();
 }
 
 std::unique_ptr<Tokenizer> load_folder(const fs::path& folder) {
   const std::optional<Json> config = find_json(folder / "tokenizer_config.json", kSmallJson);
-  TokenizerConfig all =
-      config_of(config, find_json(folder / "special_tokens_map.json", kSmallJson));
-  if (const std::optional<Json> json = find_json(folder / "tokenizer.json")) {
-    if (config) all.normalizer = normalizer_of(*json, *config);
-    return pipeline_tokenizer(*json, all);
-  }
+  const std::optional<Json> json = find_json(folder / "tokenizer.json");
+  const TokenizerConfig all = read_tokenizer_config(folder, config, json);
+  if (json) return pipeline_tokenizer(*json, all);
   for (const char* name : {"vocab.txt", "merges.txt"}) {
     if (fs::exists(folder / name)) refuse_incomplete_download(InputFile(folder / name));
   }
   if (const std::optional<std::string> text = older_tokenizer_json(folder, config, all)) {
     return pipeline_tokenizer(parse_json(*text, folder.string()), all);
   }
-  fail_file(
-      folder.string(),
-      "must have a tokenizer (tokenizer.json, vocab.txt, or vocab.json and merges.txt), got none");
+  fail_file(folder.string(),
+            "must have a tokenizer (tokenizer.json, vocab.txt, or vocab.json and merges.txt), got "
+            "none; save a tokenizer.json with transformers");
 }
 
 }  // namespace

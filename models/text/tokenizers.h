@@ -31,18 +31,17 @@ std::unique_ptr<Tokenizer> make_tokenizer(std::string_view kind, std::span<const
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& file);
 
 /// The tokenizer in a file of Tokenizer::save, in a tokenizer.json, or in a model's folder. If
-/// `path` is a folder, the first of these files is read:
+/// `path` is a folder, it must have tokenizer.json or the files of its class:
 ///
-///   tokenizer.json             any tokenizer
-///   vocab.txt                  WordPiece
-///   vocab.json, merges.txt     byte-level BPE, as in GPT-2 and RoBERTa
+///   vocab.txt                  WordPiece, as in BERT
+///   vocab.json, merges.txt     byte-level BPE, as in GPT-2 and RoBERTa; BPE, as in HerBERT
 ///
-/// The folder's tokenizer_config.json, if there is one, gives settings() and, with
-/// special_tokens_map.json, the names of special(); tokenizer_config.json can also override a
-/// BertNormalizer in tokenizer.json. A single file has no such settings: pass the folder, if there
-/// is one.
+/// The folder's tokenizer_config.json, special_tokens_map.json and added_tokens.json give
+/// settings(), the names of special() and further added tokens, and can change steps of
+/// tokenizer.json, as in transformers; README.md lists their keys. A single file has no such
+/// settings: pass the folder, if there is one.
 /// **Errors**: as read_text and tokenizer_from_text, for each of these files; a folder without a
-/// tokenizer.
+/// tokenizer; without tokenizer.json, a class that is not built from other files.
 /// **Source**: the tokenizer.json of the tokenizers library; the files of
 /// transformers.AutoTokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);

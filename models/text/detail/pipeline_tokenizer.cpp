@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/added_tokens.h"
 #include "models/text/detail/steps.h"
 #include "models/text/detail/subword_model.h"
 #include "tensor/io/file.h"
@@ -33,8 +33,20 @@ Vocabulary vocabulary_of(SubwordModel& read, index_t more, const Json& model) {
   }
 }
 
-/// Numbers added tokens, and adds them to `tokens`. Errors: as number_tokens and AddedTokens, with
-/// the place in the file.
+/// Adds the special tokens that the model has, for folders without tokenizer.json.
+void add_defaults(const SpecialNames& names, bool mask_strips, const Vocabulary& tokens,
+                  std::vector<AddedToken>& added) {
+  std::unordered_set<std::string> known;
+  for (const AddedToken& token : added) known.insert(token.content);
+  for (const auto* const name : {&names.pad, &names.unknown, &names.cls, &names.sep, &names.mask}) {
+    if (!tokens.find(**name) || !known.insert(**name).second) continue;
+    const bool strips_left = mask_strips && name == &names.mask;
+    added.push_back({.content = **name, .strips_left = strips_left, .special = true});
+  }
+}
+
+/// Numbers the added tokens of the file and of `config`, and adds them to `tokens`. Errors: as
+/// number_tokens and AddedTokens, with the place in the file.
 AddedTokens make_added_tokens(const Json& json, const std::vector<AddedToken>& list,
                               Vocabulary& tokens, const TextStep& normalizer) {
   try {
@@ -60,7 +72,7 @@ index_t next_word(const std::vector<Piece>& pieces) {
   return pieces.empty() ? 0 : pieces.back().word + 1;
 }
 
-SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens) {
+SpecialTokens numbers_of(const SpecialNames& names, const Vocabulary& tokens) {
   return {.pad = tokens.find(*names.pad),
           .unknown = tokens.find(*names.unknown),
           .cls = tokens.find(*names.cls),
@@ -68,19 +80,17 @@ SpecialTokens numbers_of(const TokenizerConfig& names, const Vocabulary& tokens)
           .mask = tokens.find(*names.mask)};
 }
 
-/// A tokenizer.json with the steps of `json`, but another normalizer.
-std::string text_of_steps(const Json& json, const AddedTokens& added,
-                          const std::optional<Json>& normalizer) {
-  const auto part = [&](const char* key) { return json.find(key); };
+/// A tokenizer.json of `steps`, with the model of `json`.
+std::string text_of_steps(const StepsJson& steps, const AddedTokens& added, const Json& json) {
   return JsonObject({{"version", "1.0"},
                      {"truncation", nullptr},
                      {"padding", nullptr},
                      {"added_tokens", added.to_json()},
-                     {"normalizer", normalizer},
-                     {"pre_tokenizer", part("pre_tokenizer")},
-                     {"post_processor", part("post_processor")},
-                     {"decoder", part("decoder")},
-                     {"model", part("model")}})
+                     {"normalizer", steps.normalizer},
+                     {"pre_tokenizer", steps.pre_tokenizer},
+                     {"post_processor", steps.post_processor},
+                     {"decoder", json.find("decoder")},
+                     {"model", json.find("model")}})
              .text() +
          "\n";
 }
@@ -211,40 +221,29 @@ std::string PipelineTokenizer::decode(std::span<const index_t> ids) const {
 
 }  // namespace
 
-TokenizerConfig with_special_names(TokenizerConfig config, const Vocabulary& tokens) {
-  const auto choose = [&](std::optional<std::string>& name, const char* berts,
-                          const char* robertas) {
-    if (!name) name = tokens.find(berts) ? berts : robertas;
-  };
-  choose(config.pad, "[PAD]", "<pad>");
-  choose(config.unknown, "[UNK]", "<unk>");
-  choose(config.cls, "[CLS]", "<s>");
-  choose(config.sep, "[SEP]", "</s>");
-  choose(config.mask, "[MASK]", "<mask>");
-  return config;
-}
-
 std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerConfig& config) {
   const Json model = json.at("model");
+  const StepsJson parts = config.steps ? *config.steps : StepsJson::of(json);
   PipelineSteps steps;
-  const auto normalizer = config.normalizer ? config.normalizer : json.find("normalizer");
-  if (normalizer) steps.normalizer = read_normalizer(*normalizer);
-  if (const auto part = json.find("pre_tokenizer")) {
-    steps.pre_tokenizer = read_pre_tokenizer(*part);
-  }
+  if (parts.normalizer) steps.normalizer = read_normalizer(*parts.normalizer);
+  if (parts.pre_tokenizer) steps.pre_tokenizer = read_pre_tokenizer(*parts.pre_tokenizer);
   if (const auto part = json.find("decoder")) steps.decoder = read_decoder(*part);
   steps.model = read_subword_model(model);
-  const std::vector<AddedToken> added = read_added_tokens(json);
+  std::vector<AddedToken> added = read_added_tokens(json);
+  added.insert(added.end(), config.added.begin(), config.added.end());
   Vocabulary tokens = vocabulary_of(*steps.model, std::ssize(added), model);
-  TokenizerConfig names = config;
+  SpecialNames names = config.names;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.tokens());
+  names = complete_names(names, tokens);
+  const bool names_none = config.kind != nullptr && config.kind->name.empty();
+  if (names_none) add_defaults(names, config.kind->mask_strips, tokens, added);
   steps.added = make_added_tokens(json, added, tokens, steps.normalizer);
-  steps.post_processor = PostProcessor(json.find("post_processor"), tokens.tokens());
-  tokens.set_special(numbers_of(with_special_names(names, tokens), tokens));
+  steps.post_processor = PostProcessor(parts.post_processor, tokens.tokens());
+  tokens.set_special(numbers_of(names, tokens));
   TokenizerSettings settings = config.settings;
   settings.continuing_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
-  steps.text = text_of_steps(json, steps.added, normalizer);
+  steps.text = text_of_steps(parts, steps.added, json);
   return std::make_unique<PipelineTokenizer>(std::move(tokens), settings, std::move(steps));
 }
 

@@ -83,16 +83,6 @@ TEST(TokenizerFiles, LetTheConfigurationOfABertChangeItsNormalizer) {
             (Ids{2, 5, 6, 7, 3}));
 }
 
-TEST(TokenizerFiles, TakeNamesOfSpecialTokensFromTheOlderMap) {
-  const TemporaryFolder folder;
-  const auto bert = load(folder, {{"vocab.txt", kVocabulary},
-                                  {"tokenizer_config.json", R"({"mask_token":"the"})"},
-                                  {"special_tokens_map.json",
-                                   R"({"mask_token":"[MASK]","pad_token":{"content":"[UNK]"}})"}});
-  EXPECT_EQ(bert->special().mask, 5);
-  EXPECT_EQ(bert->special().pad, 1);
-}
-
 TEST(TokenizerFiles, SayWhatIsWrong) {
   const std::vector<std::pair<Files, std::string>> faults = {
       {{}, "must have a tokenizer...vocab.txt"},

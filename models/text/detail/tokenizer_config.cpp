@@ -1,0 +1,351 @@
+#include "models/text/detail/tokenizer_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "tensor/detail/parse_number.h"
+#include "tensor/error.h"
+
+namespace tessera::text {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLongest = 1e9;  // a longer limit means no limit: transformers writes 1e30
+
+bool has(const std::optional<Json>& json, std::string_view key) {
+  return json && json->has(key);
+}
+
+std::optional<Json> find(const std::optional<Json>& json, std::string_view key) {
+  return json ? json->find(key) : std::nullopt;
+}
+
+// ---- settings ----
+
+/// A side in tokenizer_config.json; by default, the direction of a block of tokenizer.json.
+Side side_of(const std::optional<Json>& config, const char* key,
+             const std::optional<Json>& tokenizer, const char* block) {
+  std::optional<Json> side = find(config, key);
+  if (!side) side = find(find(tokenizer, block), "direction");
+  if (!side) return Side::kRight;
+  const std::string_view name = side->text();
+  const bool is_left = name == "left" || name == "Left";
+  if (!is_left && name != "right" && name != "Right") {
+    side->fail("must be 'left' or 'right', got ", printable(name));
+  }
+  return is_left ? Side::kLeft : Side::kRight;
+}
+
+/// Whether a model gets token types: by the file, else by the class.
+bool feeds_types(const std::optional<Json>& config, const TokenizerClass* kind) {
+  const std::optional<Json> names = find(config, "model_input_names");
+  if (!names) return kind == nullptr || kind->feeds_types;
+  for (const Json& name : names->items()) {
+    if (name.text() == "token_type_ids") return true;
+  }
+  return false;
+}
+
+TokenizerSettings settings_of(const std::optional<Json>& config, const TokenizerClass* kind,
+                              const std::optional<Json>& tokenizer) {
+  TokenizerSettings settings;
+  const char* const key = has(config, "model_max_length") ? "model_max_length" : "max_len";
+  const double length = config ? config->number(key, 0.0) : 0.0;
+  if (length < 0) config->at(key).fail("must be at least 0, got ", length);
+  if (length < kLongest) settings.max_length = static_cast<index_t>(length);
+  settings.feeds_types = feeds_types(config, kind);
+  settings.padding = side_of(config, "padding_side", tokenizer, "padding");
+  settings.cut = side_of(config, "truncation_side", tokenizer, "truncation");
+  settings.splits_special = config && config->boolean("split_special_tokens", false);
+  return settings;
+}
+
+// ---- steps that the folder changes ----
+
+/// A BertNormalizer with the settings in the tokenizer_config.json of a BERT.
+std::optional<Json> normalizer_of(const std::optional<Json>& normalizer, const Json& config,
+                                  std::string_view class_name) {
+  if (!normalizer || normalizer->text("type") != "BertNormalizer") return normalizer;
+  if (is_generic_class(class_name)) return normalizer;
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
+      {{"lowercase", "do_lower_case"},
+       {"handle_chinese_chars", "tokenize_chinese_chars"},
+       {"strip_accents", "strip_accents"}}};
+  JsonObject chosen = {{"type", "BertNormalizer"},
+                       {"clean_text", normalizer->boolean("clean_text", true)}};
+  bool differs = false;
+  for (const auto& [ours, theirs] : kKeys) {
+    const std::optional<Json> own = normalizer->find(ours);
+    const std::optional<Json> named = config.find(theirs);
+    const std::optional<Json> value = named ? named : own;
+    differs = differs || (named && (!own || own->boolean() != named->boolean()));
+    // As a boolean, so that the error for another type names the config's file.
+    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
+  }
+  if (!differs) return normalizer;
+  return parse_json(chosen.text(), normalizer->place());
+}
+
+/// `step`, which is kept unless it is byte-level, with `value` for a key that it has.
+std::optional<Json> with_flag(const std::optional<Json>& step, std::string_view key, bool value) {
+  const bool is_byte_level =
+      step && (step->text("type") == "ByteLevel" || step->text("type") == "RobertaProcessing");
+  if (!is_byte_level || !step->has(key) || step->boolean(key) == value) return step;
+  JsonObject changed;
+  for (const Json& one : step->items()) {
+    changed.add(one.key(), one.key() == key ? JsonText(value) : JsonText(one));
+  }
+  return parse_json(changed.text(), step->place());
+}
+
+StepsJson steps_of(const Json& tokenizer, const std::optional<Json>& config,
+                   const TokenizerClass* kind, std::string_view class_name) {
+  StepsJson steps = StepsJson::of(tokenizer);
+  if (config) steps.normalizer = normalizer_of(steps.normalizer, *config, class_name);
+  const bool is_roberta = kind != nullptr && kind->files == ClassFiles::kByteLevel;
+  const bool has_default =
+      is_roberta || (kind != nullptr && kind->files == ClassFiles::kPlainByteLevel);
+  const auto named = find(config, "add_prefix_space");
+  if (named || has_default) {
+    const bool space = named && named->boolean();
+    steps.pre_tokenizer = with_flag(steps.pre_tokenizer, "add_prefix_space", space);
+    if (is_roberta) {
+      steps.post_processor = with_flag(steps.post_processor, "add_prefix_space", space);
+    }
+  }
+  if (is_roberta) {
+    const bool trims = !config || config->boolean("trim_offsets", true);
+    steps.post_processor = with_flag(steps.post_processor, "trim_offsets", trims);
+  }
+  return steps;
+}
+
+// ---- special tokens and added tokens ----
+
+/// A token that a folder or a class names.
+struct NamedToken {
+  enum class From { kText, kKeyWithFlags, kListWithFlags };
+  AddedToken token;
+  From from;  // decides whether its flags replace those of an added token
+};
+
+/// The tokens that a folder names.
+class NamedTokens {
+ public:
+  /// `map`: special_tokens_map.json. `padding`: the block of tokenizer.json, which has a pad_token.
+  NamedTokens(std::optional<Json> config, std::optional<Json> map, std::optional<Json> padding,
+              const TokenizerClass* kind)
+      : config_(std::move(config)), map_(std::move(map)), padding_(std::move(padding)) {
+    if (kind != nullptr) {
+      defaults_ = kind->names;
+      mask_strips_ = kind->mask_strips;
+    }
+  }
+
+  std::optional<NamedToken> at(std::string_view key) const {
+    const bool strips = mask_strips_ && key == "mask_token";
+    for (const auto* const file : {&map_, &config_}) {
+      if (const auto json = find(*file, key)) return named(*json, false, strips);
+    }
+    const auto place = std::ranges::find(kSpecialKeys, key) - kSpecialKeys.begin();
+    const std::string_view usual = defaults_[static_cast<std::size_t>(place)];
+    if (!usual.empty()) {
+      // The class gives flags to its mask, after the flags of files have been read.
+      return NamedToken{{.content = std::string(usual), .strips_left = strips, .special = true},
+                        strips ? NamedToken::From::kListWithFlags : NamedToken::From::kText};
+    }
+    const auto json = find(padding_, key);
+    return json ? std::optional(named(*json, false, strips)) : std::nullopt;
+  }
+  /// The text of the token `key` or, without one, of the token `other`.
+  std::optional<std::string> text(std::string_view key, std::string_view other) const {
+    std::optional<NamedToken> token = at(key);
+    if (!token) token = at(other);
+    return token ? std::optional(token->token.content) : std::nullopt;
+  }
+
+  /// All of them, in the order in which transformers adds them.
+  std::vector<NamedToken> all() const {
+    std::vector<NamedToken> tokens;
+    for (const std::string_view key : kSpecialKeys) {
+      if (auto token = at(key)) tokens.push_back(std::move(*token));
+    }
+    const auto add_list = [&](const std::optional<Json>& list) {
+      if (!list) return;
+      for (const Json& token : list->items()) tokens.push_back(named(token, true, false));
+    };
+    add_list(find(config_, "additional_special_tokens"));
+    add_list(find(map_, "additional_special_tokens"));
+    // A list, or an object with a name for each token.
+    for (const char* key : {"extra_special_tokens", "model_specific_special_tokens"}) {
+      add_list(has(map_, key) ? find(map_, key) : find(config_, key));
+    }
+    if (!config_) return tokens;
+    for (const Json& token : config_->as_object().items()) {  // such as "image_token"
+      const bool is_new = token.key().ends_with("_token") &&
+                          std::ranges::find(kSpecialKeys, token.key()) == kSpecialKeys.end();
+      const bool is_token = token.is_text() || (token.is_object() && token.has("content"));
+      if (is_new && is_token) tokens.push_back(named(token, true, false));
+    }
+    return tokens;
+  }
+
+ private:
+  static NamedToken named(const Json& json, bool in_list, bool strips) {
+    using From = NamedToken::From;
+    AddedToken token = read_added_token(json, true);
+    token.special = true;
+    const bool has_flags = json.is_object();
+    if (!has_flags || !json.has("lstrip")) token.strips_left = strips;
+    return {std::move(token), !has_flags && !strips ? From::kText
+                              : in_list             ? From::kListWithFlags
+                                                    : From::kKeyWithFlags};
+  }
+
+  std::optional<Json> config_;
+  std::optional<Json> map_;
+  std::optional<Json> padding_;
+  DefaultNames defaults_ = {};
+  bool mask_strips_ = false;
+};
+
+/// Tokens by the numbers in a file, which give their order.
+using NumberedTokens = std::map<index_t, AddedToken>;
+
+/// added_tokens_decoder of tokenizer_config.json: {"50264": {"content": "<mask>", ...}}.
+NumberedTokens decoder_tokens(const Json& decoder) {
+  NumberedTokens tokens;
+  for (const Json& token : decoder.as_object().items()) {
+    std::int32_t id = -1;
+    if (!parse_number(token.key(), id) || id < 0) {
+      token.fail("the key must be a number of a token, got ", printable(token.key()));
+    }
+    if (!token.is_object() || token.size() == 0) {
+      token.fail("must be an object with keys, got ", token.described());
+    }
+    tokens[id] = read_added_token(token);
+  }
+  return tokens;
+}
+
+using Contents = std::set<std::string, std::less<>>;
+
+/// Without added_tokens_decoder: added_tokens.json, {"<ent>": 30522}, and then tokenizer.json,
+/// `in_file`, of which only tokens with an effect are included.
+NumberedTokens older_tokens(const fs::path& folder, const std::vector<AddedToken>& in_file,
+                            const Contents& special) {
+  NumberedTokens tokens;
+  Contents repeated;
+  if (const auto json = find_json(folder / "added_tokens.json", kSmallJson)) {
+    for (const Json& number : json->as_object().items()) {
+      check_content(number, number.key());
+      const bool is_special = special.contains(number.key());
+      tokens[number.integer(JsonRange{.low = 0})] = {
+          .content = std::string(number.key()), .normalized = !is_special, .special = is_special};
+      repeated.emplace(number.key());
+    }
+  }
+  std::set<std::string_view> once;
+  for (const AddedToken& token : in_file) {
+    if (!once.insert(token.content).second) repeated.insert(token.content);
+  }
+  for (const AddedToken& token : in_file) {
+    const bool becomes_special = !token.special && special.contains(token.content);
+    if (becomes_special || repeated.contains(token.content) || tokens.contains(token.id)) {
+      tokens[token.id] = token;
+    }
+  }
+  return tokens;
+}
+
+/// The tokens that the folder adds to those of its tokenizer.json. With added_tokens_decoder, the
+/// older files are not read; without it, special_tokens_map.json overrides tokenizer_config.json,
+/// and tokenizer.json overrides added_tokens.json.
+std::vector<AddedToken> folder_tokens(const fs::path& folder, const std::optional<Json>& decoder,
+                                      const std::vector<AddedToken>& in_file,
+                                      const NamedTokens& named) {
+  std::vector<NamedToken> names;
+  Contents special;
+  for (NamedToken& name : named.all()) {
+    if (special.insert(name.token.content).second) names.push_back(std::move(name));
+  }
+  NumberedTokens numbered =
+      decoder ? decoder_tokens(*decoder) : older_tokens(folder, in_file, special);
+  std::vector<AddedToken> added;
+  std::set<std::string_view> known;    // whose texts need not be added
+  std::set<std::string_view> flagged;  // whose flags count more than those of a key
+  for (const AddedToken& token : in_file) known.insert(token.content);
+  if (!decoder) flagged = known;
+  for (auto& [id, token] : numbered) {
+    token.special = token.special || special.contains(token.content);
+    known.insert(token.content);
+    if (decoder) flagged.insert(token.content);
+    added.push_back(token);
+  }
+  for (auto& [token, from] : names) {
+    if (from == NamedToken::From::kText && known.contains(token.content)) continue;
+    if (from == NamedToken::From::kKeyWithFlags && flagged.contains(token.content)) continue;
+    added.push_back(std::move(token));
+  }
+  return added;
+}
+
+}  // namespace
+
+SpecialNames complete_names(SpecialNames names, const Vocabulary& tokens) {
+  const auto choose = [&](std::optional<std::string>& name, const char* bert, const char* roberta) {
+    if (!name) name = tokens.find(bert) ? bert : roberta;
+  };
+  choose(names.pad, "[PAD]", "<pad>");
+  choose(names.unknown, "[UNK]", "<unk>");
+  choose(names.cls, "[CLS]", "<s>");
+  choose(names.sep, "[SEP]", "</s>");
+  choose(names.mask, "[MASK]", "<mask>");
+  return names;
+}
+
+StepsJson StepsJson::of(const Json& tokenizer) {
+  return {tokenizer.find("normalizer"), tokenizer.find("pre_tokenizer"),
+          tokenizer.find("post_processor")};
+}
+
+TokenizerConfig read_tokenizer_config(const fs::path& folder, const std::optional<Json>& config,
+                                      const std::optional<Json>& tokenizer) {
+  if (const auto files = find(config, "fast_tokenizer_files")) {
+    for (const Json& file : files->items()) {
+      if (file.text() != "tokenizer.json") {
+        file.fail("must be 'tokenizer.json', got ", printable(file.text()),
+                  "; rename the file to tokenizer.json");
+      }
+    }
+  }
+  TokenizerConfig all;
+  const std::optional<Json> name = named_class(folder, config);
+  const std::string_view class_name = name ? name->text() : std::string_view();
+  all.kind = tokenizer ? find_class(class_name) : &class_of_files(folder, config);
+  all.settings = settings_of(config, all.kind, tokenizer);
+  if (tokenizer) all.steps = steps_of(*tokenizer, config, all.kind, class_name);
+
+  const std::optional<Json> decoder = find(config, "added_tokens_decoder");
+  const NamedTokens named(
+      config, decoder ? std::nullopt : find_json(folder / "special_tokens_map.json", kSmallJson),
+      find(tokenizer, "padding"), all.kind);
+  all.added =
+      folder_tokens(folder, decoder,
+                    tokenizer ? read_added_tokens(*tokenizer) : std::vector<AddedToken>(), named);
+  all.names = {.pad = named.text("pad_token", "pad_token"),
+               .unknown = named.text("unk_token", "unk_token"),
+               .cls = named.text("cls_token", "bos_token"),
+               .sep = named.text("sep_token", "eos_token"),
+               .mask = named.text("mask_token", "mask_token")};
+  return all;
+}
+
+}  // namespace tessera::text
