@@ -2,8 +2,11 @@
 #include "tensor/io/json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -49,13 +52,29 @@ std::size_t after_text(std::string_view json, std::size_t at) {
   return at + 1;
 }
 
-/// Refuses text beyond the limits, before the parser allocates memory for its values.
-void check_limits(std::string_view json, const std::string& file, const JsonLimits& limits) {
+/// A number that JSON lacks, but that Python's json module writes and reads.
+struct JsonNotFinite {
+  index_t value;      // the number of values and keys up to it
+  std::size_t begin;  // its place in the text
+  std::size_t size;
+  double number;
+};
+
+constexpr std::array<std::pair<std::string_view, double>, 3> kNotFiniteNames = {
+    {{"NaN", std::numeric_limits<double>::quiet_NaN()},
+     {"Infinity", std::numeric_limits<double>::infinity()},
+     {"-Infinity", -std::numeric_limits<double>::infinity()}}};
+
+/// Refuses text beyond the limits, before the parser allocates memory for its values. Returns the
+/// numbers that the parser would refuse.
+std::vector<JsonNotFinite> check_limits(std::string_view json, const std::string& file,
+                                        const JsonLimits& limits) {
   if (std::ssize(json) > limits.bytes) {
     fail_file(file, "must have at most ", limits.bytes, " bytes, got ", json.size());
   }
   constexpr std::string_view kEnds = ",:]} \t\r\n";
   const index_t most_depth = std::min(limits.depth, kMostDepth);
+  std::vector<JsonNotFinite> found;
   index_t depth = 0, values = 0;
   for (std::size_t at = 0; at < json.size();) {
     const char c = json[at++];
@@ -69,23 +88,38 @@ void check_limits(std::string_view json, const std::string& file, const JsonLimi
       if (++depth <= most_depth) continue;
       fail_file(file, "lists and objects must be at most ", most_depth, " deep");
     }
+    const std::size_t begin = at - 1;
     at = c == '"' ? after_text(json, at) : std::min(json.find_first_of(kEnds, at), json.size());
+    for (const auto& [name, number] : kNotFiniteNames) {
+      if (json.substr(begin, at - begin) == name) {
+        found.push_back({values, begin, at - begin, number});
+      }
+    }
   }
+  return found;
 }
 
-/// Refuses equal keys in an object, and gives -0 its sign, which the parser drops.
-void prepare(Dom& value, const std::string& file) {
-  if (value.is_object()) {
+/// Refuses equal keys in an object, gives -0 its sign, which the parser drops, and sets the numbers
+/// that the parser would refuse. `values` counts values and keys; `left` are the numbers from this
+/// value on.
+void prepare(Dom& value, const std::string& file, index_t& values,
+             std::span<const JsonNotFinite>& left) {
+  ++values;
+  if (!left.empty() && left.front().value == values) {
+    value = left.front().number;
+    left = left.subspan(1);
+  } else if (value.is_object()) {
     auto& members = value.get_ref<Dom::object_t&>();
     std::unordered_set<std::string_view, KeyedHash> keys(members.size());
     for (auto& [key, inner] : members) {
       if (!keys.insert(key).second) {
         fail_file(file, "keys of an object must be different, got ", printable(key), " twice");
       }
-      prepare(inner, file);
+      ++values;
+      prepare(inner, file, values, left);
     }
   } else if (value.is_array()) {
-    for (Dom& inner : value.get_ref<Dom::array_t&>()) prepare(inner, file);
+    for (Dom& inner : value.get_ref<Dom::array_t&>()) prepare(inner, file, values, left);
   } else if (value.is_number_integer() && !value.is_number_unsigned() && value == 0) {
     value = -0.0;
   }
@@ -123,6 +157,21 @@ std::optional<std::string> path_between(const Dom& from, const void* to) {
   return std::nullopt;
 }
 
+/// The text of a value, in which NaN and infinities are written as in Python.
+JsonText text_of(const Dom& value) {
+  if (value.is_object()) {
+    JsonObject object;
+    for (const auto& [key, inner] : members_of(value)) object.add(key, text_of(inner));
+    return object;
+  }
+  if (value.is_array()) return json_list(list_of(value), text_of);
+  if (!value.is_number_float() || std::isfinite(value.get<double>())) {
+    return JsonText::written(value.dump());
+  }
+  const auto number = value.get<double>();
+  return JsonText::written(std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+}
+
 std::string quoted(std::string_view text, const char* op = "json") {
   try {
     return Dom(text).dump();
@@ -141,9 +190,17 @@ struct Json::Document {
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  check_limits(text, file, limits);
-  auto document = std::make_shared<Json::Document>(Json::Document{file, parsed(text, file)});
-  prepare(document->top, file);
+  const std::vector<JsonNotFinite> numbers = check_limits(text, file, limits);
+  std::string plain;  // with zeros in the places of `numbers`
+  if (!numbers.empty()) plain = text;
+  for (const JsonNotFinite& each : numbers) {
+    plain.replace(each.begin, each.size, "0" + std::string(each.size - 1, ' '));
+  }
+  auto document = std::make_shared<Json::Document>(
+      Json::Document{file, parsed(numbers.empty() ? text : plain, file)});
+  index_t values = 0;
+  std::span<const JsonNotFinite> left = numbers;
+  prepare(document->top, file, values, left);
   const Dom& top = document->top;
   return {std::move(document), &top};
 }
@@ -194,7 +251,9 @@ index_t Json::integer(JsonRange range) const {
 
 double Json::number() const {
   if (kind() != Kind::kInteger) want(Kind::kNumber, "a number");
-  return dom_of(value_).get<double>();
+  const auto number = dom_of(value_).get<double>();
+  if (!std::isfinite(number)) fail("must be a finite number, got ", described());
+  return number;
 }
 
 std::string_view Json::text() const {
@@ -311,7 +370,7 @@ std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimit
   return read_json(path, limits);
 }
 
-JsonText::JsonText(const Json& json) : text_(dom_of(json.value_).dump()) {}
+JsonText::JsonText(const Json& json) : JsonText(text_of(dom_of(json.value_))) {}
 JsonText::JsonText(std::string_view text, const char* op) : text_(quoted(text, op)) {}
 
 JsonText JsonText::written(std::string json) {

@@ -13,7 +13,9 @@
 //
 //   JsonObject({{"label", name}, {"score", 0.5f}, {"bytes", json_list(offsets)}}).text()
 //
-// **Source**: RFC 8259.
+// NaN, Infinity and -Infinity, which Python writes, are numbers too, but number() refuses them.
+//
+// **Source**: RFC 8259; Python's json module.
 #pragma once
 
 #include <concepts>
@@ -72,7 +74,7 @@ class Json {
   bool is_object() const { return kind() == Kind::kObject; }
 
   /// The value itself. **Errors**: a value of a different kind, or outside the range. number()
-  /// accepts an integer such as 2; integer() refuses 2.0.
+  /// accepts an integer such as 2, and refuses NaN and infinities; integer() refuses 2.0.
   bool boolean() const;
   index_t integer(JsonRange range = {}) const;
   double number() const;
@@ -190,7 +192,7 @@ inline constexpr JsonSpacing kJsonLines = {"\n  ", ",\n  ", "\n", ": "};
 class JsonText {
  public:
   /// A value that was read, without white space. A number keeps its value, but may be written with
-  /// different digits; 1.0 does not become the integer 1.
+  /// different digits; 1.0 does not become the integer 1, and NaN stays NaN.
   JsonText(const Json& json);
   /// Text in quotes. **Errors**: text that is not UTF-8: a std::invalid_argument whose message
   /// begins with `op`.

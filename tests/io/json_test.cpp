@@ -129,11 +129,31 @@ TEST(Json, IntegersAreWrittenAsSuch) {
 }
 
 TEST(Json, RefusesWhatIsNotJson) {
-  for (const std::string text : {"", "{", "[1,]", "{\"a\":1,}", "01", "[1] 2", "nul", "NaN", "'a'",
-                                 "\"\xff\"", "\"\\ud800\"", "\"\n\"", "// x\n1"}) {
+  for (const std::string text :
+       {"", "{", "[1,]", "{\"a\":1,}", "01", "[1] 2", "nul", "nan", "+Infinity", "NaNs", "'a'",
+        "\"\xff\"", "\"\\ud800\"", "\"\n\"", "// x\n1"}) {
     EXPECT_TRUE(contains(parse_error(text), "must be JSON")) << text;
   }
   EXPECT_EQ(parse_error(std::string("1\0", 2)), "byte 1: must not be a zero byte");
+}
+
+// Python's json module writes and reads them.
+TEST(Json, NumbersMayBeNotFinite) {
+  const std::string text =
+      R"({"a":[NaN,1,{"b":Infinity,"c":-Infinity}],"NaN":"NaN, Infinity","d":-2})";
+  const Json json = parse(text);
+  EXPECT_EQ(json.integer("d"), -2);
+  EXPECT_EQ(json.text("NaN"), "NaN, Infinity");
+  EXPECT_EQ(json.at("a").item(1).integer(), 1);
+  EXPECT_EQ(json.at("a").item(0).kind(), Json::Kind::kNumber);
+  EXPECT_EQ(JsonText(json).text(), text);
+  EXPECT_EQ(error_of([&] { json.at("a").item(0).number(); }),
+            "a[0]: must be a finite number, got NaN");
+  EXPECT_EQ(error_of([&] { json.at("a").item(2).number("c"); }),
+            "a[2].c: must be a finite number, got -Infinity");
+  EXPECT_TRUE(error_of([&] { json.at("a").item(2).integer("b"); }).ends_with("got Infinity"));
+  EXPECT_EQ(parse(" NaN ").kind(), Json::Kind::kNumber);
+  EXPECT_EQ(parse("[Infinity\n, 0]").item(1).integer(), 0);
 }
 
 TEST(Json, RefusesTheSameKeyTwice) {
