@@ -2,8 +2,8 @@
 //
 //   inspect_checkpoint model.safetensors
 //
-// The program makes all checks of the loader, so a file that it lists can be loaded. It does not
-// read the elements of tensors.
+// The program makes the loader's checks of a file's header, but also lists tensors of dtypes that
+// the loader refuses, such as F8_E4M3. The elements of tensors are not read.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ void print_table(const std::string& file, const SafetensorsFile& opened) {
   for (const StoredTensor& tensor : stored) {
     bytes += tensor.bytes;
     elements += element_count("inspect_checkpoint", tensor.shape);
-    rows.push_back({"", escaped(tensor.name), tensor.dtype, str_cat(tensor.shape),
+    rows.push_back({"", escaped(tensor.name), escaped(tensor.dtype), str_cat(tensor.shape),
                     std::to_string(tensor.bytes)});
   }
   std::cout << file << ": " << stored.size() << " tensors, " << elements << " elements, " << bytes
@@ -55,7 +55,7 @@ std::string json_of(const std::string& file, const SafetensorsFile& opened) {
 int main(int argc, char** argv) {
   examples::Command command(
       "inspect_checkpoint",
-      "Lists the tensors of .safetensors files, after all checks of the loader.");
+      "Lists the tensors of .safetensors files, after the loader's checks of the header.");
   std::vector<std::string> files;
   bool json = false;
   command.add_arguments("FILE", files, ".safetensors files", examples::kRequired);

@@ -21,6 +21,7 @@ constexpr const char* kSaveOp = "save_safetensors";
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr index_t kMaxValues = index_t{1} << 19;  // of 40,000 tensors
 constexpr std::size_t kMaxName = 4096;
+constexpr std::size_t kMaxDtype = 32;
 constexpr index_t kMaxSize = index_t{1} << 48;
 constexpr index_t kMaxOffset = index_t{1} << 62;
 /// The longest header; the format's own reader has the same limit.
@@ -59,11 +60,15 @@ std::string place(const InputFile& file, const StoredTensor& entry) {
   return str_cat(file.name(), ": tensor ", printable(entry.name));
 }
 
+/// The format of a dtype; null if tensors of this dtype cannot be read.
+const ElementFormat* find_format(std::string_view dtype) {
+  const auto* found = std::ranges::find(kSafetensorsFormats, dtype, &ElementFormat::code);
+  return found == kSafetensorsFormats.end() ? nullptr : found;
+}
+
 const ElementFormat& format_of(const InputFile& file, const StoredTensor& entry) {
-  const auto* found =
-      std::find_if(kSafetensorsFormats.begin(), kSafetensorsFormats.end(),
-                   [&](const auto& candidate) { return candidate.code == entry.dtype; });
-  if (found == kSafetensorsFormats.end()) {
+  const ElementFormat* const found = find_format(entry.dtype);
+  if (found == nullptr) {
     fail_file(place(file, entry),
               "dtype must be bool, int8 to int64, uint8 to uint32, float16, bfloat16, float32 or "
               "float64, got ",
@@ -97,6 +102,9 @@ StoredTensor entry_of(const Json& json) {
     if (!known) value.fail("key must be dtype, shape or data_offsets");
   }
   StoredTensor entry{.name = std::string(json.key()), .dtype = json.text("dtype"), .shape = {}};
+  if (entry.dtype.size() > kMaxDtype) {
+    json.at("dtype").fail("must have at most ", kMaxDtype, " bytes, got ", entry.dtype.size());
+  }
   const std::vector<index_t> sizes = numbers_of(json, "shape", kMaxSize);
   if (std::ssize(sizes) > kMaxRank) {
     json.at("shape").fail("must have at most ", kMaxRank, " axes, got ", sizes.size());
@@ -131,17 +139,18 @@ Header parse_header(const std::string& text, const std::string& file) {
   return header;
 }
 
-/// Checks that each tensor has the bytes that its shape needs, and that together they cover all
-/// data.
+/// Checks that each tensor has the bytes that its shape needs, if its dtype can be read, and that
+/// together they cover all data.
 void check_layout(const InputFile& file, std::vector<StoredTensor>& entries, index_t data_size) {
   for (const StoredTensor& entry : entries) {
-    const index_t wanted =
-        stored_bytes(entry.shape, format_of(file, entry).size, place(file, entry));
+    const ElementFormat* const format = find_format(entry.dtype);
+    const index_t bytes = stored_bytes(entry.shape, format ? format->size : 1, place(file, entry));
+    const index_t wanted = format ? bytes : std::max<index_t>(entry.bytes, 0);
     if (entry.bytes != wanted || entry.begin > data_size - wanted) {
       fail_file(place(file, entry), "offsets must lie in the data's ", data_size,
                 " bytes and have the ", wanted, " bytes of shape ", entry.shape, " of ",
-                format_of(file, entry).name, ", got ", entry.begin, " to ",
-                entry.begin + entry.bytes);
+                format ? std::string(format->name) : printable(entry.dtype), ", got ", entry.begin,
+                " to ", entry.begin + entry.bytes);
     }
   }
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
@@ -231,6 +240,10 @@ const std::vector<StoredTensor>& SafetensorsFile::stored() const {
 
 std::string SafetensorsFile::dtype(const std::string& name) const {
   return std::string(format_of(opened_->file, opened_->entry(name)).name);
+}
+
+bool SafetensorsFile::can_read(const std::string& name) const {
+  return find_format(opened_->entry(name).dtype) != nullptr;
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {

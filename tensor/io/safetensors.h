@@ -55,7 +55,7 @@ struct Safetensors {
 /// * a header that is not JSON exactly in the format's form: an unknown key, a key twice, a number
 ///   that is not a plain unsigned integer, metadata that is not text, a tensor's name longer than
 ///   4096 bytes;
-/// * an unsupported dtype, such as U64 or the F8 types;
+/// * an unsupported dtype, such as U64 or the F8 types, except in a SafetensorsFile;
 /// * more than 8 axes, a size above 2^48, sizes that overflow;
 /// * offsets that do not fit the shape, or that leave gaps, overlap or do not end with the file.
 ///
@@ -72,7 +72,8 @@ struct StoredTensor {
 };
 
 /// A .safetensors file whose tensors are read when they are needed. The header of the file is
-/// checked as in load_safetensors. Copies share the open file. **Errors**: as load_safetensors.
+/// checked as in load_safetensors, except that tensors may have dtypes that cannot be read. Copies
+/// share the open file. **Errors**: as load_safetensors.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -85,10 +86,13 @@ class SafetensorsFile {
   /// The stored tensors, in the order of their bytes in the file.
   const std::vector<StoredTensor>& stored() const;
   /// The dtype in which a tensor is stored, by NumPy's name: "int32" if StoredTensor::dtype is
-  /// "I32"; "bfloat16", which NumPy lacks, for "BF16". **Errors**: there is no such tensor.
+  /// "I32"; "bfloat16", which NumPy lacks, for "BF16". **Errors**: there is no such tensor, or its
+  /// dtype cannot be read.
   std::string dtype(const std::string& name) const;
-  /// One tensor, as load_safetensors reads it. **Errors**: there is no such tensor; the file cannot
-  /// be read.
+  /// Whether the tensor has a supported dtype. **Errors**: there is no such tensor.
+  bool can_read(const std::string& name) const;
+  /// One tensor, as load_safetensors reads it. **Errors**: there is no such tensor; an unsupported
+  /// dtype; the file cannot be read.
   Tensor read(const std::string& name) const;
 
  private:

@@ -299,10 +299,40 @@ TEST(SafetensorsFile, Int32IsCalledInt32) {
 }
 
 TEST(LoadSafetensors, RefusesOtherDtypes) {
-  EXPECT_EQ(entry_error(entry("F8_E4M3", "[8]", "[0,8]")),
+  const auto error = [](const std::string& value) {
+    const std::string bytes = file_of(R"({"w":)" + value + "}", std::string(8, '\0'));
+    return error_of_bytes(bytes, [](const auto& path) { load_safetensors(path); });
+  };
+  EXPECT_EQ(error(entry("F8_E4M3", "[8]", "[0,8]")),
             "tensor 'w': dtype must be bool, int8 to int64, uint8 to uint32, float16, bfloat16, "
             "float32 or float64, got 'F8_E4M3'");
-  EXPECT_TRUE(contains(entry_error(entry("U64", "[1]", "[0,8]")), "'U64'"));
+  EXPECT_TRUE(contains(error(entry("U64", "[1]", "[0,8]")), "'U64'"));
+}
+
+TEST(SafetensorsFile, ListsTensorsOfOtherDtypes) {
+  const TemporaryFolder folder;
+  const auto open = [&](const std::string& entries) {
+    return SafetensorsFile(folder.write("x", file_of("{" + entries + "}", std::string(8, '\0'))));
+  };
+  for (const char* dtype : {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F6_E2M3", "F4", "U64", "C64", "X"}) {
+    const SafetensorsFile file =
+        open(R"("w":)" + entry(dtype, "[2]", "[0,4]") + R"(,"b":)" + entry("F32", "[1]", "[4,8]"));
+    ASSERT_EQ(file.stored().size(), 2U);
+    EXPECT_EQ(file.stored()[0].dtype, dtype);
+    EXPECT_EQ(file.stored()[0].bytes, 4);
+    EXPECT_FALSE(file.can_read("w"));
+    EXPECT_TRUE(file.can_read("b"));
+    EXPECT_EQ(file.read("b").count(), 1);
+    EXPECT_TRUE(contains(file_error([&] { file.read("w"); }), "tensor 'w': dtype must be bool"));
+    EXPECT_TRUE(contains(file_error([&] { file.dtype("w"); }), "tensor 'w': dtype must be bool"));
+  }
+  const auto error = [&](const std::string& entries) { return file_error([&] { open(entries); }); };
+  EXPECT_TRUE(contains(error(R"("w":)" + entry("F8_E4M3", "[8]", "[0,9]")), "offsets must lie in"));
+  EXPECT_TRUE(contains(error(R"("w":)" + entry("F8_E4M3", "[8]", "[4,3]")), "offsets must lie in"));
+  EXPECT_TRUE(
+      contains(error(R"("w":)" + entry("F8_E4M3", "[8]", "[0,4]")), "must end with the data"));
+  EXPECT_TRUE(contains(error(R"("w":)" + entry(std::string(33, 'F'), "[8]", "[0,8]")),
+                       "dtype: must have at most 32 bytes, got 33"));
 }
 
 TEST(LoadSafetensors, ChecksProductsAndSizes) {

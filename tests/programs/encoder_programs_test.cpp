@@ -205,6 +205,15 @@ TEST_F(EncoderPrograms, InspectCheckpointListsWhatIsThere) {
   EXPECT_EQ(json.at("tensors").item(1).integer("bytes"), 12);
 }
 
+TEST_F(EncoderPrograms, InspectCheckpointListsWhatCannotBeLoaded) {
+  const std::string header = R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},)"
+                             R"("b":{"dtype":"F4","shape":[8],"data_offsets":[4,8]}})";
+  write("a.safetensors", little_endian(header.size(), 8) + header + std::string(8, '\0'));
+  const std::string table = output_of("inspect_checkpoint", "a.safetensors");
+  EXPECT_TRUE(contains(table, "a     F8_E4M3  (4,)       4\n")) << table;
+  EXPECT_TRUE(contains(table, "b     F4       (8,)       4\n")) << table;
+}
+
 TEST_F(EncoderPrograms, InspectCheckpointRefusesWhatIsMalformed) {
   save_safetensors(folder_ / "a.safetensors", {{"w", tensor({1.0, 2.0})}});
   const std::string good = file_text(folder_ / "a.safetensors");

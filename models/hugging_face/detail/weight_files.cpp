@@ -119,6 +119,7 @@ nn::ParameterSource WeightFiles::source() const {
 
 void WeightFiles::require_finite_weights() const {
   for (const auto& [name, file] : file_of_) {
+    if (!files_[file].can_read(name)) continue;
     const Tensor tensor = files_[file].read(name);
     if (!is_floating(tensor.dtype())) continue;
     const Tensor weight = tensor.to(kFloat32).contiguous();
