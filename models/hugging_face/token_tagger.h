@@ -33,7 +33,7 @@ AggregationStrategy aggregation_strategy(std::string_view name);
 
 /// A part of a text and its label.
 struct Tag {
-  std::string label;  // "B-PER" of a token; of a group, the part after the last "-": "PER"
+  std::string label;  // "B-PER" of a token; of a group, the part after the first "-": "PER"
   double score;       // the probability of the label; of a group, the mean
   text::Span bytes;
 };

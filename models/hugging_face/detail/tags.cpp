@@ -80,7 +80,7 @@ std::vector<Tag> grouped(const std::vector<Tag>& tags) {
       if (begins || kind != parts_of(label).second) break;
       sum += tags[end].score;
     }
-    groups.push_back({label.substr(label.rfind('-') + 1),  // npos + 1 is 0
+    groups.push_back({label.substr(label.find('-') + 1),  // npos + 1 is 0
                       sum / static_cast<double>(end - begin),
                       {tags[begin].bytes.begin, tags[end - 1].bytes.end}});
   }

@@ -117,7 +117,7 @@ def grouped(rows):
             groups[-1].append(row)
         else:
             groups.append([row])
-    return [{"label": group[0]["label"].split("-")[-1],
+    return [{"label": group[0]["label"].split("-", 1)[-1],
              "score": sum(row["score"] for row in group) / len(group), "start": group[0]["start"],
              "end": group[-1]["end"]} for group in groups]
 

@@ -150,7 +150,23 @@ TEST(Tags, GroupNeighboursOfOneKind) {
                                  {{6, 7}, false, 4, 0.125F}, {{7, 8}, false, 5, 0.5F},
                                  {{8, 9}, false, 5, 1},      {{9, 10}, false, 6, 1}};
   EXPECT_EQ(shown(tags_of(rows, AggregationStrategy::kSimple)),
-            "PER 0-2 0.75; PER 2-3 0.25; LOC 3-5 0.375; LOC 6-7 0.125; MISC 7-9 0.75; b 9-10 1");
+            "PER 0-2 0.75; PER 2-3 0.25; LOC 3-5 0.375; LOC 6-7 0.125; MISC 7-9 0.75; a-b 9-10 1");
+}
+
+// transformers: entity["entity"].split("-", 1)[-1], for any label.
+TEST(Tags, OfGroupsAreCutAtTheFirstHyphen) {
+  const std::vector<std::string> labels = {"O", "I-tax-amount", "blood-O", "FIRST-X-Y", "B--", "-"};
+  const auto tagged = [&](std::size_t label) {
+    std::vector<float> scores(labels.size());
+    scores[label] = 1;
+    const std::vector<ScoredToken> tokens = {{{0, 1}, false, scores}};
+    return shown(group_tags(tokens, labels, AggregationStrategy::kSimple));
+  };
+  EXPECT_EQ(tagged(1), "tax-amount 0-1 1");
+  EXPECT_EQ(tagged(2), "");  // "O": transformers removes it
+  EXPECT_EQ(tagged(3), "X-Y 0-1 1");
+  EXPECT_EQ(tagged(4), "- 0-1 1");
+  EXPECT_EQ(tagged(5), " 0-1 1");
 }
 
 TEST(Tags, OfWordsAreThoseOfOneTokenOrOfTheMean) {
