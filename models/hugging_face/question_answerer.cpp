@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "models/hugging_face/detail/answers.h"
 #include "models/hugging_face/detail/heads.h"
+#include "models/text/detail/unicode.h"
+#include "models/text/utf8.h"
 #include "tensor/error.h"
+#include "tensor/io/file.h"
 
 namespace tessera::models {
 
@@ -62,7 +66,21 @@ WindowAnswers answers_in(const text::Encoding& window, std::span<const float> sc
   return find_answers(start, end, in_context, options);
 }
 
-/// Collects the answers to one question from its windows.
+/// A key of texts that differ at most in case. The final sigma is an ordinary one, because Python
+/// chooses between the two by the place of the capital.
+std::string without_case(std::string_view text) {
+  constexpr char32_t kSigma = 0x3c3, kFinalSigma = 0x3c2;
+  std::string key;
+  for (std::size_t at = 0; at < text.size(); at += text::utf8_size(text[at])) {
+    for (const char32_t code : text::lower_case(text::code_point_at(text, at))) {
+      text::append_utf8(code == kFinalSigma ? kSigma : code, key);
+    }
+  }
+  return key;
+}
+
+/// Collects the answers to one question from its windows. Equal answers are one: it has the place
+/// of the first, and the sum of the scores.
 class Collected {
  public:
   explicit Collected(const std::string& context) : context_(context) {}
@@ -71,28 +89,31 @@ class Collected {
     null_score_ = std::min(null_score_, found.null_score);
     for (const AnswerSpan& span : found.spans) {
       const text::Span bytes = bytes_of_words(window, span.first, span.last);
-      answers_.push_back({std::string(text::text_at(context_, bytes)), span.score, bytes});
+      const std::string_view part = text::text_at(context_, bytes);
+      const auto [place, is_new] = places_.emplace(without_case(part), answers_.size());
+      if (is_new) {
+        answers_.push_back({std::string(part), span.score, bytes});
+      } else {
+        answers_[place->second].score += span.score;
+      }
     }
   }
 
-  /// The best answers; no part of the context occurs twice.
+  /// The best answers.
   std::vector<Answer> best(const AnsweringOptions& options) {
     if (options.allow_no_answer) answers_.push_back({"", null_score_, {}});
     std::ranges::stable_sort(answers_,
                              [](const Answer& a, const Answer& b) { return a.score > b.score; });
-    std::vector<Answer> result;
-    for (const Answer& answer : answers_) {
-      if (std::ssize(result) == options.count) break;
-      const bool is_new = std::ranges::none_of(
-          result, [&](const Answer& other) { return other.bytes == answer.bytes; });
-      if (is_new) result.push_back(answer);
+    if (std::ssize(answers_) > options.count) {
+      answers_.erase(answers_.begin() + options.count, answers_.end());
     }
-    return result;
+    return std::move(answers_);
   }
 
  private:
   const std::string& context_;
   std::vector<Answer> answers_;
+  std::unordered_map<std::string, std::size_t> places_;  // of answers, by without_case
   double null_score_ = std::numeric_limits<double>::infinity();
 };
 
@@ -113,8 +134,8 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
       question_of.push_back(i);
     }
   }
-  // Several spans of tokens may widen to the same words.
-  const index_t count = std::min<index_t>(options.count, 1000) * 2 + 10;
+  // Several spans may widen to the same words.
+  const index_t count = std::min(options.count, index_t{1} << 32) * 2 + 10;
   std::vector<WindowAnswers> found(windows.size());
   TaskOptions task = options.task;
   task.name = [&](index_t window) {
@@ -146,6 +167,9 @@ std::vector<text::Encoding> QuestionAnswerer::windows(const Question& question,
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
+  if (reader.tokenizer->settings().padding != text::Side::kRight) {
+    fail_file(path.string(), "padding_side of the tokenizer must be right for questions, got left");
+  }
   auto model =
       load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder, kAnswerRenames);
   return {.reader = std::move(reader), .model = std::move(model)};

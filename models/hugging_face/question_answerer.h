@@ -25,7 +25,7 @@ struct Question {
 /// A part of the context that answers a question.
 struct Answer {
   std::string text;  // the part of the context; empty: "there is no answer"
-  double score;      // the probability of the answer's first token, times that of its last token
+  double score;      // the sum over all spans of tokens that give this text, see QuestionAnswerer
   text::Span bytes;  // the position of the part in the context
 };
 
@@ -48,8 +48,11 @@ struct QuestionAnswerer {
   TokenClassifier model;
 
   /// The answers to each question, the best first. A long context is read in windows; each window
-  /// gives its best spans of tokens, widened to whole words. A question can have fewer than
-  /// options.count answers; without allow_no_answer, it has none if its context has no token.
+  /// gives its best 2 options.count + 10 spans of tokens, widened to whole words. The score of a
+  /// span is the probability of its first token, times that of its last token. Spans of all windows
+  /// with the same text, except for the case of letters, are one answer, with the sum of their
+  /// scores and the place of the first. A question can have fewer than options.count answers;
+  /// without allow_no_answer, it has none if its context has no token.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair_windows and
   /// TextReader::each_row; a model that does not have 2 classes; a question that leaves no room for
   /// its context; options out of range.

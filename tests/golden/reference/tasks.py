@@ -9,6 +9,7 @@ from reference.vocabularies import encode_word_pieces
 
 CLS, SEP, UNK = (WORD_PIECE.id(name) for name in ("cls", "sep", "unk"))
 MARGIN = 1e-4  # Choices closer than this depend on rounding: the script refuses them.
+SPAN_MARGIN = 1e-6  # The same for the spans of answers, of which there are many.
 
 
 class Text:
@@ -148,7 +149,8 @@ def windows(question, context, most, stride):
         start += room - stride
 
 
-def answered(model, question, context, most, impossible=False, longest=15):
+def answered(model, question, context, most, impossible=False, count=1, longest=15):
+    """The best answer. Equal ones of all windows, without regard to case, are one: their scores are added."""
     candidates, null = [], 1.0
     for window in windows(question, context, most, min(most // 2, 128)):
         logits = model("answers", window)
@@ -157,13 +159,20 @@ def answered(model, question, context, most, impossible=False, longest=15):
         null = min(null, (start[0] * end[0]).item())
         start[0] = end[0] = 0
         pairs = torch.triu(start[:, None] * end[None]).tril(longest - 1)
-        flat = pairs.flatten().tolist()
-        first, last = divmod(best(flat), len(start))
+        ordered = sorted((value, *divmod(i, len(start)))
+                         for i, value in enumerate(pairs.flatten().tolist()) if value > 0)[::-1]
+        chosen = ordered[:2 * count + 10]  # several spans may be widened to the same words
+        assert len(ordered) == len(chosen) or chosen[-1][0] - ordered[len(chosen)][0] > SPAN_MARGIN
         words = [match.span() for match in re.finditer(r"[A-Za-z0-9]+|[^\sA-Za-z0-9]", context)]
-        begin = next(a for a, b in words if a <= window.spans[first][1] < b)
-        finish = next(b for a, b in words if a < window.spans[last][2] <= b)
-        candidates.append({"answer": context[begin:finish], "score": max(flat), "start": begin,
-                           "end": finish})
+        for score, first, last in chosen:
+            begin = next(a for a, b in words if a <= window.spans[first][1] < b)
+            finish = next(b for a, b in words if a < window.spans[last][2] <= b)
+            text = context[begin:finish]
+            same = [one for one in candidates if one["answer"].lower() == text.lower()]
+            if same:
+                same[0]["score"] += score
+            else:
+                candidates.append({"answer": text, "score": score, "start": begin, "end": finish})
     if impossible:
         candidates.append({"answer": "", "score": null, "start": 0, "end": 0})
     return candidates[best([candidate["score"] for candidate in candidates])]

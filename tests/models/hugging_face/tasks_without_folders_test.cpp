@@ -1,5 +1,10 @@
 // The parts of tasks around their models; the models here are tiny and not from folders.
+#include <cctype>
+#include <functional>
+
+#include "models/hugging_face/detail/answers.h"
 #include "models/hugging_face/hugging_face.h"
+#include "tensor/ops/softmax.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"
@@ -202,6 +207,74 @@ TEST(QuestionAnswerer, ReadsLongContextsInWindows) {
   const bool reaches_the_end = std::ranges::any_of(
       results[0], [&](const Answer& a) { return a.bytes.end == std::ssize(context); });
   EXPECT_TRUE(reaches_the_end);
+}
+
+/// The answers of transformers' pipeline (4.53 and later): the best 2 count + 10 spans of each
+/// window; equal answers are one, with the sum of their scores.
+std::vector<Answer> pipeline_answers(const QuestionAnswerer& model, const Question& question,
+                                     const AnsweringOptions& options) {
+  std::vector<Answer> answers;
+  const auto lower = [](std::string text) {  // the texts are ASCII
+    for (char& c : text) c = static_cast<char>(std::tolower(c));
+    return text;
+  };
+  for (const text::Encoding& window : model.windows(question, options)) {
+    const Tensor logits = model.model(model.reader.tokens(window)).select(0, 0);
+    const auto size = std::ssize(window.ids);
+    Tensor hidden = logits.to(kFloat64).clone();
+    for (index_t t = 1; t < size; ++t) {
+      if (window.texts[static_cast<std::size_t>(t)] != 1) hidden.select(0, t).fill(-10000);
+    }
+    const Tensor p = softmax(hidden, 0);
+    std::vector<Answer> spans;
+    for (index_t i = 1; i < size; ++i) {
+      for (index_t j = i; j < std::min(i + options.max_answer_tokens, size); ++j) {
+        if (window.texts[static_cast<std::size_t>(i)] != 1 ||
+            window.texts[static_cast<std::size_t>(j)] != 1) {
+          continue;
+        }
+        const text::Span bytes = bytes_of_words(window, i, j);
+        spans.push_back({std::string(text::text_at(question.context, bytes)),
+                         p.item_at({i, 0}) * p.item_at({j, 1}), bytes});
+      }
+    }
+    std::ranges::stable_sort(spans, std::greater(), &Answer::score);
+    spans.resize(std::min(spans.size(), static_cast<std::size_t>(2 * options.count + 10)));
+    for (const Answer& span : spans) {
+      const auto same = std::ranges::find_if(
+          answers, [&](const Answer& a) { return lower(a.text) == lower(span.text); });
+      if (same == answers.end()) {
+        answers.push_back(span);
+      } else {
+        same->score += span.score;
+      }
+    }
+  }
+  std::ranges::stable_sort(answers, std::greater(), &Answer::score);
+  answers.resize(std::min(answers.size(), static_cast<std::size_t>(options.count)));
+  return answers;
+}
+
+TEST(QuestionAnswerer, AddsTheScoresOfEqualAnswers) {
+  const QuestionAnswerer model = answerer();
+  const Question question = {"newton", "rio law Rio newton RIO in laws LAWS rio law in newton"};
+  for (const AnsweringOptions& options :
+       {AnsweringOptions{}, AnsweringOptions{.count = 3, .max_answer_tokens = 2},
+        AnsweringOptions{.count = 100, .max_answer_tokens = 3},
+        AnsweringOptions{.count = 100, .window = 9, .stride = 3},
+        AnsweringOptions{.count = 2, .window = 8, .stride = 1}}) {
+    const auto want = pipeline_answers(model, question, options);
+    const auto got = model({question}, options)[0];
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(got[i].text, want[i].text);
+      EXPECT_EQ(got[i].bytes, want[i].bytes);
+      EXPECT_NEAR(got[i].score, want[i].score, 1e-6);
+    }
+  }
+  // A capital sigma has two small letters.
+  const Question greek = {"newton", "\u039f\u03a3 \u03bf\u03c2 \u03bf\u03c3"};
+  EXPECT_EQ(model({greek}, {.count = 50, .max_answer_tokens = 1})[0].size(), 1U);
 }
 
 TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
