@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     const auto model = examples::loaded(models::load_cross_encoder, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
     const models::TaskOptions task = examples::task_options(options);
-    auto ranked = models::best_first(model.scores(query, lines, task));
+    auto ranked = model.rank(query, lines, task);
     if (top > 0) ranked.resize(std::min(ranked.size(), static_cast<std::size_t>(top)));
     std::vector<text::TextPair> pairs;  // best first, as the model reads them
     for (const models::RankedText& each : ranked) {

@@ -66,10 +66,10 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
     const auto some = places.subspan(begin, std::min(kBlanksAtOnce, places.size() - begin));
     const std::vector<index_t> rows(some.begin(), some.end());
     const Tensor chosen = index_select(encoded, 0, from_vector(rows, {std::ssize(rows)}));
-    const Tensor scores = softmax(of.model.logits(chosen));
-    const auto [best, ids] = topk(scores, std::min(options.count, scores.size(1)));
-    const auto columns = static_cast<std::size_t>(best.size(1));
-    const std::vector<float> values = best.to_vector<float>();
+    const Tensor logits = of.model.logits(chosen);
+    const Tensor ids = topk(logits, std::min(options.count, logits.size(1))).indices;
+    const auto columns = static_cast<std::size_t>(ids.size(1));
+    const std::vector<float> values = gather(softmax(logits), 1, ids).to_vector<float>();
     require_finite_outputs(values, options.task.name, number);
     const std::vector<index_t> numbers = ids.to_vector<index_t>();
     for (std::size_t k = 0; k < some.size(); ++k) {

@@ -1,8 +1,8 @@
 #include "models/hugging_face/text_classifier.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "models/hugging_face/detail/heads.h"
@@ -14,25 +14,38 @@ namespace {
 
 using Encodings = std::span<const text::Encoding>;
 
-/// For orders with NaN last.
-double rank_of(double score) {
-  return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score;
+/// The numbers of `values`, the largest first; of equal ones the lower number first.
+std::vector<std::size_t> largest_first(std::span<const float> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return values[i]; });
+  return order;
 }
 
 std::vector<std::vector<ClassScore>> sorted_classes(const TextClassifier& of, Encodings encodings,
                                                     const TaskOptions& options) {
-  const Tensor scores = scored(of.scoring, of.logits(encodings, options));
-  const std::vector<float> values = scores.to_vector<float>();
+  const Tensor logits = of.logits(encodings, options);
+  const std::vector<float> outputs = logits.to_vector<float>();
+  const std::vector<float> scores = scored(of.scoring, logits).to_vector<float>();
   std::vector<std::vector<ClassScore>> results(encodings.size());
-  std::size_t next = 0;
-  for (auto& classes : results) {
-    for (const std::string& label : of.labels) {
-      classes.push_back({label, static_cast<double>(values[next++])});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::size_t first = i * of.labels.size();
+    for (const std::size_t k : largest_first(std::span(outputs).subspan(first, of.labels.size()))) {
+      results[i].push_back({of.labels[k], static_cast<double>(scores[first + k])});
     }
-    std::ranges::stable_sort(
-        classes, [](const ClassScore& a, const ClassScore& b) { return a.score > b.score; });
   }
   return results;
+}
+
+/// The outputs (n, 1) for a query with each text.
+Tensor query_logits(const TextClassifier& of, const std::string& query,
+                    text::ListOf<std::string> texts, const TaskOptions& options) {
+  require(of.labels.size() == 1, "TextClassifier::scores", "model must give 1 score per pair, got ",
+          of.labels.size());
+  require_label_per_class("TextClassifier", of.model, of.labels);
+  std::vector<text::TextPair> pairs;
+  for (const std::string& text : texts) pairs.push_back({query, text});
+  return of.logits(of.reader.encode_all(std::span<const text::TextPair>(pairs), options), options);
 }
 
 }  // namespace
@@ -69,28 +82,18 @@ Tensor TextClassifier::scores(text::ListOf<text::TextPair> pairs,
 
 Tensor TextClassifier::scores(const std::string& query, text::ListOf<std::string> texts,
                               const TaskOptions& options) const {
-  require(labels.size() == 1, "TextClassifier::scores", "model must give 1 score per pair, got ",
-          labels.size());
-  std::vector<text::TextPair> pairs;
-  for (const std::string& text : texts) pairs.push_back({query, text});
-  return scores(pairs, options).flatten();
+  return scored(scoring, query_logits(*this, query, texts, options)).flatten();
 }
 
 std::vector<RankedText> TextClassifier::rank(const std::string& query,
                                              text::ListOf<std::string> texts,
                                              const TaskOptions& options) const {
-  return best_first(scores(query, texts, options));
-}
-
-std::vector<RankedText> best_first(const Tensor& scores) {
-  require(scores.rank() == 1, "best_first", "scores must have shape (n), got ", scores.shape());
+  const Tensor logits = query_logits(*this, query, texts, options);
+  const std::vector<float> scores = scored(scoring, logits).to_vector<float>();
   std::vector<RankedText> ranked;
-  for (const float score : scores.to_vector<float>()) {
-    ranked.push_back({std::ssize(ranked), static_cast<double>(score)});
+  for (const std::size_t i : largest_first(logits.to_vector<float>())) {
+    ranked.push_back({static_cast<index_t>(i), static_cast<double>(scores[i])});
   }
-  std::ranges::stable_sort(ranked, [](const RankedText& a, const RankedText& b) {
-    return rank_of(a.score) > rank_of(b.score);
-  });
   return ranked;
 }
 

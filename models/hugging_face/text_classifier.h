@@ -49,8 +49,9 @@ struct TextClassifier {
   Scoring scoring;                // of the output: softmax, sigmoid or none
   bool is_cross_encoder = false;  // save_folder() writes `scoring` as sentence-transformers does
 
-  /// All classes of each text, the highest score first; of equal scores, the class with the lower
-  /// index first. The bits of a text's scores do not depend on the other texts.
+  /// All classes of each text, in the order of the model's outputs, the largest first; of equal
+  /// outputs, the class with the lower index first. (Different outputs can have equal scores.) The
+  /// bits of a text's scores do not depend on the other texts.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits; not as many labels as
   /// the model has classes.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<std::string> texts,
@@ -71,15 +72,11 @@ struct TextClassifier {
   /// model with several labels.
   Tensor scores(const std::string& query, text::ListOf<std::string> texts,
                 const TaskOptions& options = {}) const;
-  /// The texts, ordered by their scores with the query, the best first. **Errors**: as scores.
+  /// The texts, ordered by the model's outputs for them with the query, the best first; texts with
+  /// equal outputs keep their order. **Errors**: as scores.
   std::vector<RankedText> rank(const std::string& query, text::ListOf<std::string> texts,
                                const TaskOptions& options = {}) const;
 };
-
-/// Orders texts by their scores, the best first and NaN last; texts with equal scores keep their
-/// order. **Shapes**: scores (n), one for each text. **Errors**: a different shape; a dtype that is
-/// not float32.
-std::vector<RankedText> best_first(const Tensor& scores);
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
 /// the rule and the value: a file that is missing or broken; an unsupported family; a tensor with a

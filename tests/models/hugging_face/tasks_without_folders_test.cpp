@@ -128,9 +128,46 @@ TEST(TextClassifier, RanksTexts) {
   model.labels = {"a", "b"};
   EXPECT_TRUE(throws("TextClassifier::scores", {"1 score per pair, got 2"},
                      [&] { model.rank("laws", kFourTexts); }));
-  EXPECT_TRUE(throws("best_first", {"scores must have shape (n), got (2, 1)"}, [] {
-    best_first(ones({2, 1}));
-  }));
+}
+
+/// Adds a number to all outputs of a model.
+template <class Model>
+void raise_outputs(Model& model, double by) {
+  model.classifier.bias = model.classifier.bias + by;
+}
+
+// Sigmoid and softmax give 1 for many numbers: sentence-transformers orders by the numbers.
+TEST(TextClassifier, OrdersEqualScoresByTheOutputs) {
+  TextClassifier model = {.reader = reader(),
+                          .model = make_model<SequenceClassifier>(
+                              SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                          .labels = {"a"},
+                          .scoring = Scoring::kNone};
+  const auto order = [](const std::vector<RankedText>& ranked) {
+    std::vector<index_t> texts;
+    for (const RankedText& each : ranked) texts.push_back(each.text);
+    return texts;
+  };
+  const auto want = order(model.rank("laws", kFourTexts));
+  EXPECT_FALSE(std::ranges::is_sorted(want));
+  raise_outputs(model.model, 50);
+  for (const Scoring scoring : {Scoring::kSigmoid, Scoring::kSoftmax}) {
+    model.scoring = scoring;
+    const auto ranked = model.rank("laws", kFourTexts);
+    EXPECT_EQ(order(ranked), want);
+    for (const RankedText& each : ranked) EXPECT_EQ(each.score, 1.0);
+  }
+  TextClassifier classes = classifier(Scoring::kNone);
+  const auto of_logits = classes(kFourTexts);
+  raise_outputs(classes.model, 50);
+  classes.scoring = Scoring::kSigmoid;
+  const auto of_scores = classes(kFourTexts);
+  for (std::size_t i = 0; i < kFourTexts.size(); ++i) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      EXPECT_EQ(of_scores[i][k].label, of_logits[i][k].label);
+      EXPECT_EQ(of_scores[i][k].score, 1.0);
+    }
+  }
 }
 
 TEST(TextClassifier, HasALabelForEachClass) {
