@@ -330,10 +330,16 @@ int Command::run_checked(const std::function<void()>& body) {
     status = 128 + by.signal;
   }
   flush_output();
-  if (!profile) return status;
-  profile->write_trace(profile_);
-  std::cerr << profile->table();
+  if (profile) {
+    profile->write_trace(profile_);
+    std::cerr << profile->table();
+  }
+  for (const auto& each : at_end_) each();
   return status;
+}
+
+void Command::warn(const std::string& warning) const {
+  if (leaves_traces()) report_error(name_, "warning: " + warning);
 }
 
 int Command::run(int argc, char** argv, const std::function<void()>& body) {
@@ -348,6 +354,14 @@ int Command::run(int argc, char** argv, const std::function<void()>& body) {
   } catch (const std::exception&) {
     return report_failure(name_, error_text(advice_));
   }
+}
+
+void CutTexts::report_by(Command& command) {
+  command.at_end([this, &command] {
+    if (texts == 0) return;
+    command.warn(str_cat(texts, texts == 1 ? " text was" : " texts were", " cut to ", tokens,
+                         " tokens; the rest was not read"));
+  });
 }
 
 std::string input_name(const std::string& file) {

@@ -95,6 +95,11 @@ class Command {
   /// Text below the options that --help prints.
   void add_footer(const std::string& text);
 
+  /// Calls `body` at the end of a run that has had no error, after its output.
+  void at_end(std::function<void()> body) { at_end_.push_back(std::move(body)); }
+  /// Writes a warning as one line on standard error.
+  void warn(const std::string& warning) const;
+
   /// Parses the command line, sets the threads, calls `body` and flushes its output. Returns the
   /// exit code for main(): 0; 2 after one line on standard error; 128 + the signal after
   /// StoppedBySignal.
@@ -144,6 +149,7 @@ class Command {
   index_t threads_ = 0;
   std::string profile_;
   std::vector<File> files_;
+  std::vector<std::function<void()>> at_end_;
   std::unique_ptr<CLI::App> app_;  // only cli.cpp includes CLI11, which takes 5 s to compile
   std::vector<Option> options_;
 };
@@ -165,6 +171,18 @@ std::vector<text::TextPair> text_pairs(const std::vector<std::string>& lines,
 void prepare_streams();
 /// Writes `error` as one line on standard error, after the program's name; returns the exit code.
 int report_error(const std::string& name, const std::string& error);
+
+/// The texts that a program has cut, and the limit in tokens. Programs report them in one line.
+struct CutTexts {
+  index_t texts = 0, tokens = 0;
+
+  void add(index_t count, index_t limit) {
+    texts += count;
+    tokens = limit;
+  }
+  /// Lets `command` report them at its end. This object must live until then.
+  void report_by(Command& command);
+};
 
 /// A line for output by programs: escaped(), except for its tabs.
 std::string escaped_line(std::string_view line);

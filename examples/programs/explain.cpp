@@ -8,7 +8,9 @@
 // Rows are tokens and what they add, then the three heads without which the score falls most.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +37,7 @@ using namespace tessera;
 struct Options {
   std::string model, text, with, name_of_class, output;
   index_t points = 64;
+  std::shared_ptr<examples::CutTexts> cut = std::make_shared<examples::CutTexts>();
 };
 
 /// A text as a model reads it, and the score that its tokens get.
@@ -145,6 +148,7 @@ void explain(const std::vector<Subject>& subjects, const Options& o, const std::
       .texts = {}};
   std::cout << score << '\n';
   for (const Subject& subject : subjects) {
+    if (subject.encoding.lost > 0) o.cut->add(1, std::ssize(subject.encoding.ids));
     page.texts.push_back(explained(subject, o.points, !o.output.empty()));
     print(subject.name, page.texts.back());
   }
@@ -155,8 +159,9 @@ std::string quoted(const std::string& text) {
   return "\u201c" + text + "\u201d";
 }
 
-void explain_class(const Options& o) {
+void explain_class(const Options& o, const std::function<void(const std::string&)>& warn) {
   const models::TextClassifier model = models::load_text_classifier(o.model);
+  for (const std::string& warning : model.reader.warnings) warn(warning);
   const text::Tokenizer& tokenizer = *model.reader.tokenizer;
   const text::EncodeOptions encode = model.reader.encode_options({});
   const text::Encoding encoding = o.with.empty() ? tokenizer.encode(o.text, encode)
@@ -216,10 +221,12 @@ int main(int argc, char** argv) {
   command.add("--points", o.points, "gradient evaluations per text", {2, examples::kMany});
   command.add_output("--output", o.output,
                      "output file for a page of tokens, heads and layers, .html");
+  o.cut->report_by(command);
   return command.run(argc, argv, [&] {
     require(o.output.empty() || pages::is_page(o.output), "--output", "must end in .html, got ",
             printable(o.output));
-    if (!is_sentence_encoder(o.model)) return explain_class(o);
+    const auto warn = [&](const std::string& warning) { command.warn(warning); };
+    if (!is_sentence_encoder(o.model)) return explain_class(o, warn);
     require(!o.with.empty() && o.name_of_class.empty(), "explain",
             "--with must be given, and --class must not, if --model is a sentence encoder, got ",
             o.with.empty() ? "no --with" : "--class");

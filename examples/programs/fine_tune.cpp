@@ -49,6 +49,7 @@ struct Options {
   std::string fixed = "nothing";
   index_t fixed_layers = 0;
   index_t max_length = 0;
+  std::shared_ptr<examples::CutTexts> cut = std::make_shared<examples::CutTexts>();
 };
 
 /// The examples of the files of one call.
@@ -119,6 +120,12 @@ Files read_files(const TrainingCommand& command, const Options& o,
       all.held_out.partners = command.hold_out(all.train.partners);
     }
   }
+  const std::string& held_out = command.options.held_out;
+  all.train.require_targets(o.train);
+  if (!all.held_out.empty()) {
+    all.held_out.require_targets(held_out.empty() ? "--held-out-share" : held_out);
+  }
+  if (!all.test.empty()) all.test.require_targets(o.test);
   return all;
 }
 
@@ -184,7 +191,8 @@ void fine_tune(const TrainingCommand& command, const Options& o, const Task& tas
 TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
   return {.tokenizer = reader.tokenizer.get(),
           .options = reader.encode_options({.max_length = o.max_length}),
-          .feeds_types = reader.feeds_types};
+          .feeds_types = reader.feeds_types,
+          .cut = [&o](index_t texts, index_t tokens) { o.cut->add(texts, tokens); }};
 }
 
 /// A task whose model, made by make(), gives scores for classes; read(file, encode) makes examples.
@@ -307,6 +315,7 @@ int main(int argc, char** argv) {
   TrainingCommand command(
       kFineTune, "Trains a pretrained model on a file of examples and saves it as a folder.",
       {.epochs = 4, .batch_size = 32, .learning_rate = 1e-4}, examples::Trains::kPretrained);
+  o.cut->report_by(command);
   command.add_input("--model", o.model, "folder of the pretrained model");
   command.add_input("--train", o.train, "training file");
   command.add_input("--test", o.test, "test file, evaluated at the end");

@@ -42,6 +42,16 @@ std::uint64_t TextData::digest() const {
   return runs::digest_of(examples) ^ runs::digest_of(partners) * 5;
 }
 
+void TextData::require_targets(const std::string& file) const {
+  const auto has_target = [](const text::Example& example) {
+    const auto* const labels = std::get_if<std::vector<index_t>>(&example.label);
+    return labels == nullptr ||
+           std::ranges::any_of(*labels, [](index_t label) { return label != text::kIgnoreIndex; });
+  };
+  if (std::ranges::any_of(examples, has_target)) return;
+  fail_file(file, "must have at least 1 token with a label, got none");
+}
+
 std::string guessed_task(const std::string& file, bool pair) {
   const std::vector<std::string> lines = text::read_lines(file);
   if (looks_tagged(lines)) return "tokens";
@@ -77,10 +87,13 @@ TextData tagged_texts(const std::string& file, const std::vector<std::string>& l
                       const text::TextEncoder& encode) {
   const std::vector<text::TaggedText> sentences = text::read_tagged_tokens(file);
   const std::vector<std::vector<index_t>> numbers = text::label_numbers(sentences, labels, file);
+  std::vector<std::string> texts;
+  for (const text::TaggedText& sentence : sentences) texts.push_back(sentence.text);
+  const std::vector<text::Encoding> encodings = encode.encode_all(texts);
   TextData data;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const text::TaggedText& sentence = sentences[i];
-    const text::Encoding encoding = encode.tokenizer->encode(sentence.text, encode.options);
+    const text::Encoding& encoding = encodings[i];
     if (encoding.ids.empty()) {
       fail_file(file, "line ", sentence.line, ": must have at least 1 token, got 0");
     }
@@ -99,9 +112,8 @@ TextData paired_texts(const std::string& file, const text::TextEncoder& encode, 
       fail_file(file, "line ", firsts.size(), ": both texts of a pair must be non-empty");
     }
   }
-  const text::Tokenizer& tokenizer = *encode.tokenizer;
-  return {text::encoded_examples(tokenizer.encode_all(firsts, encode.options), file),
-          text::encoded_examples(tokenizer.encode_all(seconds, encode.options), file)};
+  return {text::encoded_examples(encode.encode_all(firsts), file),
+          text::encoded_examples(encode.encode_all(seconds), file)};
 }
 
 }  // namespace tessera::examples

@@ -26,6 +26,8 @@ struct TextData {
   bool empty() const { return examples.empty(); }
   std::vector<index_t> lengths() const;
   std::uint64_t digest() const;
+  /// Throws if there is no target, because the loss would be 0 / 0. `file` is named in the error.
+  void require_targets(const std::string& file) const;
 };
 
 /// The probable task of a file: "tokens" if there are empty lines between its lines, "regression"

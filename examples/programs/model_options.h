@@ -1,6 +1,7 @@
 // The common options and steps of programs that run a pretrained model on lines of text.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct ModelOptions {
   bool plain_text = false;
   bool json = false;
   AttentionOptions attention;
+  std::shared_ptr<CutTexts> cut = std::make_shared<CutTexts>();
+  std::function<void(const std::string&)> warn = {};  // writes a warning
 
   void add_to(Command& command, const char* what = "lines of text; standard input if absent") {
     add_model(command, what);
@@ -44,6 +47,8 @@ struct ModelOptions {
                 {"float32", "int8"});
     command.add("--json", json, "JSON output, one object per line");
     attention.add_to(command);
+    cut->report_by(command);
+    warn = [&command](const std::string& warning) { command.warn(warning); };
   }
 };
 
@@ -52,6 +57,7 @@ template <class Load>
 auto loaded_model(const Load& load, const ModelOptions& o) {
   const ProfileScope scope("load model");
   auto model = load(o.model);
+  for (const std::string& warning : model.reader.warnings) o.warn(warning);
   models::prepack(
       model, {.format = o.weight_format == "int8" ? WeightFormat::kInt8 : WeightFormat::kExact});
   return model;
@@ -72,7 +78,8 @@ inline models::TaskOptions task_options(const ModelOptions& o, const char* what 
           .special_in_text = !o.plain_text,
           .progress = [line = std::make_shared<Progress>(what)](
                           index_t done, index_t all) { line->show(done, all); },
-          .name = [&o](index_t i) { return line_name(o.file, i); }};
+          .name = [&o](index_t i) { return line_name(o.file, i); },
+          .cut = [cut = o.cut](index_t texts, index_t tokens) { cut->add(texts, tokens); }};
 }
 
 /// Writes the file of --attention for texts as they are encoded for the task. The result of a
@@ -93,9 +100,10 @@ void write_attention(const ModelOptions& o, const Task& task,
 
 /// The same for lines or pairs, if there is such a file.
 template <class Task, class Text>
-void write_attention(const ModelOptions& o, const Task& task, const models::TaskOptions& how,
+void write_attention(const ModelOptions& o, const Task& task, models::TaskOptions how,
                      const std::vector<Text>& texts) {
   if (o.attention.file.empty()) return;
+  how.cut = {};  // the task has counted them
   write_attention(o, task, task.reader.encode_all(std::span<const Text>(texts), how));
 }
 

@@ -3,8 +3,11 @@
 //   tag_tokens --model bert-base-NER letters.txt
 //
 // Each row is the line's number, a label, its score, the bytes of the line, and the text there.
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "examples/programs/cli.h"
@@ -51,16 +54,34 @@ int main(int argc, char** argv) {
                             "classifier, and prints line number, label, score, bytes and text.");
   examples::ModelOptions options;
   std::string aggregation = "simple";
+  index_t window = 0, stride = -1;
   options.add_to(command);
   command.add("--aggregation", aggregation,
               "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
+  command.add("--window", window,
+              "tokens of a window of a long line; with --stride, the model's limit if absent",
+              {1, examples::kMany});
+  command.add("--stride", stride,
+              "tokens shared by neighbouring windows; a quarter of --window if absent; if both are "
+              "absent, long lines are cut",
+              {0, examples::kMany});
   return command.run(argc, argv, [&] {
+    require(window == 0 || options.max_length == 0, "tag_tokens",
+            "--window must not be combined with --max-length");
     const auto model = examples::loaded(models::load_token_tagger, options);
+    models::require_max_length("--window", window, model.reader.max_length);
     const std::vector<std::string> lines = examples::input_lines(options.file);
-    const models::TaskOptions task = examples::task_options(options);
+    models::TaskOptions task = examples::task_options(options);
+    if (window > 0) task.max_length = window;
+    if (window > 0 || stride >= 0) task.stride = stride >= 0 ? stride : window / 4;
     const auto tags = model(lines, models::aggregation_strategy(aggregation), task);
     for (std::size_t i = 0; i < lines.size(); ++i) print(tags[i], i + 1, lines[i], options.json);
-    examples::write_attention(options, model, task, lines);
+    if (options.attention.file.empty()) return;
+    std::vector<text::Encoding> windows;
+    for (const std::string& line : lines) {
+      std::ranges::move(model.windows(line, task), std::back_inserter(windows));
+    }
+    examples::write_attention(options, model, std::move(windows));
   });
 }

@@ -64,7 +64,8 @@ std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& enco
 
 /// Encodes some lines at a time, on all threads, and prints them.
 template <class Text>
-void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, const Options& o) {
+void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, const Options& o,
+            examples::CutTexts& cut) {
   const std::span<const Text> texts = all;
   const text::EncodeOptions options = {.add_special = !o.no_special,
                                        .max_length = o.max_length,
@@ -74,6 +75,7 @@ void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, cons
   for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
     const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
     const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
+    text::report_cut(encodings, o.max_length, [&](index_t n, index_t most) { cut.add(n, most); });
     for (const text::Encoding& encoding : encodings) {
       if (o.json) {
         std::cout << json_of(tokenizer, encoding) << '\n';
@@ -85,11 +87,11 @@ void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, cons
   }
 }
 
-void tokenize(const Options& o) {
+void tokenize(const Options& o, examples::CutTexts& cut) {
   const std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer(o.model);
   const std::vector<std::string> lines = examples::input_lines(o.file);
-  if (o.pair) return encode(*tokenizer, examples::text_pairs(lines, o.file), o);
-  encode(*tokenizer, lines, o);
+  if (o.pair) return encode(*tokenizer, examples::text_pairs(lines, o.file), o, cut);
+  encode(*tokenizer, lines, o, cut);
 }
 
 }  // namespace
@@ -109,5 +111,7 @@ int main(int argc, char** argv) {
   command.add("--plain-text", o.plain_text,
               "special tokens in a line, such as [SEP], read as plain text");
   command.add("--json", o.json, "JSON output, one object per line");
-  return command.run(argc, argv, [&] { tokenize(o); });
+  examples::CutTexts cut;
+  cut.report_by(command);
+  return command.run(argc, argv, [&] { tokenize(o, cut); });
 }

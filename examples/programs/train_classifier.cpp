@@ -44,6 +44,7 @@ struct Options {
   double word_dropout = 0.1;
   index_t vocabulary_size = 0;
   index_t max_words = 256;
+  std::shared_ptr<examples::CutTexts> cut = std::make_shared<examples::CutTexts>();
 };
 
 /// The vocabulary and the labels of a model: the names of its words and classes.
@@ -90,7 +91,9 @@ text::EncodeOptions encode_options(const Options& o) {
 std::vector<text::Example> examples_of(const Lines& lines, const std::string& file,
                                        const Names& names, const Options& o) {
   const ProfileScope scope("tokenize");
-  return text::labelled_examples(lines, names.labels, {names.words.get(), encode_options(o)}, file);
+  const auto count_cut = [&](index_t texts, index_t tokens) { o.cut->add(texts, tokens); };
+  return text::labelled_examples(lines, names.labels,
+                                 {names.words.get(), encode_options(o), false, count_cut}, file);
 }
 
 /// Replaces words by [UNK] at random, so that the model learns to do without them, and a vector for
@@ -182,8 +185,9 @@ void predict(const SequenceClassifier& model, const Names& names, const Options&
   if (first == EOF && std::ferror(stdin) == 0) return;
   std::ungetc(first, stdin);
   for (const std::string& line : examples::input_lines("")) {
-    const std::vector<index_t> ids = names.words->encode(line, encode_options(o)).ids;
-    const Tensor scores = model(from_vector(ids).unsqueeze(0)).select(0, 0);
+    const text::Encoding encoding = names.words->encode(line, encode_options(o));
+    if (encoding.lost > 0) o.cut->add(1, o.max_words + 1);
+    const Tensor scores = model(from_vector(encoding.ids).unsqueeze(0)).select(0, 0);
     std::cout << names.labels[static_cast<std::size_t>(argmax(scores).item<index_t>())];
     if (o.probabilities) {
       for (const double p : softmax(scores).to(kFloat64).to_vector<double>()) {
@@ -250,6 +254,7 @@ int main(int argc, char** argv) {
   TrainingCommand command(
       "train_classifier", "Trains a text classifier on lines of label<TAB>text.",
       {.layers = 1, .dropout = 0.3, .epochs = 4, .batch_size = 64, .learning_rate = 1e-3});
+  o.cut->report_by(command);
   command.add_input("--train", o.train, "training file: lines of label<TAB>text");
   command.add_input("--test", o.test, "test file, evaluated at the end");
   command.add_held_out();

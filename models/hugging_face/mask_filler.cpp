@@ -25,6 +25,15 @@ std::vector<std::size_t> places_of(const text::Encoding& encoding, index_t mask)
   return places;
 }
 
+/// The number of places of `part` in `text`.
+std::size_t count_of(const std::string& part, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
+    ++count;
+  }
+  return count;
+}
+
 /// The text with `id` at a position. Other remaining blanks are shown.
 std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                    std::size_t place, index_t id, bool others) {
@@ -101,10 +110,15 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
-    require(!places[n].empty(), kMaskFillerOp,
-            text_name(options.task.name, static_cast<index_t>(n)), " must have a ", mask(),
-            ", got none in its ", encodings[n].ids.size(), " tokens");
+    const std::string name = text_name(options.task.name, static_cast<index_t>(n));
+    const index_t lost = encodings[n].lost;
+    require(lost == 0 || count_of(blank, texts[n]) <= places[n].size(), kMaskFillerOp, name,
+            " must have each ", blank, " in the ", encodings[n].ids.size(),
+            " tokens that the model reads, got one in the ", lost, " tokens that are cut off");
+    require(!places[n].empty(), kMaskFillerOp, name, " must have a ", blank, ", got none in its ",
+            encodings[n].ids.size(), " tokens");
   }
+  text::report_cut(encodings, encode.max_length, options.task.cut);
   std::vector<std::vector<Blank>> results(texts.size());
   reader.for_each_batch(
       encodings, options.task, [&](const Tokens& tokens, std::span<const index_t> chosen) {

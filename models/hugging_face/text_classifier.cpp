@@ -105,6 +105,7 @@ TextClassifier load(const std::filesystem::path& path, bool is_cross_encoder) {
   const index_t classes = std::ssize(labels);
   const Scoring scoring = (is_cross_encoder ? pair_scoring : text_scoring)(folder.config, classes);
   TextReader reader = load_reader(folder);
+  reader.warnings = label_warnings(folder.config, labels);
   auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);
   return {.reader = std::move(reader),
           .model = std::move(model),

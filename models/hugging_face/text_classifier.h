@@ -80,7 +80,8 @@ struct TextClassifier {
 
 /// The text classifier in a folder. **Errors**: std::runtime_error that names the file, the key,
 /// the rule and the value: a file that is missing or broken; an unsupported family; a tensor with a
-/// wrong shape; labels that contradict each other or the tensors; an unknown problem_type.
+/// wrong shape; labels that contradict the tensors; an unknown problem_type. Labels that contradict
+/// each other are in TextReader::warnings.
 /// **Source**: transformers.AutoModelForSequenceClassification.from_pretrained.
 TextClassifier load_text_classifier(const std::filesystem::path& folder);
 

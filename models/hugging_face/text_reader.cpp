@@ -57,8 +57,9 @@ constexpr index_t kFewEncodings = 8;
 constexpr index_t kBatchesPerThread = 4;
 
 /// The order divided into batches.
-std::vector<std::span<const index_t>> cut(Encodings encodings, std::span<const index_t> order,
-                                          index_t batch_size) {
+std::vector<std::span<const index_t>> batches_of(Encodings encodings,
+                                                 std::span<const index_t> order,
+                                                 index_t batch_size) {
   const index_t shared = std::ssize(order) / (kBatchesPerThread * thread_count());
   const index_t size = std::min(batch_size, std::max(shared, kFewEncodings));
   std::vector<std::span<const index_t>> batches;
@@ -126,7 +127,7 @@ text::EncodeOptions TextReader::encode_options(const TaskOptions& options) const
   require_max_length("TaskOptions", options.max_length, max_length);
   return {.add_special = adds_special,
           .max_length = options.max_length > 0 ? options.max_length : max_length,
-          .cut = tokenizer->settings().cut,
+          .cut = cut.value_or(tokenizer->settings().cut),
           .special_in_text = options.special_in_text};
 }
 
@@ -145,7 +146,7 @@ void TextReader::for_each_batch(
   require(!encodings[static_cast<std::size_t>(order.back())].ids.empty(), "for_each_batch",
           text_name(options.name, order.back()), " must have at least 1 token, got none");
 
-  const auto batches = cut(encodings, order, options.batch_size);
+  const auto batches = batches_of(encodings, order, options.batch_size);
   std::mutex mutex;
   std::exception_ptr error;
   std::atomic<index_t> failed = std::ssize(batches);  // the first batch with an error so far

@@ -46,7 +46,12 @@ struct TaskOptions {
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
   // Called after each batch, with the number of finished texts, by one thread at a time.
   std::function<void(index_t done, index_t all)> progress = {};
-  TextName name = {};  // the names of texts in errors; empty: "text 3" for text 3
+  TextName name = {};        // the names of texts in errors; empty: "text 3" for text 3
+  text::CutReport cut = {};  // called if texts are cut
+
+  // Only TokenTagger reads this: a text that is too long is read in windows, and neighbouring
+  // windows share this number of tokens. Absent: the text is cut.
+  std::optional<index_t> stride = {};
 
   // Only SentenceEncoder reads these.
   std::optional<std::string> prompt = {};       // prepended to each text
@@ -61,10 +66,12 @@ void require_max_length(const char* op, index_t max_length, index_t most);
 /// A tokenizer and the limits of its model.
 struct TextReader {
   std::shared_ptr<const text::Tokenizer> tokenizer = {};
-  index_t max_length = 0;             // in tokens, including special ones; 0: no limit
-  bool feeds_types = true;            // token types are passed to the model, unless all are 0
-  bool adds_special = true;           // whether encode_options adds the tokenizer's special tokens
-  std::filesystem::path folder = {};  // of the model; empty: not from a folder
+  index_t max_length = 0;              // in tokens, including special ones; 0: no limit
+  bool feeds_types = true;             // token types are passed to the model, unless all are 0
+  bool adds_special = true;            // whether encode_options adds the tokenizer's special tokens
+  std::filesystem::path folder = {};   // of the model; empty: not from a folder
+  std::optional<text::Side> cut = {};  // the end that is cut off; absent: the tokenizer's
+  std::vector<std::string> warnings = {};  // contradictions in the folder, for a user
 
   /// The options to encode texts for a call. **Errors**: no tokenizer; a max_length below 0, or
   /// above the model's.
@@ -76,7 +83,9 @@ struct TextReader {
   std::vector<text::Encoding> encode_all(std::span<const Text> texts,
                                          const TaskOptions& options) const {
     const text::EncodeOptions encode = encode_options(options);  // checks the tokenizer
-    return tokenizer->encode_all(texts, encode);
+    std::vector<text::Encoding> encodings = tokenizer->encode_all(texts, encode);
+    text::report_cut(encodings, encode.max_length, options.cut);
+    return encodings;
   }
 
   /// One encoding as a batch of one text. **Shapes**: (1, T). **Errors**: more types than ids.

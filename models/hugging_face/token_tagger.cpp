@@ -1,5 +1,7 @@
 #include "models/hugging_face/token_tagger.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "models/hugging_face/detail/heads.h"
@@ -35,23 +37,55 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(text::ListOf<std::string> 
                                                       AggregationStrategy strategy,
                                                       const TaskOptions& options) const {
   require_label_per_class("TokenTagger", model, labels);
-  const std::vector<text::Encoding> encodings = reader.encode_all(texts, options);
-  std::vector<std::vector<Tag>> results(texts.size());
+  require(!options.stride || strategy != AggregationStrategy::kNone, "TokenTagger",
+          "strategy must not be none for windows, because a token can be in two of them");
+  std::vector<text::Encoding> encodings;
+  std::vector<std::size_t> text_of;  // each encoding
+  if (!options.stride) encodings = reader.encode_all(texts, options);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (options.stride) {
+      std::ranges::move(windows(texts[i], options), std::back_inserter(encodings));
+    }
+    text_of.resize(options.stride ? encodings.size() : i + 1, i);
+  }
+  std::vector<std::vector<Tag>> found(encodings.size());
+  TaskOptions task = options;
+  task.name = [&](index_t window) {
+    const std::size_t text = text_of[static_cast<std::size_t>(window)];
+    return text_name(options.name, static_cast<index_t>(text));
+  };
   reader.each_row(
-      encodings, options, [&](const Tokens& tokens) { return softmax(model(tokens)); },
-      [&](index_t text, std::span<const float> row) {
-        const auto n = static_cast<std::size_t>(text);
-        results[n] =
-            group_tags(scored_tokens(*reader.tokenizer, texts[n], encodings[n], row, labels.size()),
-                       labels, strategy);
+      encodings, task, [&](const Tokens& tokens) { return softmax(model(tokens)); },
+      [&](index_t window, std::span<const float> row) {
+        const auto n = static_cast<std::size_t>(window);
+        found[n] = group_tags(
+            scored_tokens(*reader.tokenizer, texts[text_of[n]], encodings[n], row, labels.size()),
+            labels, strategy);
       });
+  std::vector<std::vector<Tag>> results(texts.size());
+  for (std::size_t n = 0; n < found.size(); ++n) {
+    std::ranges::move(found[n], std::back_inserter(results[text_of[n]]));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const bool has_windows = std::ranges::equal_range(text_of, i).size() > 1;  // it is sorted
+    if (has_windows) results[i] = without_overlaps(texts[i], std::move(results[i]));
+  }
   return results;
+}
+
+std::vector<text::Encoding> TokenTagger::windows(const std::string& text,
+                                                 const TaskOptions& options) const {
+  text::EncodeOptions encode = reader.encode_options(options);
+  if (!options.stride) return {reader.tokenizer->encode(text, encode)};
+  encode.stride = *options.stride;
+  return reader.tokenizer->encode_windows(text, encode);
 }
 
 TokenTagger load_token_tagger(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   std::vector<std::string> labels = load_labels(folder);
   TextReader reader = load_reader(folder);
+  reader.warnings = label_warnings(folder.config, labels);
   auto model = load_model<TokenClassifier>(token_classifier_options(folder, std::ssize(labels)),
                                            folder, token_classifier_renames(*folder.family));
   return {.reader = std::move(reader), .model = std::move(model), .labels = std::move(labels)};

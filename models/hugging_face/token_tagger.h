@@ -46,12 +46,18 @@ struct TokenTagger {
   std::vector<std::string> labels;
 
   /// The tags of each text, in text order, except those with the label "O". Spans are in bytes of
-  /// the given text.
-  /// **Errors**: as TextReader::encode_options, Tokenizer::encode and TextReader::each_row; not as
-  /// many labels as the model has classes.
+  /// the given text. With options.stride, a text that is too long is not cut, but read in windows;
+  /// of tags that overlap, the longer one is kept.
+  /// **Errors**: as TextReader::encode_options, Tokenizer::encode_windows and TextReader::each_row;
+  /// not as many labels as the model has classes; a stride with the strategy kNone.
   std::vector<std::vector<Tag>> operator()(
       text::ListOf<std::string> texts, AggregationStrategy strategy = AggregationStrategy::kSimple,
       const TaskOptions& options = {}) const;
+
+  /// The windows in which a text is read; without options.stride, only one. **Errors**: as above,
+  /// except those of the model.
+  std::vector<text::Encoding> windows(const std::string& text,
+                                      const TaskOptions& options = {}) const;
 };
 
 /// The token classifier in a folder. **Errors**: as load_text_classifier.

@@ -204,6 +204,25 @@ std::vector<double> label_values(const std::vector<LabelledText>& examples,
   return values;
 }
 
+namespace {
+
+template <class List>
+std::vector<Encoding> encoded(const TextEncoder& encode, List texts) {
+  require(encode.tokenizer != nullptr, "TextEncoder", "must have a tokenizer, got a null pointer");
+  std::vector<Encoding> encodings = encode.tokenizer->encode_all(texts, encode.options);
+  report_cut(encodings, encode.options.max_length, encode.cut);
+  return encodings;
+}
+
+}  // namespace
+
+std::vector<Encoding> TextEncoder::encode_all(ListOf<std::string> texts) const {
+  return encoded(*this, texts);
+}
+std::vector<Encoding> TextEncoder::encode_all(ListOf<TextPair> pairs) const {
+  return encoded(*this, pairs);
+}
+
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
                                       bool feeds_types) {
   std::vector<Example> examples;
@@ -220,16 +239,14 @@ std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const 
 
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
                                       const TextEncoder& encode, const std::string& file) {
-  require(encode.tokenizer != nullptr, "TextEncoder", "must have a tokenizer, got a null pointer");
-  const Tokenizer& tokenizer = *encode.tokenizer;
   if (lines.empty() || lines.front().second.empty()) {
     std::vector<std::string> texts;
     for (const LabelledText& line : lines) texts.push_back(line.text);
-    return encoded_examples(tokenizer.encode_all(texts, encode.options), file);
+    return encoded_examples(encode.encode_all(texts), file);
   }
   std::vector<TextPair> pairs;
   for (const LabelledText& line : lines) pairs.push_back({line.text, line.second});
-  return encoded_examples(tokenizer.encode_all(pairs, encode.options), file, encode.feeds_types);
+  return encoded_examples(encode.encode_all(pairs), file, encode.feeds_types);
 }
 
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,

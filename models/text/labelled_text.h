@@ -70,6 +70,12 @@ struct TextEncoder {
   const Tokenizer* tokenizer;
   EncodeOptions options = {};
   bool feeds_types = false;  // whether tokens of pairs get token types
+  CutReport cut = {};        // called if texts are cut
+
+  /// Tokenizer::encode_all, with a report about texts that were cut. **Errors**: no tokenizer; as
+  /// Tokenizer::encode_all.
+  std::vector<Encoding> encode_all(ListOf<std::string> texts) const;
+  std::vector<Encoding> encode_all(ListOf<TextPair> pairs) const;
 };
 
 /// Encoded lines as examples without labels. **Errors**: a line without a token.

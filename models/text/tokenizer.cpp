@@ -173,6 +173,12 @@ std::vector<Encoding> in_parallel(index_t count, const Size& size, const Encode&
 
 }  // namespace
 
+void report_cut(std::span<const Encoding> encodings, index_t max_length, const CutReport& report) {
+  const index_t count =
+      std::ranges::count_if(encodings, [](const Encoding& encoding) { return encoding.lost > 0; });
+  if (count > 0 && report) report(count, max_length);
+}
+
 Frame Frame::bert(const SpecialTokens& special) {
   Frame frame;
   if (special.cls) frame.single.push_back({kNoText, 0, *special.cls});
@@ -243,7 +249,10 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
     result.push_back(assemble(parts, std::move(own), chosen, options.add_special));
   };
   add(0, 0);
-  if (!all) return result;
+  if (!all) {
+    result.back().lost = sizes[0] + sizes[1] - lengths.first - lengths.second;
+    return result;
+  }
   for (std::size_t i = 1; i < windows[0].size(); ++i) {
     for (std::size_t j = 0; j < windows[1].size(); ++j) add(i, j);
   }

@@ -14,6 +14,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -48,7 +49,7 @@ struct Piece {
 /// Frame::Part::text.
 inline constexpr index_t kNoText = -1;
 
-/// A text, or a pair of texts, as tokens. All five lists have one entry per token.
+/// A text, or a pair of texts, as tokens. The lists have one entry per token.
 struct Encoding {
   std::vector<index_t> ids;
   // The position of the token in its text before normalisation; {0, 0}: a special token that the
@@ -57,7 +58,13 @@ struct Encoding {
   std::vector<index_t> types;  // token types of the frame, such as BERT's 0 and 1
   std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the frame
   std::vector<index_t> words;  // the index of the token's word in its text; kNoText: no word
+  index_t lost = 0;            // the number of tokens that max_length cut off; 0 for a window
 };
+
+/// Gets the number of texts that were cut, and the limit in tokens.
+using CutReport = std::function<void(index_t texts, index_t tokens)>;
+/// Calls `report`, if there is one, if max_length has cut some of the encodings.
+void report_cut(std::span<const Encoding> encodings, index_t max_length, const CutReport& report);
 
 /// The positions of the special tokens around a text and around a pair.
 struct Frame {

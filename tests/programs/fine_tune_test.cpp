@@ -233,5 +233,43 @@ TEST_F(FineTune, WhatIsFixedIsSavedAsItWas) {
   }
 }
 
+// Words without a token, here a left-to-right mark: no token has a label.
+TEST_F(FineTune, FilesWithoutTargetsAreErrors) {
+  const std::string none = "\u200e\tB-LOC\n\n\u200f\tO\n\n";
+  write("none.tsv", none + none + "the\tO\n");
+  write("only.tsv", none);
+  write("empty.tsv", "");
+  const std::string words = ": must have at least 1 token with a label, got none";
+  const std::string tokens = "--task tokens --save new --epochs 1 ";
+  expect_fails(
+      {{"fine_tune", bert(tokens + "--train only.tsv"), "only.tsv" + words},
+       {"fine_tune", bert(tokens + "--train tags.tsv --held-out only.tsv"), "only.tsv" + words},
+       {"fine_tune", bert(tokens + "--train tags.tsv --test only.tsv"), "only.tsv" + words},
+       {"fine_tune", bert(tokens + "--train none.tsv --held-out-share 0.8"), words},
+       {"fine_tune", bert("--save new --train classes.tsv --task classification --test empty.tsv"),
+        "empty.tsv: must have at least 1 byte"},
+       {"fine_tune", bert("--save new --train values.tsv --held-out empty.tsv"),
+        "empty.tsv: must have at least 1 byte"},
+       {"fine_tune",
+        with_model("sentence", "--save new --train pairs.tsv --task pairs --test empty.tsv"),
+        "empty.tsv: must have at least 1 byte"},
+       {"train_classifier", "--train classes.tsv --test empty.tsv",
+        "empty.tsv: must have at least 1 byte"}});
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+}
+
+TEST_F(FineTune, CountsTheTextsThatItCuts) {
+  const std::string warning = " texts were cut to 5 tokens; the rest was not read\n";
+  const Outcome classes =
+      run("fine_tune", bert("--train classes.tsv --save new --epochs 1 --max-length 5"));
+  EXPECT_EQ(classes.status, 0);
+  EXPECT_EQ(classes.errors, "fine_tune: warning: 14" + warning);
+  const Outcome tags =
+      run("fine_tune", bert("--train tags.tsv --save tags --epochs 1 --max-length 5"));
+  EXPECT_EQ(tags.errors, "fine_tune: warning: 14" + warning);
+  EXPECT_EQ(run("train_classifier", "--train classes.tsv --epochs 1 --max-words 4").errors,
+            "train_classifier: warning: 14" + warning);
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -1,6 +1,7 @@
 // The programs that use pretrained models, on small folders: the references in golden/folders, and
 // one-line errors.
 #include <regex>
+#include <tuple>
 
 #include "tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
@@ -139,6 +140,80 @@ TEST_F(ModelPrograms, MoreTokensThanTheModelReadsAreRefused) {
                       "must be at most " + most + ", the tokens that the model reads, got 512"));
     if (program == "fine_tune") continue;
     EXPECT_EQ(run(program, arguments + most).status, 0) << arguments;
+  }
+}
+
+// One line at the end, for the lines and the query together.
+TEST_F(ModelPrograms, CutTextsAreCounted) {
+  const std::string bert = with_model("bert"), sentence = with_model("sentence");
+  write("lines.txt", "the cat sat\nthe cat\na big old city\n");
+  write("blanks.txt", "[MASK] cat sat\n[MASK] cat\n");
+  const std::string four = " --max-length 4 ";
+  const std::vector<std::tuple<std::string, std::string, int>> cases = {
+      {"classify_text", bert + "lines.txt" + four, 2},
+      {"classify_text", bert + "lines.txt --attention a.html" + four, 2},
+      {"tag_tokens", bert + "lines.txt" + four, 2},
+      {"fill_mask", bert + "blanks.txt" + four, 1},
+      {"rerank", with_model("reranker", "--query the lines.txt") + four, 3},
+      {"embed", sentence + "lines.txt" + four, 2},
+      {"embed", sentence + "lines.txt --query 'the old cat' --attention b.html" + four, 3},
+      {"tokenize", bert + "lines.txt" + four, 2}};
+  for (const auto& [program, arguments, count] : cases) {
+    const Outcome done = run(program, arguments);
+    EXPECT_EQ(done.status, 0) << done.errors;
+    const std::string texts = count == 1 ? "1 text was" : std::to_string(count) + " texts were";
+    EXPECT_EQ(done.errors,
+              program + ": warning: " + texts + " cut to 4 tokens; the rest was not read\n")
+        << arguments;
+  }
+  EXPECT_EQ(run("classify_text", bert + "lines.txt").errors, "");
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "cat ";
+  EXPECT_EQ(run("explain", bert + "--text '" + text + "'").errors,
+            "explain: warning: 1 text was cut to 40 tokens; the rest was not read\n");
+  EXPECT_TRUE(fails("fill_mask", bert + "blanks.txt --max-length 2",
+                    "line 1 must have each [MASK] in the 2 tokens that the model reads, got one"));
+}
+
+TEST_F(ModelPrograms, LongLinesAreTaggedInWindows) {
+  const std::string bert = with_model("bert", "lines.txt ");
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "the cat sat on a mat ";
+  write("lines.txt", text + "\nthe cat\n");
+  const auto last = [](const std::string& output) {
+    const std::size_t at = output.find("\n2\t");
+    const std::string line = output.substr(output.rfind('\n', at - 1) + 1);
+    return std::stol(line.substr(line.find('-') + 1));
+  };
+  EXPECT_LT(last(output_of("tag_tokens", bert)), 200);
+  for (const char* windows :
+       {"--stride 0", "--stride 8", "--window 12", "--window 12 --stride 5"}) {
+    const Outcome all = run("tag_tokens", bert + windows);
+    EXPECT_EQ(all.errors, "") << windows;
+    EXPECT_GT(last(all.output), 1200) << windows;
+  }
+  EXPECT_EQ(run("tag_tokens", bert + "--stride 8 --attention a.html").status, 0);
+  expect_fails(
+      {{"tag_tokens", bert + "--window 9 --max-length 9", "--window must not be combined"},
+       {"tag_tokens", bert + "--window 41", "--window: max_length must be at most 40"},
+       {"tag_tokens", bert + "--stride 38", "stride must be at least 0 and below 38"},
+       {"tag_tokens", bert + "--stride 2 --aggregation none", "strategy must not be none"}});
+}
+
+TEST_F(ModelPrograms, LabelsThatContradictEachOtherAreWarnings) {
+  fs::copy(golden_folder("bert"), folder_ / "model", fs::copy_options::recursive);
+  write("lines.txt", "the cat\n");
+  const std::string config = file_text(folder_ / "model/config.json");
+  write("model/config.json",
+        std::regex_replace(config, std::regex("\"I-LOC\": 4"), "\"I-LOC\": 3"));
+  for (const std::string program : {"classify_text", "tag_tokens", "explain"}) {
+    const std::string arguments = program == "explain" ? "--text 'the cat'" : "lines.txt";
+    const Outcome done = run(program, "--model model " + arguments);
+    EXPECT_EQ(done.output, run(program, with_model("bert", arguments)).output);
+    EXPECT_EQ(done.errors,
+              program +
+                  ": warning: model/config.json: label2id.I-LOC: must be the label's number "
+                  "in id2label, got 3, which is 'B-LOC'; the names are those in id2label\n");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 
 #include "models/hugging_face/detail/config.h"
@@ -45,7 +46,11 @@ std::vector<std::string> labels_of(const Json& table) {
     if (*number >= count) {
       label.fail("class number must be from 0 to ", count - 1, ", got ", *number);
     }
-    found[static_cast<std::size_t>(*number)] = label.text();
+    // Python prints a name that is a number as it is written.
+    const bool is_number =
+        label.kind() == Json::Kind::kInteger || label.kind() == Json::Kind::kNumber;
+    found[static_cast<std::size_t>(*number)] =
+        is_number ? JsonText(label).text() : std::string(label.text());
   }
   std::vector<std::string> labels;
   for (const auto& label : found)
@@ -82,15 +87,30 @@ std::vector<std::string> read_labels(const Json& config) {
   if (!table) {
     return numbered_labels(config.integer("num_labels", JsonRange{1, kMostLabels}, kDefaultLabels));
   }
-  std::vector<std::string> labels = labels_of(table->as_object());
-  if (const auto count = config.find("num_labels")) {
-    if (count->integer() != std::ssize(labels)) {
-      count->fail("must be ", labels.size(), ", the number of labels in id2label, got ",
-                  count->integer());
+  if (const auto inverse = config.find("label2id")) inverse->as_object();  // checks its kind
+  return labels_of(table->as_object());
+}
+
+std::vector<std::string> label_warnings(const Json& config,
+                                        const std::vector<std::string>& labels) {
+  std::vector<std::string> warnings;
+  if (!config.has("id2label")) return warnings;
+  const auto warn_if = [&](const char* key, const auto& check) {
+    const auto value = config.find(key);
+    try {
+      if (value) check(*value);
+    } catch (const std::runtime_error& error) {
+      warnings.push_back(str_cat(error.what(), "; the names are those in id2label"));
     }
-  }
-  if (const auto inverse = config.find("label2id")) check_inverse(inverse->as_object(), labels);
-  return labels;
+  };
+  warn_if("num_labels", [&](const Json& count) {
+    if (count.integer() != std::ssize(labels)) {
+      count.fail("must be ", labels.size(), ", the number of labels in id2label, got ",
+                 count.integer());
+    }
+  });
+  warn_if("label2id", [&](const Json& inverse) { check_inverse(inverse, labels); });
+  return warnings;
 }
 
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows) {

@@ -18,9 +18,12 @@ namespace tessera::models {
 /// The names of a model's classes, by number, from `id2label`. Without `id2label`, the names are
 /// "LABEL_0", "LABEL_1", ..., and `num_labels` (by default 2) is their number.
 ///
-/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no classes; a
-/// `num_labels` or `label2id` that does not match `id2label`.
+/// **Errors**: numbers that are not 0, 1, 2, ... without a gap, each once; no classes; a name that
+/// is neither text nor a number; a `label2id` that is not an object.
 std::vector<std::string> read_labels(const Json& config);
+
+/// Warnings about a `num_labels` or a `label2id` that contradicts `labels`, those of `id2label`.
+std::vector<std::string> label_warnings(const Json& config, const std::vector<std::string>& labels);
 
 /// Throws an error about `config`'s labels if their number differs from the classifier's rows.
 void check_label_count(const Json& config, const std::vector<std::string>& labels, index_t rows);

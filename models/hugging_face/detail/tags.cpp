@@ -131,4 +131,21 @@ std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
   return tags;
 }
 
+std::vector<Tag> without_overlaps(std::string_view text, std::vector<Tag> tags) {
+  const auto length = [&](const Tag& tag) {
+    return text::code_point_count(text::text_at(text, tag.bytes));
+  };
+  std::ranges::stable_sort(tags, {}, [](const Tag& tag) { return tag.bytes.begin; });
+  std::vector<Tag> kept;
+  for (Tag& tag : tags) {
+    if (kept.empty() || tag.bytes.begin >= kept.back().bytes.end) {
+      kept.push_back(std::move(tag));
+    } else if (std::pair(length(tag), tag.score) >
+               std::pair(length(kept.back()), kept.back().score)) {
+      kept.back() = std::move(tag);
+    }
+  }
+  return kept;
+}
+
 }  // namespace tessera::models

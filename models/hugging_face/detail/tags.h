@@ -36,4 +36,9 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
 std::vector<Tag> group_tags(std::span<const ScoredToken> tokens,
                             std::span<const std::string> labels, AggregationStrategy strategy);
 
+/// The tags of all windows of `text` in text order, without overlaps: of two tags that overlap, the
+/// one with more characters is kept; of equally long ones, the one with the higher score.
+/// **Source**: aggregate_overlapping_entities of transformers.TokenClassificationPipeline.
+std::vector<Tag> without_overlaps(std::string_view text, std::vector<Tag> tags);
+
 }  // namespace tessera::models

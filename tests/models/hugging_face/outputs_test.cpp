@@ -169,6 +169,21 @@ TEST(Tags, OfGroupsAreCutAtTheFirstHyphen) {
   EXPECT_EQ(tagged(5), " 0-1 1");
 }
 
+// transformers' aggregate_overlapping_entities: the longer tag, of equally long ones the better.
+TEST(Tags, OfWindowsDoNotOverlap) {
+  const std::string text = "\u00e4\u00e4 bb cccc dd";  // two characters are four bytes
+  const auto merged = [&](const std::vector<Tag>& tags) {
+    return shown(without_overlaps(text, tags));
+  };
+  EXPECT_EQ(merged({{"A", 0.5, {0, 4}}, {"B", 0.25, {8, 12}}, {"C", 0.75, {8, 12}}}),
+            "A 0-4 0.5; C 8-12 0.75");
+  EXPECT_EQ(merged({{"A", 0.9, {8, 12}}, {"B", 0.1, {5, 12}}}), "B 5-12 0.1");
+  EXPECT_EQ(merged({{"A", 0.9, {0, 4}}, {"B", 0.1, {2, 7}}}), "B 2-7 0.1");  // 2 and 4 characters
+  EXPECT_EQ(merged({{"A", 0.5, {5, 7}}, {"B", 0.5, {5, 7}}}), "A 5-7 0.5");
+  EXPECT_EQ(merged({{"A", 0.5, {5, 7}}, {"B", 0.5, {7, 8}}}), "A 5-7 0.5; B 7-8 0.5");
+  EXPECT_EQ(merged({}), "");
+}
+
 TEST(Tags, OfWordsAreThoseOfOneTokenOrOfTheMean) {
   // One word of three tokens; then one of a single token.
   const std::vector<Row> rows = {{{0, 2}, false, 1, 0.5F, 3, 0.375F},
@@ -229,7 +244,37 @@ TEST(Labels, StandInTheOrderOfTheirNumbers) {
   EXPECT_EQ(read_labels(config(R"({"num_labels": 1})")), (std::vector<std::string>{"LABEL_0"}));
 }
 
-TEST(Labels, WithGapsAndContradictionsAreErrors) {
+TEST(Labels, MayBeNumbers) {
+  EXPECT_EQ(read_labels(config(R"({"id2label": {"0": 7, "1": -3, "2": 1.5, "3": "x"}})")),
+            (std::vector<std::string>{"7", "-3", "1.5", "x"}));
+}
+
+// transformers follows id2label.
+TEST(Labels, ThatContradictEachOtherAreWarnings) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("num_labels": 3)", "num_labels: must be 2,...got 3"},
+      {R"("num_labels": "2")", "num_labels: must be an integer, got the text '2'"},
+      {R"("label2id": {"a": 1, "b": 0})", "label2id.a...got 1, which is 'b'"},
+      {R"("label2id": {"a": 0})", "label2id: ...got none for 'b'"},
+      {R"("label2id": {})", "label2id: ...got none for 'a'"},
+      {R"("label2id": {"a": 5, "b": 1})", "label2id.a...got 5"},
+      {R"("label2id": {"a": "0", "b": "1"})", "label2id.a...text '0'"}};
+  for (const auto& [key, words] : cases) {
+    const Json json = config(R"({"id2label": {"0": "a", "1": "b"}, )" + key + "}");
+    const std::vector<std::string> labels = read_labels(json);
+    EXPECT_EQ(labels, (std::vector<std::string>{"a", "b"}));
+    const std::vector<std::string> warnings = label_warnings(json, labels);
+    ASSERT_EQ(warnings.size(), 1U) << key;
+    test::expect_refused([&] { throw std::runtime_error(warnings[0]); },
+                         "config.json: " + words + "...; the names are those in id2label");
+  }
+  const Json fits = config(R"({"id2label": {"0": 7}, "label2id": {"7": 0}, "num_labels": 1})");
+  EXPECT_TRUE(label_warnings(fits, read_labels(fits)).empty());
+  const Json none = config(R"({"label2id": {"a": 5}, "num_labels": 4})");
+  EXPECT_TRUE(label_warnings(none, read_labels(none)).empty());
+}
+
+TEST(Labels, WithGapsAreErrors) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"({"id2label": {"0": "a", "2": "b"}})",
        "id2label.2...class number must be from 0 to 1, got 2"},
@@ -243,19 +288,11 @@ TEST(Labels, WithGapsAndContradictionsAreErrors) {
       {R"({"id2label": ["a"]})", "id2label...a list"},
       {R"({"id2label": "a"})", "id2label...an object"},
       {R"({"id2label": {"0": "a"}, "label2id": [0]})", "label2id...a list"},
-      {R"({"id2label": {"0": 7}})", "id2label.0...7"},
-      {R"({"id2label": {"0": "a"}, "num_labels": 2})", "num_labels...must be 1,...got 2"},
+      {R"({"id2label": {"0": null}})", "id2label.0...must be a text, got null"},
+      {R"({"id2label": {"0": ["a"]}})", "id2label.0...must be a text, got a list"},
       {R"({"num_labels": -1})", "num_labels...-1"},
       {R"({"num_labels": 100001})", "num_labels...100001"},
-      {R"({"id2label": {"0": "a", "1": "b"}, "label2id": {"a": 1, "b": 0}})",
-       "label2id.a...got 1, which is 'b'"},
-      {R"({"id2label": {"0": "a", "1": "b"}, "label2id": {"a": 0}})",
-       "label2id...got none for 'b'"},
-      {R"({"id2label": {"0": "a"}, "label2id": {"a": 5}})", "label2id.a...got 5"},
-      {R"({"id2label": {"0": "a"}, "label2id": {"a": "0"}})", "label2id.a...text '0'"},
       {R"({"id2label": {"0": "a", "x\ny": "b"}})", R"('x\x0ay')"},
-      {R"({"id2label": {"0": "a\nb"}, "label2id": {"a": 0}})", R"('a\x0ab')"},
-      {R"({"id2label": {"0": "a\nb"}, "label2id": {}})", R"(got none for 'a\x0ab')"},
   };
   for (const auto& [text, words] : cases) {
     test::expect_refused([&json = text] { read_labels(config(json)); }, "config.json: ..." + words);

@@ -138,7 +138,6 @@ TEST(PretrainedTasks, Blanks) {
 TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
   const std::vector<std::array<std::string, 3>> faults = {
       {R"("1": "B-PER")", R"("7": "B-PER")", "id2label"},
-      {R"("B-PER": 1)", R"("B-PER": 2)", "label2id...B-PER"},
       {R"("4": "I-LOC")", R"("4": "I-LOC", "5": "X")", "id2label"},
       {R"("use_cache")", R"("problem_type": "guess", "use_cache")", "problem_type...'guess'"}};
   for (const auto& [from, to, words] : faults) {

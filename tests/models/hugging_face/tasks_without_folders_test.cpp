@@ -170,6 +170,20 @@ TEST(TextClassifier, OrdersEqualScoresByTheOutputs) {
   }
 }
 
+TEST(Tasks, ReportTextsThatTheyCut) {
+  std::vector<std::pair<index_t, index_t>> reports;
+  const TaskOptions options = {.max_length = 4, .cut = [&](index_t texts, index_t tokens) {
+                                 reports.emplace_back(texts, tokens);
+                               }};
+  const TextClassifier model = classifier(Scoring::kNone);
+  model({"new rio", "law", ""}, options);
+  EXPECT_TRUE(reports.empty());
+  model({"rio rio rio", "rio rio", "law law law law"}, options);
+  EXPECT_EQ(reports, (std::vector<std::pair<index_t, index_t>>{{2, 4}}));
+  model({text::TextPair{"rio rio", "law"}, text::TextPair{"", "law"}}, options);
+  EXPECT_EQ(reports.back(), (std::pair<index_t, index_t>{1, 4}));
+}
+
 TEST(TextClassifier, HasALabelForEachClass) {
   TextClassifier model = classifier(Scoring::kSoftmax);
   for (const std::vector<std::string>& labels :
@@ -220,6 +234,30 @@ TEST(TokenTagger, TagsTokensAndWords) {
                {"labels must be 1, one per class of the model", str_cat("got ", labels.size())},
                [&] { model(kFourTexts); }));
   }
+}
+
+TEST(TokenTagger, ReadsLongTextsInWindows) {
+  const TokenTagger model = {.reader = reader(),
+                             .model = make_model<TokenClassifier>(
+                                 TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 2}),
+                             .labels = {"B-X", "I-Y"}};
+  const std::string text = "in rio newton laws rio in newton law in newtons rio laws";
+  const auto last = [](const std::vector<Tag>& tags) { return tags.back().bytes.end; };
+  EXPECT_LT(last(model({text})[0]), std::ssize(text));  // cut to 12 tokens
+  for (const index_t stride : {0, 2, 5}) {
+    const TaskOptions options = {.max_length = 9, .stride = stride};
+    const auto tags = model({text, "rio"}, AggregationStrategy::kFirst, options);
+    EXPECT_EQ(last(tags[0]), std::ssize(text));
+    EXPECT_EQ(tags[1].size(), 1U);
+    for (std::size_t i = 1; i < tags[0].size(); ++i) {
+      EXPECT_GE(tags[0][i].bytes.begin, tags[0][i - 1].bytes.end);
+    }
+  }
+  EXPECT_EQ(model.windows("rio", {.stride = 2}).size(), 1U);
+  EXPECT_TRUE(throws("TokenTagger", {"strategy must not be none for windows"},
+                     [&] { model({text}, AggregationStrategy::kNone, {.stride = 2}); }));
+  EXPECT_TRUE(throws("encode_windows", {"stride", "below 10", "got 10"},
+                     [&] { model({text}, AggregationStrategy::kFirst, {.stride = 10}); }));
 }
 
 /// Checks that each answer is the text at its bytes, and that answers are in order of their scores.
@@ -373,6 +411,13 @@ TEST(MaskFiller, FillsEachBlank) {
   const Filling& first = results[1][1].fillings.at(0);
   EXPECT_EQ(first.score, static_cast<double>(want[static_cast<std::size_t>(first.id)]));
   EXPECT_TRUE(throws("MaskFiller", {"text 0 must have a [MASK]"}, [&] { model(kFourTexts); }));
+  for (const char* text : {"rio rio rio [MASK]", "[MASK] rio rio [MASK]"}) {
+    EXPECT_TRUE(throws("MaskFiller",
+                       {"text 0 must have each [MASK] in the 4 tokens that the model reads",
+                        "got one in the 2 tokens that are cut off"},
+                       [&, &with = text] { model({with}, {.task = {.max_length = 4}}); }));
+  }
+  EXPECT_EQ(model({"[MASK] rio rio"}, {.task = {.max_length = 4}})[0].size(), 1U);
   EXPECT_TRUE(throws("MaskFiller", {"text 7 must have a [MASK]"}, [&] {
     model(kFourTexts, {.task = {.name = [](index_t i) { return str_cat("text ", i + 7); }}});
   }));

@@ -108,6 +108,18 @@ TEST(TextEncoder, HasATokenizer) {
                      [&] { labelled_examples(examples, {"b"}, TextEncoder{}, "f"); }));
 }
 
+TEST(TextEncoder, ReportsTextsThatAreCut) {
+  const Lines texts = {"one two three", "one", "one two"};
+  const WordTokenizer words = WordTokenizer::of(texts);
+  std::vector<std::pair<index_t, index_t>> reports;
+  const auto report = [&](index_t count, index_t limit) { reports.emplace_back(count, limit); };
+  for (const index_t limit : {0, 4, 3}) {  // of the tokens with [CLS]
+    const TextEncoder encode = {&words, {.max_length = limit}, false, report};
+    EXPECT_EQ(encode.encode_all(texts)[1].ids.size(), 2U);
+  }
+  EXPECT_EQ(reports, (std::vector<std::pair<index_t, index_t>>{{1, 3}}));
+}
+
 TEST(ReadLabelledPairs, CutsAtBothTabs) {
   const TemporaryFolder folder;
   const auto pairs = read_labelled_pairs(folder.write("f", "yes\tA b\tC\r\nno\tx\ty z\n"));

@@ -129,6 +129,27 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> lengths_in(index_t room, std::size_t f
           std::count(e.texts.begin(), e.texts.end(), 1)};
 }
 
+TEST(Encode, CountsTheTokensThatAreLost) {
+  const ByteTokenizer bert(kBert);
+  EXPECT_EQ(bert.encode("abcdef").lost, 0);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 8}).lost, 0);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5}).lost, 3);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5, .cut = Side::kLeft}).lost, 3);
+  EXPECT_EQ(bert.encode("abcdef", {.add_special = false, .max_length = 5}).lost, 1);
+  EXPECT_EQ(bert.encode_pair("abcd", "ef", {.max_length = 6}).lost, 3);
+  for (const Encoding& window : bert.encode_windows("abcdef", {.max_length = 5, .stride = 1})) {
+    EXPECT_EQ(window.lost, 0);
+  }
+  index_t texts = 0, tokens = 0;
+  const CutReport report = [&](index_t count, index_t limit) { texts = count, tokens = limit; };
+  report_cut(bert.encode_all(Texts{"ab", "cd"}, {.max_length = 4}), 4, report);
+  EXPECT_EQ(texts, 0);
+  report_cut(bert.encode_all(Texts{"ab", "c", "de"}, {.max_length = 3}), 3, report);
+  EXPECT_EQ(texts, 2);
+  EXPECT_EQ(tokens, 3);
+  EXPECT_NO_THROW(report_cut(bert.encode_all(Texts{"ab"}, {.max_length = 3}), 3, {}));
+}
+
 TEST(EncodePair, CutsTheLongerTextFirst) {
   using Lengths = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
   const auto longest = [](index_t room, std::size_t first, std::size_t second) {
