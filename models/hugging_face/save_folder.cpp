@@ -329,7 +329,9 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  write_settings(folder.path(), place, model.settings, model.reader.max_length, from);
+  const bool has_encoder = std::holds_alternative<TokenEncoder>(model.words);
+  write_settings(folder.path(), has_encoder ? place : fs::path(), model.settings,
+                 model.reader.max_length, from);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

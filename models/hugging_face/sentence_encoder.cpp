@@ -122,6 +122,12 @@ std::string prompt_of(const SentenceSettings& settings, const TaskOptions& optio
        printable(*name));
 }
 
+/// The text that the tokenizer gets: static embeddings read the text as it is.
+std::string given_text(const SentenceEncoder& model, const std::string& text) {
+  const bool is_static = std::holds_alternative<nn::Embedding>(model.words);
+  return is_static ? text : cleaned(text, model.settings.lower_case);
+}
+
 /// `options` with the first of these prompts that the folder has, if `options` has no prompt.
 TaskOptions with_prompt(const SentenceSettings& settings, TaskOptions options,
                         std::initializer_list<const char*> names) {
@@ -191,8 +197,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   const std::string prompt = prompt_of(settings, options);
   std::vector<std::string> given;
   given.reserve(texts.size());
-  for (const std::string& text : texts)
-    given.push_back(cleaned(prompt + text, settings.lower_case));
+  for (const std::string& text : texts) given.push_back(given_text(*this, prompt + text));
   std::vector<text::Encoding> encodings =
       reader.encode_all(std::span<const std::string>(given), options);
   if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
@@ -235,16 +240,14 @@ TaskOptions SentenceEncoder::for_documents(const TaskOptions& options) const {
 text::Encoding SentenceEncoder::encoding_of(const std::string& text,
                                             const TaskOptions& options) const {
   const text::EncodeOptions encode = reader.encode_options(options);
-  return reader.tokenizer->encode(cleaned(prompt_of(settings, options) + text, settings.lower_case),
-                                  encode);
+  return reader.tokenizer->encode(given_text(*this, prompt_of(settings, options) + text), encode);
 }
 
 index_t SentenceEncoder::prompt_tokens(const TaskOptions& options) const {
   const std::string prompt = prompt_of(settings, options);
   if (prompt.empty() || pools_prompt) return 0;
   const text::EncodeOptions encode = reader.encode_options(options);
-  const text::Encoding encoding =
-      reader.tokenizer->encode(cleaned(prompt, settings.lower_case), encode);
+  const text::Encoding encoding = reader.tokenizer->encode(given_text(*this, prompt), encode);
   const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
@@ -253,17 +256,10 @@ namespace {
 
 /// Values that may throw are computed before the braces: GCC 12 frees members twice if a later one
 /// throws.
-SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings,
-                               index_t max_length) {
+SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings) {
   nn::Embedding words = read_static_embedding(row.folder);
   const index_t width = words.weight.size(1);
-  TextReader reader = {.tokenizer = load_tokenizer_for(
-                           row.folder, words.weight.size(0),
-                           str_cat("the static embeddings in ",
-                                   escaped((row.folder / "model.safetensors").string()))),
-                       .max_length = max_length,
-                       .feeds_types = false,
-                       .adds_special = false};
+  TextReader reader = read_static_reader(row.folder, words.weight.size(0));
   return {std::move(reader), std::move(words), std::move(settings), width};
 }
 
@@ -289,9 +285,10 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
-  auto [settings, max_length] = read_settings(folder, first.folder);
+  auto [settings, max_length] =
+      read_settings(folder, is_transformer ? first.folder : std::filesystem::path());
   SentenceEncoder model = is_transformer ? load_transformer(first, std::move(settings), max_length)
-                                         : static_encoder(first, std::move(settings), max_length);
+                                         : static_encoder(first, std::move(settings));
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {

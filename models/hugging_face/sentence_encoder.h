@@ -94,7 +94,8 @@ struct SentenceEncoder {
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
-  /// result is removed, and the result is cut to the maximum number of tokens. If no prompt is
+  /// result is removed, and the result is cut to the maximum number of tokens; static embeddings
+  /// keep white space, which their tokenizer may use. If no prompt is
   /// given, the folder's default prompt is used, if there is one. The first call packs the weights,
   /// which are then in memory twice; after prepack(), once.
   ///

@@ -101,6 +101,10 @@ namespace {
 
 TextClassifier load(const std::filesystem::path& path, bool is_cross_encoder) {
   const ModelFolder folder(path);
+  const auto settings = find_json(path / "config_sentence_transformers.json", kSmallJson);
+  if (is_cross_encoder && settings && settings->has("default_prompt_name")) {
+    settings->at("default_prompt_name").fail("must be null for a cross-encoder");
+  }
   std::vector<std::string> labels = load_labels(folder);
   const index_t classes = std::ssize(labels);
   const Scoring scoring = (is_cross_encoder ? pair_scoring : text_scoring)(folder.config, classes);

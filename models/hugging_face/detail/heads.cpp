@@ -142,6 +142,8 @@ Scoring pair_scoring(const Json& config, index_t classes) {
   if (!function) return classes == 1 ? Scoring::kSigmoid : Scoring::kNone;
   const std::string_view path = function->text();
   const std::string_view name = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+  // The reference ignores a function of the folder's own code.
+  if (!path.starts_with("torch.")) function->fail("must be of torch, got ", printable(path));
   if (name == "Identity") return Scoring::kNone;
   if (name == "Sigmoid") return Scoring::kSigmoid;
   if (name == "Softmax") return Scoring::kSoftmax;

@@ -4,16 +4,21 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/json_edit.h"
 #include "models/hugging_face/detail/weight_files.h"
+#include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
 #include "tensor/io/json.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/indexing.h"
+#include "tensor/ops/reduce.h"
 #include "tensor/ops/unary.h"
 
 namespace tessera::models {
@@ -24,6 +29,7 @@ using Path = std::filesystem::path;
 
 constexpr index_t kMostModules = 16;  // each may have a file of weights, which may be the same
 constexpr index_t kMostModes = 16;    // each makes embeddings longer
+constexpr index_t kLongestText = index_t{1} << 30;
 
 /// The text after the last dot.
 std::string_view last_part(std::string_view dotted) {
@@ -59,18 +65,18 @@ Dense read_dense(const Path& folder, index_t width) {
   const Json config = read_json(folder / "config.json", kSmallJson);
   want_width(config, "in_features", width);
   const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
+  config::want_flag(config, "use_residual", false);
   for (const char* key : {"module_input_name", "module_output_name"}) {
-    if (config.text(key, "sentence_embedding") != "sentence_embedding") {
-      config.at(key).fail("must be 'sentence_embedding', got ", config.at(key).described());
-    }
+    config::want_text(config, key, "sentence_embedding");
   }
   const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
   const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
-    return last_part(known.type) == last_part(name);
+    // The reference uses Tanh for a function of the folder's own code.
+    return name.starts_with("torch.") && last_part(known.type) == last_part(name);
   });
   if (found == kActivations.end()) {
     config.at("activation_function")
-        .fail("must be Tanh, Identity, ReLU, GELU or Sigmoid, got ",
+        .fail("must be torch's Tanh, Identity, ReLU, GELU or Sigmoid, got ",
               config.at("activation_function").described());
   }
   nn::Linear linear(
@@ -131,11 +137,22 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
   const std::optional<Json> json = find_json(file, kSmallJson);
   if (!json) return {{"Transformer", folder, file.string()}};
   std::vector<ModuleRow> rows;
+  std::set<std::string> names;
   for (const Json& row : json->as_list().items()) {
     if (std::ssize(rows) == kMostModules)
       json->fail("must have at most ", kMostModules, " modules");
-    rows.push_back({std::string(last_part(row.at("type").text())),
-                    folder_inside(folder, row.at("path")), row.at("type").place()});
+    const Json type = row.at("type");
+    const bool is_own = type.text().find('.') != std::string_view::npos;
+    if (is_own && !type.text().starts_with("sentence_transformers.")) {
+      type.fail("must be a module of sentence_transformers, got ", type.described(),
+                ", which is code of the folder itself");
+    }
+    const auto name = row.find("name");  // the last of equal names would be used
+    if (name && !names.insert(JsonText(*name).text()).second) {
+      name->fail("must be different for each module, got ", name->described(), " twice");
+    }
+    rows.push_back(
+        {std::string(last_part(type.text())), folder_inside(folder, row.at("path")), type.place()});
   }
   if (rows.empty()) json->fail("must have at least one module, got none");
   return rows;
@@ -236,24 +253,127 @@ void write_module(const Path& folder, const SentenceModule& module) {
   if (const auto* const norm = std::get_if<nn::LayerNorm>(&module)) write_layer_norm(folder, *norm);
 }
 
+namespace {
+
+/// Throws if the file has a tensor of model2vec that is not one number per row, for `rows` rows.
+void check_row_numbers(const WeightFiles& files, const std::string& name, index_t rows) {
+  const Shape* shape = files.shape(name);
+  if (shape == nullptr || *shape == Shape{rows}) return;
+  fail_file(files.file_of(name), "tensor ", printable(name), ": must have shape ", Shape{rows},
+            ", a number per token, got shape ", *shape);
+}
+
+/// The vectors of model2vec's table `x`, one per token: row mapping[i] times weights[i] for token i.
+Tensor token_vectors(const WeightFiles& files, Tensor x) {
+  if (const Shape* const shape = files.shape("mapping")) {
+    check_row_numbers(files, "mapping", shape->empty() ? 0 : (*shape)[0]);
+    const Tensor mapping = files.read_as_stored("mapping");
+    const bool is_inside = mapping.dtype() == kInt64 && mapping.count() > 0 &&
+                           min(mapping).item<index_t>() >= 0 &&
+                           max(mapping).item<index_t>() < x.size(0);
+    if (!is_inside) {
+      fail_file(files.file_of("mapping"), "tensor 'mapping': must have integers from 0 to ",
+                x.size(0) - 1, ", the rows of 'embeddings'");
+    }
+    x = index_select(x, 0, mapping);
+  }
+  if (files.shape("weights") == nullptr) return x;
+  check_row_numbers(files, "weights", x.size(0));
+  return x * files.read("weights", {x.size(0)}).unsqueeze(1);
+}
+
+}  // namespace
+
 nn::Embedding read_static_embedding(const Path& folder) {
   const WeightFiles files(folder);
-  const std::string name = files.shape("embeddings") != nullptr ? "embeddings" : "embedding.weight";
+  const bool is_own =
+      files.shape("embeddings") == nullptr || files.shape("embedding.weight") != nullptr;
+  const std::string name = is_own ? "embedding.weight" : "embeddings";
   const Shape* shape = files.shape(name);
   if (shape == nullptr) fail_file(files.file_of(name), "tensor ", printable(name), " not found");
   if (shape->size() != 2 || (*shape)[0] < 1 || (*shape)[1] < 1) {
     fail_file(files.file_of(name), "tensor ", printable(name),
               ": must have 2 dimensions of at least 1, got shape ", *shape);
   }
-  return {(*shape)[0], (*shape)[1],
-          nn::ParameterSource([&](const std::string&, const Shape& wanted, const nn::Init&) {
-            return files.read(name, wanted);
-          })};
+  for (const char* part : {"mapping", "weights"}) {  // model2vec would use them, the other not
+    if (!is_own || files.shape(part) == nullptr) continue;
+    fail_file(files.file_of(part), "tensor ", printable(part),
+              ": must be absent next to 'embedding.weight'");
+  }
+  const NoGrad not_recorded;
+  const Tensor table = is_own ? files.read(name, *shape)
+                              : token_vectors(files, files.read_as_stored(name).to(kFloat32));
+  return {table.size(0), table.size(1),
+          nn::ParameterSource(
+              [&](const std::string&, const Shape&, const nn::Init&) { return table; })};
+}
+
+TextReader read_static_reader(const Path& folder, index_t rows) {
+  const Path file = folder / "tokenizer.json";
+  TextReader reader = {
+      .tokenizer = load_tokenizer_for(
+          file, rows,
+          str_cat("the static embeddings in ", escaped((folder / "model.safetensors").string()))),
+      .feeds_types = false,
+      .adds_special = false,
+      .cut = text::Side::kRight};
+  const auto truncation = read_json(file).find("truncation");
+  if (!truncation) return reader;
+  reader.max_length = truncation->integer("max_length", JsonRange{1, kLongestText});
+  if (truncation->text("strategy", "LongestFirst") == "OnlySecond") {
+    truncation->at("strategy").fail("must cut single texts, got OnlySecond");
+  }
+  const std::string direction = truncation->text("direction", "Right");
+  if (direction != "Right" && direction != "Left") {
+    truncation->at("direction").fail("must be Left or Right, got ", printable(direction));
+  }
+  if (direction == "Left") reader.cut = text::Side::kLeft;
+  return reader;
 }
 
 namespace {
 
-constexpr index_t kLongestText = index_t{1} << 30;
+/// Throws if a key of `json` has an object with a value that could change results.
+void refuse_arguments(const Json& json, const char* key) {
+  constexpr std::array<std::string_view, 9> kHarmless = {
+      "trust_remote_code",   "torch_dtype",       "dtype",
+      "attn_implementation", "add_pooling_layer", "low_cpu_mem_usage",
+      "device_map",          "use_fast",          "use_cache"};
+  const auto arguments = json.find(key);
+  if (!arguments) return;
+  for (const Json& argument : arguments->as_object().items()) {
+    if (argument.is_null() || std::ranges::find(kHarmless, argument.key()) != kHarmless.end()) {
+      continue;
+    }
+    argument.fail("must be absent, got ", argument.described(), "; this argument is not supported");
+  }
+}
+
+/// Throws for the keys of sentence_bert_config.json that would change results and are not
+/// supported.
+void check_transformer(const Json& json) {
+  for (const char* key : {"model_args", "model_kwargs", "tokenizer_args", "processor_kwargs",
+                          "config_args", "config_kwargs"}) {
+    refuse_arguments(json, key);
+  }
+  for (const char* key :
+       {"tokenizer_name_or_path", "query_length", "document_length", "query_expansion"}) {
+    if (const auto found = json.find(key)) {
+      found->fail("must be absent or null, got ", found->described());
+    }
+  }
+  config::want_text(json, "transformer_task", "feature-extraction");
+  config::want_text(json, "module_output_name", "token_embeddings");
+  if (const auto modality = json.find("modality_config")) {
+    const Json text = modality->at("text");
+    config::want_text(text, "method", "forward");
+    config::want_text(text, "method_output_name", "last_hidden_state");
+  }
+  if (const auto calls = json.find("processing_kwargs")) {
+    refuse_arguments(*calls, "common");
+    refuse_arguments(*calls, "text");
+  }
+}
 
 /// Returns the most tokens of a text.
 index_t read_lengths(const Path& folder, SentenceSettings& settings) {
@@ -261,7 +381,8 @@ index_t read_lengths(const Path& folder, SentenceSettings& settings) {
        {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const auto json =
         find_json(folder / (std::string("sentence_") + family + "_config.json"), kSmallJson);
-    if (!json) continue;
+    if (!json || json->as_object().size() == 0) continue;
+    check_transformer(*json);
     settings.lower_case = json->boolean("do_lower_case", false);
     return json->integer("max_seq_length", JsonRange{1, kLongestText}, 0);
   }
@@ -297,8 +418,9 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
 
 std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Path& encoder_folder) {
   SentenceSettings settings;
-  const index_t max_length = read_lengths(encoder_folder, settings);
+  const index_t max_length = encoder_folder.empty() ? 0 : read_lengths(encoder_folder, settings);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
+    config::want_text(*json, "model_type", "SentenceTransformer");
     read_prompts(*json, settings);
     if (const auto name = json->find("similarity_fn_name")) {
       settings.similarity = similarity_named(*name);
@@ -321,6 +443,7 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
+  if (encoder_to.empty()) return;
   write_text(encoder_to / "sentence_bert_config.json",
              file_of({{"max_seq_length", max_length > 0 ? std::optional(max_length) : std::nullopt},
                       {"do_lower_case", settings.lower_case}}));

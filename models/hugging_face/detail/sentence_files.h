@@ -40,16 +40,23 @@ void write_module(const std::filesystem::path& folder, const SentenceModule& mod
 /// The last part of a module's type in modules.json.
 const char* kind_of(const SentenceModule& module);
 
-/// A table of vectors that are the model's own input, in the format of model2vec: (V, D).
+/// The vectors of a StaticEmbedding, (V, D): `embedding.weight`, or `embeddings` of model2vec with
+/// its optional `mapping` (from tokens to rows) and `weights` (of tokens).
+/// **Source**: sentence_transformers' StaticEmbedding; github.com/MinishLab/model2vec.
 nn::Embedding read_static_embedding(const std::filesystem::path& folder);
+
+/// The tokenizer of a StaticEmbedding with `rows` vectors: tokenizer.json with its truncation, and
+/// none of the files next to it.
+TextReader read_static_reader(const std::filesystem::path& folder, index_t rows);
 
 /// The settings of a folder, and the largest number of tokens of a text, including special ones; 0
 /// if there is no limit. Reads config_sentence_transformers.json of `folder`, and
-/// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional.
+/// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional;
+/// an empty `encoder_folder` means that there is no transformer.
 std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
                                                    const std::filesystem::path& encoder_folder);
 
-/// Writes both files. config_sentence_transformers.json keeps the other keys that it has in the
+/// Writes both files, the second only if `encoder_to` is not empty. config_sentence_transformers.json keeps the other keys that it has in the
 /// folder `from`.
 void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
                     const SentenceSettings& settings, index_t max_length,

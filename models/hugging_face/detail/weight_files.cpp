@@ -111,6 +111,12 @@ Tensor WeightFiles::read(const std::string& name, const Shape& shape) const {
   return tensor.to(kFloat32);
 }
 
+Tensor WeightFiles::read_as_stored(const std::string& name) const {
+  const auto found = file_of_.find(name);
+  if (found == file_of_.end()) fail_file(main_, "tensor ", printable(name), " not found");
+  return files_[found->second].read(name);
+}
+
 nn::ParameterSource WeightFiles::source() const {
   return nn::ParameterSource([this](const std::string& name, const Shape& shape, const nn::Init&) {
     return read(name, shape);

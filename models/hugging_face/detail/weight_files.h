@@ -27,6 +27,8 @@ class WeightFiles {
   /// The tensor in float32, from any stored floating type. **Errors**: no such tensor; a shape
   /// other than `shape`, which config.json gives; integers.
   Tensor read(const std::string& name, const Shape& shape) const;
+  /// The tensor as SafetensorsFile reads it. **Errors**: no such tensor.
+  Tensor read_as_stored(const std::string& name) const;
   /// A source of the tensors, by their names in the files. This object must outlive the source.
   nn::ParameterSource source() const;
   /// **Errors**: a weight that is NaN or infinite in float32; the first, with its place.

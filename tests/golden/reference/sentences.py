@@ -128,7 +128,8 @@ class SentenceFolder:
                 x = self.transformed(text, prompt, dtype)
             elif kind == "StaticEmbedding":
                 table = w.get("embedding.weight", w.get("embeddings"))
-                ids = [i for i, _, _ in encode_word_pieces(WORD_PIECE, (prompt + text).strip().lower())]
+                ids = [i for i, _, _ in encode_word_pieces(WORD_PIECE, (prompt + text).lower())]
+                ids = ids[:self.json(f"{path}/tokenizer.json".strip("/"))["truncation"]["max_length"]]
                 x = table[ids].mean(0) if ids else torch.zeros(table.shape[1], dtype=dtype)
             elif kind == "Pooling":
                 x = self.pooled(config, x, prompt)

@@ -332,8 +332,11 @@ TEST(Labels, ScoringOfPairsFollowsTheActivation) {
   EXPECT_EQ(pair_scoring(with("null", "null"), 1), Scoring::kSigmoid);
   EXPECT_EQ(pair_scoring(with("null", identity), 1), Scoring::kNone);
   EXPECT_EQ(pair_scoring(with(sigmoid, identity), 3), Scoring::kSigmoid);
-  EXPECT_EQ(pair_scoring(with("\"Softmax\"", identity), 3), Scoring::kSoftmax);
-  EXPECT_THROW(pair_scoring(with("\"my.Tanh\"", identity), 1), std::runtime_error);
+  const std::string softmax = "\"torch.nn.modules.activation.Softmax\"";
+  EXPECT_EQ(pair_scoring(with(softmax, identity), 3), Scoring::kSoftmax);
+  // sentence-transformers does not use functions of the folder itself.
+  EXPECT_THROW(pair_scoring(with("\"my.Sigmoid\"", identity), 1), std::runtime_error);
+  EXPECT_THROW(pair_scoring(with("\"torch.Tanh\"", identity), 1), std::runtime_error);
   EXPECT_THROW(pair_scoring(with("3", identity), 1), std::runtime_error);
 }
 

@@ -368,6 +368,9 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       EXPECT_TRUE(same_bits(model.encode(texts), again.encode(texts)));
       EXPECT_TRUE(same_bits(model.encode_queries(texts), again.encode_queries(texts)));
       EXPECT_EQ(again.reader.max_length, model.reader.max_length);
+      EXPECT_EQ(std::filesystem::exists(once / "0_StaticEmbedding/sentence_bert_config.json") ||
+                    std::filesystem::exists(once / "sentence_bert_config.json"),
+                std::string(name) == "sentence");
       EXPECT_EQ(again.settings.prompts, model.settings.prompts);
       EXPECT_EQ(again.pools_prompt, model.pools_prompt);
       if (one.text("name") != "as_it_is") continue;

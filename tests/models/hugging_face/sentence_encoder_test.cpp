@@ -1,12 +1,15 @@
 // Sentence encoders against plain torch (golden/README.md, "folders/"), and their errors.
 #include "models/hugging_face/sentence_encoder.h"
 
+#include <cmath>
 #include <filesystem>
 
 #include "models/hugging_face/hugging_face.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/kernels/parallel.h"
+#include "tensor/ops/arithmetic.h"
+#include "tensor/ops/indexing.h"
 #include "tensor/ops/reduce.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
@@ -184,12 +187,14 @@ TEST_F(SentenceEncoderTest, CleansTexts) {
 
 TEST_F(SentenceEncoderTest, RefusesBadFolders) {
   const std::string rows =
-      R"([{"type": "a.Transformer", "path": ""}, {"type": "b.Pooling", "path": "1_Pooling"}, )";
+      R"([{"type": "sentence_transformers.Transformer", "path": ""},
+          {"type": "sentence_transformers.b.Pooling", "path": "1_Pooling"}, )";
   const auto row = [&](const std::string& type, const std::string& path) {
-    return rows + R"({"type": "x.)" + type + R"(", "path": ")" + path + "\"}]";
+    return rows + R"({"type": "sentence_transformers.x.)" + type + R"(", "path": ")" + path +
+           "\"}]";
   };
-  std::string many = rows + R"({"type": "x.Normalize", "path": ""})";
-  for (int i = 0; i < 14; ++i) many += R"(, {"type": "x.Normalize", "path": ""})";
+  std::string many = rows + R"({"type": "Normalize", "path": ""})";
+  for (int i = 0; i < 14; ++i) many += R"(, {"type": "Normalize", "path": ""})";
   const std::string type = "[2].type: must be Normalize, Dense...got ";
   const std::string no_pooling =
       R"([{"type": "Transformer", "path": ""}, {"type": "Normalize", "path": ""}])";
@@ -205,7 +210,12 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
       {"modules.json", row("Dense", "/etc"), "[2].path...inside...'/etc'"},
       {"modules.json", row("Dense", "no_such"), "no_such/config.json"},
       {"modules.json", R"([{"type": "Router", "path": ""}])", "[0].type...Router"},
-      {"modules.json", R"([{"type": "x.Transformer"}])", "[0]"},
+      {"modules.json", R"([{"type": "Transformer"}])", "[0]"},
+      {"modules.json", R"([{"type": "custom_st.Transformer", "path": ""}])",
+       "[0].type: must be a module of sentence_transformers...'custom_st.Transformer'"},
+      {"modules.json", R"([{"name": "0", "type": "Transformer", "path": ""},
+                          {"name": "0", "type": "Pooling", "path": "1_Pooling"}])",
+       "[1].name: must be different for each module...'0'"},
       {"modules.json", no_pooling, "[1].type...must be Pooling...'Normalize'"},
       {pooling, "", pooling},
       {pooling, R"({"word_embedding_dimension": 13})",
@@ -215,8 +225,28 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
       {pooling, R"({"pooling_mode_cls_token": "yes"})", "pooling_mode_cls_token...'yes'"},
       {bert, R"({"max_seq_length": 0})", "max_seq_length"},
       {bert, "[]", bert + "...an object"},
+      {bert, R"({"model_args": {"rope_scaling": 2}})",
+       "model_args.rope_scaling: must be absent, got 2"},
+      {bert, R"({"model_kwargs": {"x": 2}})", "model_kwargs.x: must be absent"},
+      {bert, R"({"tokenizer_args": {"model_max_length": 5}})", "tokenizer_args.model_max_length"},
+      {bert, R"({"processor_kwargs": {"padding_side": "left"}})", "processor_kwargs.padding_side"},
+      {bert, R"({"config_args": {"hidden_act": "relu"}})", "config_args.hidden_act"},
+      {bert, R"({"config_kwargs": {"hidden_act": "relu"}})", "config_kwargs.hidden_act"},
+      {bert, R"({"tokenizer_name_or_path": "other"})", "tokenizer_name_or_path: must be absent"},
+      {bert, R"({"transformer_task": "fill-mask"})", "transformer_task...'feature-extraction'"},
+      {bert, R"({"module_output_name": "sentence_embedding"})", "module_output_name"},
+      {bert, R"({"modality_config": {"text": {"method": "get_text_features"}}})",
+       "modality_config.text.method...'forward'"},
+      {bert, R"({"modality_config": {"image": {}}})",
+       "modality_config: must have a value for 'text'"},
+      {bert, R"({"processing_kwargs": {"text": {"max_length": 4}}})",
+       "processing_kwargs.text.max_length"},
+      {bert, R"({"query_length": 3})", "query_length: must be absent"},
+      {bert, R"({"document_length": 3})", "document_length: must be absent"},
+      {bert, R"({"query_expansion": {"strategy": "fixed", "length": 32}})", "query_expansion"},
       {settings, R"({"similarity_fn_name": "jaccard"})",
        "similarity_fn_name...manhattan...'jaccard'"},
+      {settings, R"({"model_type": "SparseEncoder"})", "model_type...'SentenceTransformer'"},
       {settings, R"({"prompts": {"a": 1}})", "prompts.a"},
       {settings, R"({"default_prompt_name": "a"})", "default_prompt_name...'a'"},
       {"0_StaticEmbedding/model.safetensors", "", "model.safetensors"},
@@ -237,6 +267,142 @@ TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
                      [&] { model.encode({"the cat"}, {.max_length = most + 1}); }));
   EXPECT_TRUE(throws("TaskOptions", {"max_length must be at least 0, got -1"},
                      [&] { model.encode({"the cat"}, {.max_length = -1}); }));
+}
+
+// Keys of newer versions with the values that they have in plain folders, and keys that change
+// nothing.
+TEST_F(SentenceEncoderTest, IgnoresKeysThatChangeNothing) {
+  const Tensor want = load_sentence_encoder(folders() / "sentence").encode({"the cat sat"});
+  ScratchFolder scratch("sentence");
+  scratch.put("sentence_bert_config.json", R"({"max_seq_length": 16, "do_lower_case": false,
+      "transformer_task": "feature-extraction", "module_output_name": "token_embeddings",
+      "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"},
+                          "message": {"method": "x", "format": "flat"}},
+      "processing_kwargs": {"text": {}, "chat_template": {"add_generation_prompt": true}},
+      "unpad_inputs": true, "query_length": null, "query_expansion": null,
+      "model_args": {"trust_remote_code": true, "torch_dtype": "float32", "rope": null},
+      "tokenizer_args": {"use_fast": true}, "config_args": {}})");
+  scratch.put("config_sentence_transformers.json", R"({"__version__": {"pytorch": NaN},
+      "model_type": "SentenceTransformer", "prompts": {"query": "", "document": ""},
+      "default_prompt_name": null, "similarity_fn_name": "cosine"})");
+  const std::string modules = scratch.folder.read("modules.json");
+  scratch.put("modules.json", replaced(modules, "\"idx\"", "\"kwargs\": [\"task\"], \"idx\""));
+  EXPECT_TRUE(same_bits(load_sentence_encoder(scratch.path()).encode({"the cat sat"}), want));
+}
+
+/// A folder of static embeddings with a table of the given tensors; row 0 is [PAD].
+class StaticFolder : public ScratchFolder {
+ public:
+  explicit StaticFolder(const std::map<std::string, Tensor>& tensors) : ScratchFolder("static") {
+    put("modules.json",
+        R"([{"type": "sentence_transformers.models.StaticEmbedding", "path": ""}])");
+    std::filesystem::remove(path() / "model.safetensors");
+    save_safetensors(path() / "model.safetensors", tensors);
+  }
+  /// Sets the truncation of tokenizer.json.
+  void truncate(const std::string& truncation) {
+    std::string text = folder.read("tokenizer.json");
+    const Json all = parse_json(text, "tokenizer.json");
+    JsonObject changed;
+    for (const Json& value : all.items()) {
+      const bool is_it = value.key() == "truncation";
+      changed.add(value.key(), is_it ? JsonText::written(truncation) : JsonText(value));
+    }
+    put("tokenizer.json", changed.text());
+  }
+  Tensor encode(const std::string& text, const TaskOptions& options = {}) const {
+    return load_sentence_encoder(path()).encode({text}, options);
+  }
+};
+
+/// A table (V, 1) whose row i is 2^-i for the first tokens, so that each set of tokens has its own sum.
+Tensor powers(index_t rows) {
+  Tensor table = zeros({rows, 1});
+  for (index_t i = 0; i < std::min<index_t>(rows, 60); ++i) {
+    table.select(0, i).fill(std::ldexp(1.0, static_cast<int>(-i)));
+  }
+  return table;
+}
+
+constexpr index_t kRows = 92;  // the size of the golden folders' vocabulary
+
+// sentence-transformers gives a StaticEmbedding the Rust tokenizer of tokenizer.json, with its
+// truncation, without special tokens; no other file of a tokenizer or transformer is read.
+TEST_F(SentenceEncoderTest, StaticEmbeddingsReadOnlyTokenizerJson) {
+  StaticFolder scratch({{"embedding.weight", powers(kRows)}});
+  scratch.truncate("null");
+  const Tensor all = scratch.encode("the cat sat"), first = scratch.encode("the cat"),
+               last = scratch.encode("cat sat");
+  EXPECT_FALSE(same_bits(all, first));
+  const auto with = [&](const std::string& direction) {
+    return R"({"direction": ")" + direction +
+           R"(", "max_length": 2, "strategy": "LongestFirst", "stride": 0})";
+  };
+  scratch.truncate(with("Right"));
+  EXPECT_TRUE(same_bits(scratch.encode("the cat sat"), first));
+  scratch.truncate(with("Left"));
+  EXPECT_TRUE(same_bits(scratch.encode("the cat sat"), last));
+  index_t cut = 0;
+  scratch.encode("the cat sat", {.cut = [&](index_t texts, index_t) { cut += texts; }});
+  EXPECT_EQ(cut, 1);
+  scratch.truncate(R"({"max_length": 3, "strategy": "OnlySecond"})");
+  expect_refused([&] { scratch.encode("the"); },
+                 "tokenizer.json: truncation.strategy...OnlySecond");
+  scratch.truncate(with("Up"));
+  expect_refused([&] { scratch.encode("the"); }, "tokenizer.json: truncation.direction...'Up'");
+  scratch.truncate("null");
+  scratch.put("sentence_bert_config.json", R"({"max_seq_length": 1, "model_args": {"x": 1}})");
+  scratch.put("tokenizer_config.json", R"({"model_max_length": 1, "do_lower_case": false})");
+  EXPECT_TRUE(same_bits(scratch.encode("The cat sat"), all));
+}
+
+TEST_F(SentenceEncoderTest, StaticEmbeddingsReadTextsAsTheyAre) {
+  StaticFolder scratch({{"embedding.weight", powers(kRows)}});
+  scratch.truncate("null");
+  const std::string normalizer =
+      R"("normalizer":{"type":"Replace","pattern":{"String":" "},"content":"a"},"x":)";
+  std::string text = scratch.folder.read("tokenizer.json");
+  const std::size_t at = text.find("\"normalizer\":");
+  ASSERT_NE(at, std::string::npos);
+  scratch.put("tokenizer.json", text.replace(at, 13, normalizer));
+  EXPECT_FALSE(same_bits(scratch.encode("cat "), scratch.encode("cat")));
+  EXPECT_TRUE(same_bits(scratch.encode("t ", {.prompt = " ca"}), scratch.encode(" cat ")));
+}
+
+// token_mapping and weights of model2vec: row mapping[i] times weights[i] for token i.
+TEST_F(SentenceEncoderTest, StaticEmbeddingsUseMappingsAndWeights) {
+  const Tensor table = powers(kRows);
+  const Tensor weights = arange(kRows).to(kFloat32) + 1;
+  const Tensor mapping = kRows - 1 - arange(kRows);
+  const std::string text = "the cat sat on";
+  const auto encoded = [&](const std::map<std::string, Tensor>& tensors) {
+    StaticFolder scratch(tensors);
+    scratch.truncate("null");
+    return scratch.encode(text);
+  };
+  EXPECT_TRUE(same_bits(encoded({{"embeddings", table}, {"weights", weights}}),
+                        encoded({{"embedding.weight", table * weights.unsqueeze(1)}})));
+  EXPECT_TRUE(same_bits(encoded({{"embeddings", table}, {"mapping", mapping}}),
+                        encoded({{"embedding.weight", index_select(table, 0, mapping)}})));
+  EXPECT_TRUE(same_bits(
+      encoded({{"embeddings", table}, {"mapping", mapping}, {"weights", weights}}),
+      encoded({{"embedding.weight", index_select(table, 0, mapping) * weights.unsqueeze(1)}})));
+  EXPECT_TRUE(
+      same_bits(encoded({{"embeddings", ones({1, 2})}, {"mapping", mapping * 0}}), ones({1, 2})));
+  const auto refuses = [&](const std::map<std::string, Tensor>& tensors, const char* words) {
+    expect_refused([&] { encoded(tensors); }, std::string("model.safetensors: tensor ") + words);
+  };
+  refuses({{"embeddings", table}, {"weights", weights.slice(0, 1)}}, "'weights': must have shape");
+  refuses({{"embeddings", table}, {"weights", table}}, "'weights': must have shape (92,)");
+  refuses({{"embeddings", table}, {"mapping", mapping + 1}},
+          "'mapping': must have integers from 0 to 91");
+  refuses({{"embeddings", table}, {"mapping", mapping - 1}},
+          "'mapping': must have integers from 0 to 91");
+  refuses({{"embeddings", table}, {"mapping", weights}}, "'mapping': must have integers");
+  refuses({{"embeddings", table}, {"mapping", table}}, "'mapping': must have shape");
+  // sentence-transformers ignores them here, and model2vec does not.
+  refuses({{"embedding.weight", table}, {"weights", weights}}, "'weights': must be absent");
+  refuses({{"embedding.weight", table}, {"mapping", mapping}}, "'mapping': must be absent");
 }
 
 TEST_F(SentenceEncoderTest, RefusesBadStaticEmbeddings) {
@@ -270,6 +436,8 @@ TEST_F(SentenceEncoderTest, RefusesBadDenseLayers) {
           "config.json, got (7, 12)");
   refuses(R"("out_features": 100000000)", "out_features");
   refuses(R"("out_features": 7, "activation_function": "torch.Mish")", "torch.Mish");
+  refuses(R"("out_features": 7, "activation_function": "own.ReLU")", "torch's...own.ReLU");
+  refuses(R"("out_features": 7, "use_residual": true)", "use_residual: must be false");
   refuses(R"("out_features": 7, "module_input_name": "token_embeddings")", "module_input_name");
   std::filesystem::rename(scratch.path() / "2_Dense/model.safetensors",
                           scratch.path() / "2_Dense/pytorch_model.bin");

@@ -149,6 +149,43 @@ TEST(PretrainedTasks, LabelsThatDoNotFitGetOneLine) {
   }
 }
 
+// transformers follows id2label.
+TEST(PretrainedTasks, LabelsThatContradictEachOtherAreWarnings) {
+  EditedFolder edited("bert");
+  edited.leave_out({"qa_outputs"});
+  const auto before = models::load_text_classifier(edited.path());
+  EXPECT_TRUE(before.reader.warnings.empty());
+  edited.replace("config.json", R"("B-PER": 1)", R"("B-PER": 2)");
+  edited.set("num_labels", "4");
+  const auto model = models::load_text_classifier(edited.path());
+  EXPECT_EQ(model.labels, before.labels);
+  ASSERT_EQ(model.reader.warnings.size(), 2U);
+  EXPECT_TRUE(contains(model.reader.warnings[0], "num_labels: must be 5"));
+  EXPECT_TRUE(contains(model.reader.warnings[1], "label2id.B-PER: "));
+  EXPECT_EQ(models::load_token_tagger(edited.path()).reader.warnings, model.reader.warnings);
+}
+
+// Newer versions of sentence-transformers put the prompt before each query.
+TEST(PretrainedTasks, CrossEncodersHaveNoPrompt) {
+  const EditedFolder edited("reranker");
+  const std::string file = "config_sentence_transformers.json";
+  edited.write(file, R"({"prompts": {"a": "find "}, "default_prompt_name": null})");
+  EXPECT_NO_THROW(models::load_cross_encoder(edited.path()));
+  edited.write(file, R"({"prompts": {"a": "find "}, "default_prompt_name": "a"})");
+  expect_refused([&] { models::load_cross_encoder(edited.path()); },
+                 file + ": default_prompt_name: must be null for a cross-encoder");
+}
+
+// With left padding, transformers would read the context before the question.
+TEST(PretrainedTasks, QuestionsArePaddedOnTheRight) {
+  EditedFolder edited("bert");
+  edited.leave_out({"classifier"});
+  edited.replace("tokenizer_config.json", "{", R"({"padding_side": "left", )");
+  expect_refused([&] { models::load_question_answerer(edited.path()); },
+                 "padding_side of the tokenizer must be right for questions, got left");
+  EXPECT_NO_THROW(models::load_mask_filler(edited.path()));
+}
+
 // A part that a task lacks is an error only if that task is requested.
 TEST(PretrainedTasks, AbsentPartsGetOneLine) {
   EditedFolder no_pooler("bert"), no_tokenizer("bert"), no_head("bert");
