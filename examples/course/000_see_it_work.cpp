@@ -93,7 +93,7 @@ void draw(const std::string& folder, const std::vector<Matrix>& maps) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("000_see_it_work", [&] {
+  return run_example("000_see_it_work", argc, argv, "[FOLDER]", [&] {
     models::TokenClassifier model = make_model();
     std::printf("Step 1: A model of %d random numbers\n",
                 static_cast<int>(nn::parameter_count(model)));

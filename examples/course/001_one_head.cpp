@@ -72,7 +72,7 @@ void draw(const std::string& folder, const Tensor& weights, const Tensor& undivi
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("001_one_head", [&] {
+  return run_example("001_one_head", argc, argv, "[FOLDER]", [&] {
     const Tensor x = kX;
     const Tensor q = matmul(x, kQuery);
     const Tensor k = matmul(x, kKey);

@@ -123,7 +123,7 @@ void draw(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("002_scale", [&] {
+  return run_example("002_scale", argc, argv, "[FOLDER]", [&] {
     widths();
     scales();
     cure();

@@ -71,7 +71,7 @@ void draw(const std::string& folder, const std::vector<Tensor>& weights) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("003_heads", [&] {
+  return run_example("003_heads", argc, argv, "[FOLDER]", [&] {
     const Tensor x = kX;
     const Tensor q = matmul(x, kQuery);
     const Tensor k = matmul(x, kKey);

@@ -171,7 +171,7 @@ void draw(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("004_positions", [&] {
+  return run_example("004_positions", argc, argv, "[FOLDER]", [&] {
     sines();
     products_of_sines();
     rotation();

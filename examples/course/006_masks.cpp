@@ -230,7 +230,7 @@ void polarity() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("006_masks", [&] {
+  return run_example("006_masks", argc, argv, "[FOLDER]", [&] {
     show_maps();
     exactly_zero();
     nothing_of_the_value();

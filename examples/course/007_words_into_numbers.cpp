@@ -220,7 +220,7 @@ void draw(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("007_words_into_numbers", [&] {
+  return run_example("007_words_into_numbers", argc, argv, "[FOLDER]", [&] {
     cut_words();
     number_sentences();
     embed_tokens();

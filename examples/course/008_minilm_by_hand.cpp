@@ -214,5 +214,6 @@ void run(const ModelLesson& lesson) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("008_minilm_by_hand", [&] { run(ModelLesson(argc, argv)); });
+  return run_example("008_minilm_by_hand", argc, argv, "[FOLDER...]",
+                     [&] { run(ModelLesson(argc, argv)); });
 }

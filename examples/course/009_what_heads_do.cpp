@@ -209,5 +209,6 @@ void run(const ModelLesson& lesson) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_example("009_what_heads_do", [&] { run(ModelLesson(argc, argv)); });
+  return run_example("009_what_heads_do", argc, argv, "[FOLDER...]",
+                     [&] { run(ModelLesson(argc, argv)); });
 }

@@ -219,7 +219,7 @@ void draw(const std::string& folder, const Curves& curves, double base) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::run_example("012_a_model_learns", [&] {
+  return examples::run_example("012_a_model_learns", argc, argv, "[FOLDER]", [&] {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);

@@ -1,9 +1,12 @@
 // The frame of a numbered example: an error is one line on standard error and exit code 2.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "examples/flush_output.h"
 #include "examples/named_error.h"
@@ -27,9 +30,27 @@ int run_example(const char* name, const Body& body) {
     flush_output();
     return 0;
   } catch (const std::exception& error) {
-    std::cerr << named_error(name, error.what()) << std::endl;
+    std::cerr << named_error(name, text_of(error)) << std::endl;
     return 2;
   }
+}
+
+/// The same for an example whose arguments are files or folders, which `usage` names. --help prints
+/// `usage`; **Errors**: also any other option.
+template <class Body>
+int run_example(const char* name, int argc, char** argv, const char* usage, const Body& body) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (std::ranges::find(arguments, "--help") != arguments.end()) {
+    std::cout << "usage: " << name << ' ' << usage << std::endl;
+    return 0;
+  }
+  return run_example(name, [&] {
+    for (const std::string& argument : arguments) {
+      require(!argument.starts_with('-'), "arguments", "must be ", usage, ", got ",
+              printable(argument));
+    }
+    body();
+  });
 }
 
 }  // namespace tessera::examples

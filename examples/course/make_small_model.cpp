@@ -184,7 +184,7 @@ void run(const std::filesystem::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::run_example("make_small_model", [&] {
+  return examples::run_example("make_small_model", argc, argv, "FOLDER", [&] {
     require(argc == 2, "arguments", "must be 1, FOLDER, got ", argc - 1);
     run(argv[1]);
   });

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "examples/flush_output.h"
+#include "examples/named_error.h"
 #include "examples/programs/processes.h"
 #include "models/text/text_file.h"
 #include "tensor/detail/parse_number.h"
@@ -84,7 +85,17 @@ std::string error_text(const std::string& advice) {
   } catch (const std::bad_alloc&) {
     return "out of memory" + advice;
   } catch (const std::exception& error) {
-    return error.what();
+    return text_of(error);
+  }
+}
+
+/// Throws an error about the first of the words that begins with a hyphen, because the parser would
+/// call a misspelled option a file.
+void refuse_unknown_options(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    require(!word.starts_with('-') || word == "-", "option", "must be one that --help lists, got ",
+            printable(word));
   }
 }
 
@@ -310,6 +321,9 @@ bool Command::parse(int argc, char** argv) {
     app_->exit(done);
     flush_output();
     return false;
+  } catch (const CLI::ParseError&) {
+    refuse_unknown_options(app_->remaining());
+    throw;
   }
 }
 

@@ -57,6 +57,49 @@ TEST_F(ProgramErrors, NumbersArePlainDecimalNumbersWithinRange) {
   EXPECT_EQ(run("train_reverse", kReverse + "--dropout .5 --lr 0.010 --layers 0").status, 0);
 }
 
+TEST_F(ProgramErrors, OptionsThatDoNotExistAreNamed) {
+  const std::string words = "option: must be one that --help lists, got ";
+  expect_fails({{"embed", "--modl folder lines.txt", words + "'--modl'"},
+                {"embed", "--model folder --outptu x lines.txt", words + "'--outptu'"},
+                {"embed", "-model folder lines.txt", words + "'-model'"},
+                {"fine_tune", "--model a --train b --save c --epoch 3", words + "'--epoch'"},
+                {"inspect_checkpoint", "--jsn file", words + "'--jsn'"},
+                {"tokenize", "--max-lenght=4 --model a b", words + "'--max-lenght=4'"}});
+  EXPECT_TRUE(fails("embed", "--model folder a b", "not expected: b"));
+  EXPECT_TRUE(fails("embed", "--model folder -- --a", "folder"));
+}
+
+// Programs without options take files and folders only.
+TEST_F(ProgramErrors, HelpOfExamplesIsNoFolder) {
+  for (const std::string program : {"make_small_model", "000_see_it_work", "001_one_head",
+                                    "006_masks", "008_minilm_by_hand", "012_a_model_learns"}) {
+    const Outcome help = run(program, "--help");
+    EXPECT_EQ(help.status, 0);
+    EXPECT_TRUE(help.output.starts_with("usage: " + program + " ")) << help.output;
+    EXPECT_TRUE(fails(program, "--hepl", "FOLDER")) << program;
+    EXPECT_TRUE(fails(program, "-o", "'-o'")) << program;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "--help") || fs::exists(folder_ / "--hepl"));
+}
+
+TEST_F(ProgramErrors, LinksInACircle) {
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  fs::create_directory(folder_ / "model");
+  fs::create_symlink("config.json", folder_ / "model/config.json");
+  write("lines.txt", "the cat\n");
+  const std::string words = "Too many levels of symbolic links\n";
+  for (const std::string model : {"a", "model"}) {
+    for (const std::string program : {"embed", "classify_text", "tag_tokens", "fill_mask"}) {
+      const std::string error = run(program, "--model " + model + " lines.txt").errors;
+      EXPECT_TRUE(error.starts_with(program + ": " + model + "/")) << error;
+      EXPECT_TRUE(error.ends_with(": " + words)) << error;
+      EXPECT_FALSE(contains(error, "filesystem error")) << error;
+    }
+  }
+  expect_fails({{"embed", "--model x a", ""}, {"008_minilm_by_hand", "a", "a"}});
+}
+
 TEST_F(ProgramErrors, AnEmptyPathIsNoPath) {
   for (const char* option : {"--save", "--resume", "--log"}) {
     EXPECT_TRUE(fails("train_reverse", kReverse + option + " ''", option));
