@@ -160,8 +160,13 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
 
 void read_pooling(const Path& folder, SentenceEncoder& model) {
   const Json config = read_json(folder / "config.json", kSmallJson);
-  want_width(config, "word_embedding_dimension", model.width);
-  want_width(config, "embedding_dimension", model.width);
+  for (const char* key : {"word_embedding_dimension", "embedding_dimension"}) {
+    const index_t width = config.integer(key, JsonRange{1, config::kMaxWidth}, model.width);
+    if (width == model.width) continue;  // the reference only reports this number
+    model.reader.warnings.push_back(str_cat(config.at(key).place(), ": must be ", model.width,
+                                            ", the width of its input, got ", width,
+                                            "; the number is ignored"));
+  }
   model.pools_prompt = config.boolean("include_prompt", true);
   const auto mode = config.find("pooling_mode");
   if (!mode) {

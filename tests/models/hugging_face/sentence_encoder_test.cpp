@@ -218,8 +218,7 @@ TEST_F(SentenceEncoderTest, RefusesBadFolders) {
        "[1].name: must be different for each module...'0'"},
       {"modules.json", no_pooling, "[1].type...must be Pooling...'Normalize'"},
       {pooling, "", pooling},
-      {pooling, R"({"word_embedding_dimension": 13})",
-       pooling + ": word_embedding_dimension...must be 12...13"},
+      {pooling, R"({"word_embedding_dimension": "12"})", pooling + ": word_embedding_dimension"},
       {pooling, R"({"pooling_mode": "median"})", "pooling_mode...weightedmean...'median'"},
       {pooling, R"({"pooling_mode": []})", "pooling_mode...none"},
       {pooling, R"({"pooling_mode_cls_token": "yes"})", "pooling_mode_cls_token...'yes'"},
@@ -287,7 +286,13 @@ TEST_F(SentenceEncoderTest, IgnoresKeysThatChangeNothing) {
       "default_prompt_name": null, "similarity_fn_name": "cosine"})");
   const std::string modules = scratch.folder.read("modules.json");
   scratch.put("modules.json", replaced(modules, "\"idx\"", "\"kwargs\": [\"task\"], \"idx\""));
-  EXPECT_TRUE(same_bits(load_sentence_encoder(scratch.path()).encode({"the cat sat"}), want));
+  const std::string pooling = scratch.folder.read("1_Pooling/config.json");
+  scratch.put("1_Pooling/config.json", replaced(pooling, ": 12", ": 13"));
+  const SentenceEncoder model = load_sentence_encoder(scratch.path());
+  EXPECT_TRUE(same_bits(model.encode({"the cat sat"}), want));
+  ASSERT_EQ(model.reader.warnings.size(), 1U);
+  EXPECT_TRUE(
+      contains(model.reader.warnings[0], "word_embedding_dimension: must be 12, the width"));
 }
 
 /// A folder of static embeddings with a table of the given tensors; row 0 is [PAD].
