@@ -19,6 +19,8 @@ constexpr DefaultNames kHerbert = {"", "", "<unk>", "</s>", "<pad>", "<s>", "<ma
 constexpr DefaultNames kAlbert = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"};
 constexpr DefaultNames kDeberta = {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
 
+constexpr DefaultNames kGpt2 = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", "", "", "", ""};
+
 /// **Source**: the constructors of the classes in transformers 4.57.
 constexpr TokenizerClass kClasses[] = {
     {"bert", ClassFiles::kWordPiece, kBert, true, false},
@@ -35,7 +37,7 @@ constexpr TokenizerClass kClasses[] = {
     {"roberta", ClassFiles::kByteLevel, kRoberta, false, true},
     {"longformer", ClassFiles::kByteLevel, kRoberta, false, true},
     {"bart", ClassFiles::kByteLevel, kRoberta, false, true},
-    {"gpt2", ClassFiles::kPlainByteLevel, {}, false, false},
+    {"gpt2", ClassFiles::kPlainByteLevel, kGpt2, false, false},
     {"herbert", ClassFiles::kWordEnds, kHerbert, true, false},
     {"xlmroberta", ClassFiles::kNone, kRoberta, false, true},
     {"camembert", ClassFiles::kNone, kRoberta, false, true},
@@ -103,9 +105,8 @@ const TokenizerClass& class_of_files(const fs::path& folder, const std::optional
   if (!name) return usual;
   const TokenizerClass* const known = find_class(name->text());
   if (known != nullptr && known->files != ClassFiles::kNone) return *known;
-  // Without a vocabulary, a class that needs a tokenizer.json lacks just this file.
-  const bool needs_json = known != nullptr || is_generic_class(name->text());
-  if (has_files || (is_class && !needs_json)) refuse(*name);
+  // Without a vocabulary, the generic class just lacks its file.
+  if (has_files || (is_class && !is_generic_class(name->text()))) refuse(*name);
   return usual;
 }
 

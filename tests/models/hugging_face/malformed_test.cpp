@@ -250,6 +250,17 @@ TEST(MalformedFolder, ATokenWithoutARowNamesBothFiles) {
   }
 }
 
+// transformers gives the token a number, and fails only if a text has it.
+TEST(MalformedFolder, ANamedSpecialTokenNeedsNoRow) {
+  const EditedFolder edited("bert");
+  edited.replace("tokenizer_config.json", "\"[MASK]\"", "\"[NEW]\"");
+  const models::SentenceEncoder model = load_sentence_encoder(edited.path());
+  EXPECT_EQ(model.reader.tokenizer->special().mask, 92);
+  EXPECT_EQ(model.encode({"the cat"}).size(0), 1);
+  EXPECT_TRUE(
+      throws("embedding", {"ids", "92 rows", "got 92"}, [&] { model.encode({"the [NEW] cat"}); }));
+}
+
 // Tensors that a config excludes, explicitly or by default, although the file has them.
 TEST(MalformedFolder, NoBiasOfALayerIsLeftOutUnseen) {
   for (const char* key : {"attention_bias", "mlp_bias", "norm_bias"}) {

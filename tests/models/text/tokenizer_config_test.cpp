@@ -352,6 +352,15 @@ TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
     }
     EXPECT_EQ(ids({{kConfig, named}}, "the cat"), (Ids{2, 5, 6, 3})) << name;
   }
+  for (const std::string name : {"CanineTokenizer", "XLMRobertaTokenizer"}) {
+    const Files none = {{kConfig, R"({"tokenizer_class":")" + name + "\"}"}};
+    expect_refused([&] { load(none); }, "tokenizer_class: ...'" + name + "'; save");
+  }
+  expect_refused(
+      [&] {
+        load({{kConfig, R"({"tokenizer_class":"PreTrainedTokenizerFast"})"}});
+      },
+      "must have a tokenizer...got none; save a tokenizer.json");
   const Files own = {{"vocab.txt", kVocabTxt},
                      {kConfig, R"({"auto_map":{"AutoTokenizer":["own.Own",null]}})"}};
   expect_refused([&] { load(own); }, "tokenizer_config.json: auto_map...; save a tokenizer.json");
@@ -411,6 +420,17 @@ TEST(TokenizerClass, ByteLevelClassesHaveTheirOwnEnds) {
   EXPECT_EQ(lacking, (Ids{0, 6, 5, 2}));
   EXPECT_EQ(encoding(R"({"tokenizer_class":"BartTokenizer","trim_offsets":false})").offsets,
             (Spans{{0, 0}, {0, 2}, {2, 5}, {0, 0}}));
+}
+
+TEST(TokenizerClass, NamesTokensThatTheModelLacks) {
+  const auto bert_without = [](const std::string& text) {
+    return load({{"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n"},
+                 {kConfig, R"({"tokenizer_class":"BertTokenizer",
+                      "additional_special_tokens":["<ent>"]})"}})
+        ->encode(text)
+        .ids;
+  };
+  EXPECT_EQ(bert_without("the [MASK] <ent>"), (Ids{2, 4, 5, 6, 3}));
 }
 
 TEST(TokenizerClass, BuildsHerbert) {
