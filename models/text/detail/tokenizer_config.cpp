@@ -27,6 +27,15 @@ std::optional<Json> find(const std::optional<Json>& json, std::string_view key) 
   return json ? json->find(key) : std::nullopt;
 }
 
+/// As find, but a value may be null.
+std::optional<Json> find_value(const std::optional<Json>& json, std::string_view key) {
+  if (!json) return std::nullopt;
+  for (const Json& value : json->as_object().items()) {
+    if (value.key() == key) return value;
+  }
+  return std::nullopt;
+}
+
 // ---- settings ----
 
 /// A side in tokenizer_config.json; by default, the direction of a block of tokenizer.json.
@@ -56,7 +65,7 @@ bool feeds_types(const std::optional<Json>& config, const TokenizerClass* kind) 
 TokenizerSettings settings_of(const std::optional<Json>& config, const TokenizerClass* kind,
                               const std::optional<Json>& tokenizer) {
   TokenizerSettings settings;
-  const char* const key = has(config, "model_max_length") ? "model_max_length" : "max_len";
+  const char* const key = find_value(config, "model_max_length") ? "model_max_length" : "max_len";
   const double length = config ? config->number(key, 0.0) : 0.0;
   if (length < 0) config->at(key).fail("must be at least 0, got ", length);
   if (length < kLongest) settings.max_length = static_cast<index_t>(length);
@@ -152,7 +161,9 @@ class NamedTokens {
   std::optional<NamedToken> at(std::string_view key) const {
     const bool strips = mask_strips_ && key == "mask_token";
     for (const auto* const file : {&map_, &config_}) {
-      if (const auto json = find(*file, key)) return named(*json, false, strips);
+      const auto json = find_value(*file, key);
+      if (json && json->is_null()) return std::nullopt;  // also no default
+      if (json) return named(*json, false, strips);
     }
     const auto place = std::ranges::find(kSpecialKeys, key) - kSpecialKeys.begin();
     const std::string_view usual = defaults_[static_cast<std::size_t>(place)];

@@ -208,6 +208,7 @@ TEST(TokenizerConfig, AClassNamesItsTokens) {
   EXPECT_FALSE(mask(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"));
   EXPECT_FALSE(mask(R"({"tokenizer_class":"OwnTokenizer"})"));
   EXPECT_FALSE(mask("{}"));
+  EXPECT_FALSE(mask(R"({"tokenizer_class":"BertTokenizer","mask_token":null})"));
   EXPECT_EQ(ids({{"config.json", R"({"tokenizer_class":"BertTokenizer"})"}}, "[MASK]"),
             (Ids{2, 4, 3}));
 }
@@ -278,6 +279,7 @@ TEST(TokenizerConfig, MaxLenIsTheOlderNameOfModelMaxLength) {
   EXPECT_EQ(length(R"({"max_len":5})"), 5);
   EXPECT_EQ(length(R"({"max_len":5,"model_max_length":7})"), 7);
   EXPECT_EQ(length(R"({"max_len":1e30})"), 0);
+  EXPECT_EQ(length(R"({"max_len":5,"model_max_length":null})"), 0);
 }
 
 TEST(TokenizerConfig, ModelInputNamesOrTheClassDecideTokenTypes) {
