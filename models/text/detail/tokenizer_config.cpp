@@ -66,7 +66,9 @@ TokenizerSettings settings_of(const std::optional<Json>& config, const Tokenizer
                               const std::optional<Json>& tokenizer) {
   TokenizerSettings settings;
   const char* const key = find_value(config, "model_max_length") ? "model_max_length" : "max_len";
-  const double length = config ? config->number(key, 0.0) : 0.0;
+  const std::optional<Json> limit = find(config, key);
+  const bool is_infinite = limit && limit->described() == "Infinity";
+  const double length = limit && !is_infinite ? limit->number() : 0;
   if (length < 0) config->at(key).fail("must be at least 0, got ", length);
   if (length < kLongest) settings.max_length = static_cast<index_t>(length);
   settings.feeds_types = feeds_types(config, kind);

@@ -278,6 +278,7 @@ TEST(TokenizerConfig, MaxLenIsTheOlderNameOfModelMaxLength) {
   };
   EXPECT_EQ(length(R"({"max_len":5})"), 5);
   EXPECT_EQ(length(R"({"max_len":5,"model_max_length":7})"), 7);
+  EXPECT_EQ(length(R"({"model_max_length":Infinity})"), 0);  // no limit
   EXPECT_EQ(length(R"({"max_len":1e30})"), 0);
   EXPECT_EQ(length(R"({"max_len":5,"model_max_length":null})"), 0);
 }
