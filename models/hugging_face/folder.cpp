@@ -33,19 +33,6 @@ void check_weights_are_plain(const Json& config) {
   }
 }
 
-/// Throws if the config has further values for one of our tasks, which pipelines would use.
-void check_tasks(const Json& config) {
-  const auto tasks = config.find("task_specific_params");
-  if (!tasks || !tasks->is_object()) return;
-  for (const char* task : {"text-classification", "sentiment-analysis", "token-classification",
-                           "ner", "question-answering", "fill-mask"}) {
-    const auto values = tasks->find(task);
-    if (!values || (values->is_object() && values->size() == 0)) continue;
-    values->fail("must be absent, got ", values->described(),
-                 "; write its values into config.json itself");
-  }
-}
-
 Json checked_config(const fs::path& folder) {
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors"}) {
     if (fs::exists(folder / name))
@@ -53,7 +40,6 @@ Json checked_config(const fs::path& folder) {
   }
   Json config = read_json(folder / "config.json", kSmallJson).as_object();
   check_weights_are_plain(config);
-  check_tasks(config);
   return config;
 }
 

@@ -70,8 +70,6 @@ const std::vector<Change> kConfigFaults = {
     // Weights that are incomplete, or not used as they are.
     {"bert", "pruned_heads", R"({"0": [1]})", "must be empty, got an object"},
     {"bert", "quantization_config", R"({"bits": 8})", "must be absent...without quantisation"},
-    {"bert", "task_specific_params", R"({"ner": {"id2label": 7}})",
-     ".ner: must be absent, got an object; write its values into config.json"},
     {"bert", "layer_norm_eps", "NaN", "must be a finite number, got NaN"},
 };
 
