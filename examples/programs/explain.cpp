@@ -159,7 +159,9 @@ std::string quoted(const std::string& text) {
   return "\u201c" + text + "\u201d";
 }
 
-void explain_class(const Options& o, const std::function<void(const std::string&)>& warn) {
+using Warn = std::function<void(const std::string& warning)>;
+
+void explain_class(const Options& o, const Warn& warn) {
   const models::TextClassifier model = models::load_text_classifier(o.model);
   for (const std::string& warning : model.reader.warnings) warn(warning);
   const text::Tokenizer& tokenizer = *model.reader.tokenizer;
@@ -188,8 +190,9 @@ void explain_class(const Options& o, const std::function<void(const std::string&
   explain({subject}, o, "logit of " + wanted);
 }
 
-void explain_similarity(const Options& o) {
+void explain_similarity(const Options& o, const Warn& warn) {
   const models::SentenceEncoder model = models::load_sentence_encoder(o.model);
+  for (const std::string& warning : model.reader.warnings) warn(warning);
   const index_t prompt = model.prompt_tokens();
   const auto subject = [&](const char* name, const std::string& text, const std::string& other) {
     const Tensor fixed = model.encode({other});
@@ -230,6 +233,6 @@ int main(int argc, char** argv) {
     require(!o.with.empty() && o.name_of_class.empty(), "explain",
             "--with must be given, and --class must not, if --model is a sentence encoder, got ",
             o.with.empty() ? "no --with" : "--class");
-    explain_similarity(o);
+    explain_similarity(o, warn);
   });
 }

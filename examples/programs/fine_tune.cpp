@@ -270,6 +270,7 @@ void learn_pairs(const TrainingCommand& command, const Options& o) {
       o.fixed != "encoder", kFineTune,
       "--fixed must be nothing or embeddings for --task pairs, got encoder; pairs have no head");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
+  for (const std::string& warning : learner.reader.warnings) command.warn(warning);
   auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
   if (words == nullptr) {
     fail_file(o.model, "the model must have layers to train, got static embeddings");

@@ -217,6 +217,22 @@ TEST_F(ModelPrograms, LabelsThatContradictEachOtherAreWarnings) {
   }
 }
 
+TEST_F(ModelPrograms, TheWidthOfAPoolingIsAWarning) {
+  fs::copy(golden_folder("sentence"), folder_ / "model", fs::copy_options::recursive);
+  const std::string config = file_text(folder_ / "model/1_Pooling/config.json");
+  write("model/1_Pooling/config.json", std::regex_replace(config, std::regex(": 12"), ": 13"));
+  write("lines.txt", "the cat\n");
+  for (const std::string program : {"embed", "explain"}) {
+    const std::string arguments = program == "embed" ? "lines.txt" : "--text cat --with mat";
+    const Outcome done = run(program, "--model model " + arguments);
+    EXPECT_EQ(done.output, run(program, with_model("sentence", arguments)).output);
+    EXPECT_EQ(done.errors,
+              program +
+                  ": warning: model/1_Pooling/config.json: word_embedding_dimension: must be "
+                  "12, the width of its input, got 13; the number is ignored\n");
+  }
+}
+
 // The weights are finite, but an output is not: the second line has a word that overflows.
 TEST_F(ModelPrograms, AnOutputThatIsNotFiniteIsAnErrorOfTheLine) {
   constexpr index_t kRiver = 51;
