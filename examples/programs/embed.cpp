@@ -44,7 +44,8 @@ void add_options(examples::Command& command, Options& options) {
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
   command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
   command.add("--normalize", options.normalize, "normalization of the vectors to length 1");
-  command.add("--truncate-dim", options.truncate_dim, "leading columns to keep; all if absent",
+  command.add("--truncate-dim", options.truncate_dim,
+              "leading columns to keep; the folder's number or all if absent",
               {1, examples::kMany});
   command.add_output("--output", options.output, "output file for the vectors, .npy");
   command.add("--query", options.query, "query to compare the lines with");

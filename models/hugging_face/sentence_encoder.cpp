@@ -200,7 +200,10 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const std::string& text : texts) given.push_back(given_text(*this, prompt + text));
   std::vector<text::Encoding> encodings =
       reader.encode_all(std::span<const std::string>(given), options);
-  if (encodings.empty()) return zeros({0, options.truncate_dim > 0 ? options.truncate_dim : width});
+  const index_t default_columns =
+      settings.truncate_dim > 0 ? std::min(settings.truncate_dim, width) : width;
+  const index_t columns = options.truncate_dim > 0 ? options.truncate_dim : default_columns;
+  if (encodings.empty()) return zeros({0, columns});
 
   // Static embeddings can give a text without tokens, which no batch accepts. Such a text is
   // encoded as token 0, and its vector is set to 0 afterwards.
@@ -215,7 +218,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
-  if (options.truncate_dim > 0) y = y.slice(1, 0, options.truncate_dim).contiguous();
+  if (columns < width) y = y.slice(1, 0, columns).contiguous();
   if (options.normalize) y = Normalize{}(y);
   if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
     reader.with_finite_outputs([&] { require_finite_rows(y, options.name); });

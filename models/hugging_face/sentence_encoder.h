@@ -64,6 +64,7 @@ struct SentenceSettings {
   std::map<std::string, std::string> prompts = {};  // texts to prepend, by their names
   std::optional<std::string> default_prompt = {};   // the name of the prompt for calls without one
   Similarity similarity = Similarity::kCosine;
+  index_t truncate_dim = 0;  // as in TaskOptions, for calls without one
 };
 
 /// A text prepared for the tokenizer of sentences: without white space at the ends, as by Python's

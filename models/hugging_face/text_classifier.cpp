@@ -99,15 +99,22 @@ std::vector<RankedText> TextClassifier::rank(const std::string& query,
 
 namespace {
 
+/// The scoring of a cross-encoder, which newer versions save in a file for sentence-transformers.
+Scoring cross_encoder_scoring(const ModelFolder& folder, index_t classes) {
+  const auto json = find_json(folder.path / "config_sentence_transformers.json", kSmallJson);
+  if (json && json->has("default_prompt_name")) {
+    json->at("default_prompt_name").fail("must be null for a cross-encoder");
+  }
+  const auto function = json ? json->find("activation_fn") : std::nullopt;
+  return function ? scoring_named(*function) : pair_scoring(folder.config, classes);
+}
+
 TextClassifier load(const std::filesystem::path& path, bool is_cross_encoder) {
   const ModelFolder folder(path);
-  const auto settings = find_json(path / "config_sentence_transformers.json", kSmallJson);
-  if (is_cross_encoder && settings && settings->has("default_prompt_name")) {
-    settings->at("default_prompt_name").fail("must be null for a cross-encoder");
-  }
   std::vector<std::string> labels = load_labels(folder);
   const index_t classes = std::ssize(labels);
-  const Scoring scoring = (is_cross_encoder ? pair_scoring : text_scoring)(folder.config, classes);
+  const Scoring scoring = is_cross_encoder ? cross_encoder_scoring(folder, classes)
+                                           : text_scoring(folder.config, classes);
   TextReader reader = load_reader(folder);
   reader.warnings = label_warnings(folder.config, labels);
   auto model = load_model<SequenceClassifier>(sequence_classifier_options(folder, classes), folder);

@@ -56,8 +56,8 @@ struct TaskOptions {
   // Only SentenceEncoder reads these.
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
-  index_t truncate_dim = 0;                     // the number of leading columns to keep; 0: all
-  bool normalize = false;  // scale embeddings to length 1, also without a Normalize
+  index_t truncate_dim = 0;  // leading columns to keep; 0: the folder's number, or all
+  bool normalize = false;    // scale embeddings to length 1, also without a Normalize
 };
 
 /// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).

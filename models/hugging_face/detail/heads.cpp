@@ -140,14 +140,18 @@ Scoring pair_scoring(const Json& config, index_t classes) {
   }
   if (!function) function = config.find("sbert_ce_default_activation_function");
   if (!function) return classes == 1 ? Scoring::kSigmoid : Scoring::kNone;
-  const std::string_view path = function->text();
+  return scoring_named(*function);
+}
+
+Scoring scoring_named(const Json& function) {
+  const std::string_view path = function.text();
   const std::string_view name = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
   // The reference ignores a function of the folder's own code.
-  if (!path.starts_with("torch.")) function->fail("must be of torch, got ", printable(path));
+  if (!path.starts_with("torch.")) function.fail("must be of torch, got ", printable(path));
   if (name == "Identity") return Scoring::kNone;
   if (name == "Sigmoid") return Scoring::kSigmoid;
   if (name == "Softmax") return Scoring::kSoftmax;
-  function->fail("must be Identity, Sigmoid or Softmax, got ", printable(name));
+  function.fail("must be Identity, Sigmoid or Softmax, got ", printable(name));
 }
 
 Tensor scored(Scoring scoring, const Tensor& logits) {

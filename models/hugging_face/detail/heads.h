@@ -45,8 +45,11 @@ Scoring text_scoring(const Json& config, index_t classes);
 /// The scoring of sentence-transformers' CrossEncoder: the last part of the dotted name in
 /// `sentence_transformers.activation_fn` or in the older `sbert_ce_default_activation_function`. If
 /// both keys are absent: sigmoid for one class, and none for several.
-/// **Errors**: a function other than Identity, Sigmoid and Softmax.
+/// **Errors**: as scoring_named.
 Scoring pair_scoring(const Json& config, index_t classes);
+/// The scoring that a function of torch gives, by its dotted name. **Errors**: a function other
+/// than Identity, Sigmoid and Softmax of torch.
+Scoring scoring_named(const Json& function);
 
 /// **Shapes**: logits (..., C) -> the same.
 Tensor scored(Scoring scoring, const Tensor& logits);

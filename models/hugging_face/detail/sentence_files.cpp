@@ -430,6 +430,7 @@ std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Pat
     if (const auto name = json->find("similarity_fn_name")) {
       settings.similarity = similarity_named(*name);
     }
+    settings.truncate_dim = json->integer("truncate_dim", JsonRange{1, config::kMaxWidth}, 0);
   }
   return {std::move(settings), max_length};
 }
@@ -440,13 +441,14 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
   for (const auto& [name, text] : settings.prompts) {
     prompts.emplace_back(name, JsonText(text, "save_folder"));
   }
-  const JsonMembers changes = {
+  JsonMembers changes = {
       {"prompts", JsonObject(kObjectInLine).add(prompts)},
       {"default_prompt_name", settings.default_prompt},
       {"similarity_fn_name", kSimilarities[static_cast<std::size_t>(settings.similarity)]},
   };
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);
+  if (settings.truncate_dim > 0) changes.emplace_back("truncate_dim", settings.truncate_dim);
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
   if (encoder_to.empty()) return;
   write_text(encoder_to / "sentence_bert_config.json",

@@ -268,6 +268,22 @@ TEST_F(SentenceEncoderTest, RefusesAMaxLengthAboveTheModels) {
                      [&] { model.encode({"the cat"}, {.max_length = -1}); }));
 }
 
+TEST_F(SentenceEncoderTest, ReadsTheNumberOfColumns) {
+  ScratchFolder scratch("sentence");
+  const auto with = [&](const std::string& columns) {
+    scratch.put("config_sentence_transformers.json", "{\"truncate_dim\": " + columns + "}");
+    return load_sentence_encoder(scratch.path());
+  };
+  const auto plain = with("null");
+  const std::vector<std::string> texts = {"the cat"};
+  EXPECT_TRUE(same_bits(with("3").encode(texts), plain.encode(texts, {.truncate_dim = 3})));
+  EXPECT_TRUE(same_bits(with("3").encode(texts, {.truncate_dim = 5}),
+                        plain.encode(texts, {.truncate_dim = 5})));
+  EXPECT_EQ(with("3").encode(std::vector<std::string>{}).shape(), (Shape{0, 3}));
+  EXPECT_TRUE(same_bits(with("4096").encode(texts), plain.encode(texts)));
+  expect_refused([&] { with("0"); }, "truncate_dim...from 1 to");
+}
+
 // Keys of newer versions with the values that they have in plain folders, and keys that change
 // nothing.
 TEST_F(SentenceEncoderTest, IgnoresKeysThatChangeNothing) {

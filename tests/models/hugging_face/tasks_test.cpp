@@ -176,6 +176,23 @@ TEST(PretrainedTasks, CrossEncodersHaveNoPrompt) {
                  file + ": default_prompt_name: must be null for a cross-encoder");
 }
 
+// Newer versions save the activation next to the modules, not in config.json.
+TEST(PretrainedTasks, CrossEncodersReadTheActivationOfNewerVersions) {
+  const EditedFolder edited("reranker");
+  const std::string file = "config_sentence_transformers.json";
+  edited.set("sbert_ce_default_activation_function", "null");
+  EXPECT_EQ(models::load_cross_encoder(edited.path()).scoring, models::Scoring::kSigmoid);
+  edited.write(file, R"({"activation_fn": "torch.nn.modules.linear.Identity"})");
+  const auto model = models::load_cross_encoder(edited.path());
+  EXPECT_EQ(model.scoring, models::Scoring::kNone);
+  const TemporaryFolder scratch;
+  models::save_folder(scratch.path() / "to", edited.path(), model);
+  EXPECT_EQ(models::load_cross_encoder(scratch.path() / "to").scoring, models::Scoring::kNone);
+  edited.write(file, R"({"activation_fn": "own.Identity"})");
+  expect_refused([&] { models::load_cross_encoder(edited.path()); },
+                 "activation_fn...own.Identity");
+}
+
 // With left padding, transformers would read the context before the question.
 TEST(PretrainedTasks, QuestionsArePaddedOnTheRight) {
   EditedFolder edited("bert");
