@@ -46,17 +46,17 @@ bool lists(const Json& config, std::string_view key) {
   return false;
 }
 
-/// The base of the angles in one kind of layer, if it is a newer config.
-std::optional<double> newer_base(const Json& config, std::string_view kind) {
+/// The base of the angles in one kind of layer, `otherwise` without one in `rope_parameters`.
+double base_of(const Json& config, std::string_view kind, double otherwise) {
   const auto parameters = config.find("rope_parameters");
-  if (!parameters) return {};
+  if (!parameters) return otherwise;
   const auto its = parameters->find(kind);
   if (!its && !parameters->has(kFull) && !parameters->has(kSliding)) {
     parameters->fail("must have ", kFull, " or ", kSliding, ", got neither");
   }
-  if (!its) return {};
-  config::want_text(*its, "rope_type", "default");
-  return config::rotary_base(*its, "rope_theta");
+  if (!its) return otherwise;
+  config::want_text(*its, its->has("rope_type") ? "rope_type" : "type", "default");
+  return config::rotary_base(*its, "rope_theta", otherwise);
 }
 
 struct Bases {
@@ -67,7 +67,7 @@ Bases bases(const Json& config) {
   const double full = config::rotary_base(config, "global_rope_theta", 160000);
   const bool as_full = lists(config, "local_rope_theta") && !config.has("local_rope_theta");
   const double sliding = as_full ? full : config::rotary_base(config, "local_rope_theta", 10000);
-  return {newer_base(config, kFull).value_or(full), newer_base(config, kSliding).value_or(sliding)};
+  return {base_of(config, kFull, full), base_of(config, kSliding, sliding)};
 }
 
 /// The layers that see all tokens: newer configs list the kind of each layer, older ones give the
@@ -119,9 +119,23 @@ EncoderLayerOptions layer_of(const Json& config) {
   };
 }
 
+/// The tokens on each side that a layer with a window sees.
+index_t window_of(const Json& config) {
+  const index_t window = config.integer("local_attention", {1, config::kMaxPositions}, 128) / 2;
+  // Newer versions of transformers follow this key, older ones do not read it.
+  const auto newer = config.find("sliding_window");
+  if (newer && newer->integer() != window) {
+    newer->fail("must be ", window, ", half of local_attention, got ", newer->described());
+  }
+  return window;
+}
+
 TokenEncoderOptions options(const Json& config) {
   const EncoderLayerOptions layer = layer_of(config);
-  const index_t window = config.integer("local_attention", {1, config::kMaxPositions}, 128) / 2;
+  const index_t window = window_of(config);
+  if (const auto scaling = config.find("rope_scaling")) {
+    scaling->fail("must be null, got ", scaling->described());
+  }
   TokenEncoderOptions result = rotary_positions(config, layer, "num_hidden_layers");
   std::vector<EncoderLayerOptions>& layers = result.encoder.layers;
   const std::vector<bool> full = full_layers(config, std::ssize(layers));

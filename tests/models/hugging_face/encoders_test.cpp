@@ -116,10 +116,10 @@ const std::vector<Disguise> kDisguises = {
                      "sliding_attention", "full_attention"])")(edited);
        in_config(R"("global_rope_theta": 160000.0)",
                  R"("rope_parameters": {
-                     "full_attention": {"rope_type": "default", "rope_theta": 160000.0},
+                     "full_attention": {"type": "default"},
                      "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})")(
            edited);
-       in_config(",\n \"local_rope_theta\": 10000.0", "")(edited);
+       in_config(",\n \"local_rope_theta\": 10000.0", ",\n \"sliding_window\": 64")(edited);
      }},
     {"the inner size as it is padded", "nomic_bert",
      in_config(R"("n_inner": 200)", R"("n_inner": 256)")},

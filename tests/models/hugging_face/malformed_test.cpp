@@ -64,6 +64,9 @@ const std::vector<Change> kConfigFaults = {
     {"nomic_bert", "prenorm", "true", ""},
     {"nomic_bert", "rotary_emb_interleaved", "true", ""},
     {"nomic_bert", "rotary_emb_fraction", "0.5", ""},
+    {"modernbert", "rope_scaling", R"({"rope_type": "linear", "factor": 2.0})",
+     "must be null, got an object"},
+    {"modernbert", "sliding_window", "4", "must be 64, half of local_attention, got 4"},
     {"gte", "pack_qkv", "false", ""},
     {"gte", "logn_attention_scale", "true", ""},
     {"albert", "num_hidden_groups", "0", "got 0"},
@@ -108,6 +111,7 @@ const std::vector<Fault> kTextFaults = {
     {"bert", R"("vocab_size")", R"("x": )" + std::string(500, '[') + R"(, "vocab_size")", ""},
     // Values that mean a different model.
     {"modernbert_new", R"("default")", R"("yarn")", "rope_type...yarn"},
+    {"modernbert_new", R"("rope_type": "default")", R"("type": "linear")", "type...linear"},
     {"modernbert_new", R"("rope_parameters": {)",
      R"("rope_parameters": {"rope_type": "yarn"}, "old": {)", "rope_parameters...full_attention"},
     {"modernbert_new", R"("sliding_attention",)", R"("linear_attention",)",
