@@ -35,6 +35,19 @@ std::vector<std::string> numbered_labels(index_t count) {
   return labels;
 }
 
+/// The name of a class as Python prints it: it may be a number, True or False.
+std::string name_of(const Json& label) {
+  switch (label.kind()) {
+    case Json::Kind::kInteger:
+    case Json::Kind::kNumber:
+      return JsonText(label).text();
+    case Json::Kind::kBoolean:
+      return label.boolean() ? "True" : "False";
+    default:
+      return std::string(label.text());
+  }
+}
+
 std::vector<std::string> labels_of(const Json& table) {
   const index_t count = table.size();
   if (count == 0) table.fail("must have at least one label, got none");
@@ -46,11 +59,7 @@ std::vector<std::string> labels_of(const Json& table) {
     if (*number >= count) {
       label.fail("class number must be from 0 to ", count - 1, ", got ", *number);
     }
-    // Python prints a name that is a number as it is written.
-    const bool is_number =
-        label.kind() == Json::Kind::kInteger || label.kind() == Json::Kind::kNumber;
-    found[static_cast<std::size_t>(*number)] =
-        is_number ? JsonText(label).text() : std::string(label.text());
+    found[static_cast<std::size_t>(*number)] = name_of(label);
   }
   std::vector<std::string> labels;
   for (const auto& label : found)

@@ -244,9 +244,11 @@ TEST(Labels, StandInTheOrderOfTheirNumbers) {
   EXPECT_EQ(read_labels(config(R"({"num_labels": 1})")), (std::vector<std::string>{"LABEL_0"}));
 }
 
-TEST(Labels, MayBeNumbers) {
+TEST(Labels, MayBeNumbersOrTrueAndFalse) {
   EXPECT_EQ(read_labels(config(R"({"id2label": {"0": 7, "1": -3, "2": 1.5, "3": "x"}})")),
             (std::vector<std::string>{"7", "-3", "1.5", "x"}));
+  EXPECT_EQ(read_labels(config(R"({"id2label": {"0": false, "1": true}})")),
+            (std::vector<std::string>{"False", "True"}));
 }
 
 // transformers follows id2label.
