@@ -1,17 +1,28 @@
 #include "nn/dropout.h"
 
 #include "nn/detail/check.h"
+#include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
 #include "tensor/random.h"
 
 namespace tessera::nn {
+
+int& detail::DropoutRefused::count() {
+  thread_local int count = 0;
+  return count;
+}
 
 Dropout::Dropout(double probability) : p(probability) {
   detail::require_probability("Dropout", "p", p);
 }
 
 DropoutMask Dropout::draw() const {
-  return active() ? DropoutMask{p, default_rng().next_u64()} : DropoutMask{};
+  if (!active()) return {};
+  require(
+      detail::DropoutRefused::count() == 0, "Dropout",
+      "the module must be in eval mode in an evaluation, got training mode; name each Dropout in "
+      "visit, and let the loss capture the evaluated model by reference, not a copy of it");
+  return {p, default_rng().next_u64()};
 }
 
 Tensor Dropout::operator()(const Tensor& x, const Tensor& residual) const {

@@ -6,12 +6,29 @@
 
 namespace tessera::nn {
 
+namespace detail {
+
+/// While one is in scope, an active Dropout that this thread calls is an error: in an evaluation
+/// those of the model are off.
+class DropoutRefused {
+ public:
+  DropoutRefused() { ++count(); }
+  DropoutRefused(const DropoutRefused&) : DropoutRefused() {}
+  DropoutRefused& operator=(const DropoutRefused&) = default;
+  ~DropoutRefused() { --count(); }
+
+  /// The number of objects of this thread.
+  static int& count();
+};
+
+}  // namespace detail
+
 /// In training mode, sets each element to 0 with probability p, and multiplies the other elements
 /// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
 /// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
-/// **Errors**: a p outside [0, 1]; as dropout(), except that x can be any tensor if the module is
-/// not active and there is no residual.
+/// **Errors**: a p outside [0, 1]; an active() module in an evaluation (nn::EvalScope); as dropout(),
+/// except that x can be any tensor if the module is not active and there is no residual.
 /// **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
   double p;
@@ -24,7 +41,7 @@ struct Dropout {
   /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
   /// A mask with a new key, for an op with built-in dropout. If dropout is not active, the mask
-  /// drops nothing, and no key is drawn.
+  /// drops nothing, and no key is drawn. **Errors**: an active() module in an evaluation.
   DropoutMask draw() const;
 
   static void visit(auto&, auto&&) {}

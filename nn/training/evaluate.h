@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/dropout.h"
 #include "nn/module.h"
 #include "nn/training/shards.h"
 
@@ -37,7 +38,9 @@ struct Examples {
 Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
-/// While in scope, the module is in eval mode; afterwards each part has its mode from before.
+/// While in scope, the module is in eval mode, and an active Dropout, which must belong to a
+/// different module or be missing in `visit`, is an error; afterwards each part has its mode from
+/// before.
 /// **Errors**: a const module with a part in training mode, unless the part is not active(), such as
 /// a Dropout with p = 0.
 class EvalScope {
@@ -54,6 +57,7 @@ class EvalScope {
   EvalScope(const detail::Parts& parts, bool is_const);
 
   std::vector<bool*> training_;
+  detail::DropoutRefused refused_;
 };
 
 /// The options of evaluate().

@@ -4,6 +4,7 @@
 #include "nn/dropout.h"
 #include "tensor/create.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
 
@@ -33,6 +34,36 @@ TEST(Evaluate, AConstModelMustBeInEvalMode) {
   const nn::EvalScope scope(same);
   const nn::Dropout inactive(0);
   const nn::EvalScope unchanged(inactive);
+}
+
+struct ForgottenDropout {
+  nn::Dropout dropout;
+  Tensor operator()(const Tensor& x) const { return dropout(x); }
+  static void visit(auto&, auto&&) {}
+};
+
+struct NamedDropout {
+  nn::Dropout dropout;
+  Tensor operator()(const Tensor& x) const { return dropout(x); }
+  static void visit(auto& self, auto&& visitor) { visitor("dropout", self.dropout); }
+};
+
+TEST(Evaluate, AnActiveDropoutIsAnError) {
+  const auto examples_with = [](const auto& model) {
+    return nn::Examples{{1, 1}, [&](std::span<const index_t>) {
+                          return nn::LossSum{sum(model(ones({4}))), 1};
+                        }};
+  };
+  const auto error = "Dropout: the module must be in eval mode in an evaluation, got training mode";
+  ForgottenDropout forgotten;
+  EXPECT_TRUE(
+      throws("Dropout", {error}, [&] { nn::evaluate(forgotten, examples_with(forgotten)); }));
+  NamedDropout model;
+  const NamedDropout copy = model;
+  EXPECT_TRUE(
+      throws("Dropout", {"not a copy of it"}, [&] { nn::evaluate(model, examples_with(copy)); }));
+  EXPECT_EQ(nn::evaluate(model, examples_with(model)).loss, 4);
+  EXPECT_NO_THROW(copy(ones({4})));  // only in an evaluation
 }
 
 }  // namespace
