@@ -76,7 +76,7 @@ Tensor from_vector(const std::vector<bool>& values, const Shape& shape) {
   return result;
 }
 
-Tensor full(const Shape& shape, double value, DType dtype) {
+Tensor full(const Shape& shape, Scalar value, DType dtype) {
   return Tensor::empty(shape, dtype).fill(value);
 }
 
@@ -88,7 +88,7 @@ Tensor ones(const Shape& shape, DType dtype) {
   return full(shape, 1, dtype);
 }
 
-Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype) {
+Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
   require(x.defined(), "full_like", "x must be defined, got an undefined tensor");
   return full(x.shape(), value, dtype.value_or(x.dtype()));
 }

@@ -89,9 +89,10 @@ Tensor from_vector(const std::vector<T>& values) {
   return from_vector(values, {std::ssize(values)});
 }
 
-/// A tensor whose elements are all `value`. **Shapes**: result `shape`.
+/// A tensor whose elements are all `value`. **Shapes**: result `shape`. **Errors**: as
+/// Tensor::fill.
 /// **Source**: torch.full, numpy.full.
-Tensor full(const Shape& shape, double value, DType dtype = kFloat32);
+Tensor full(const Shape& shape, Scalar value, DType dtype = kFloat32);
 /// A tensor of zeros. **Shapes**: result `shape`.
 /// **Source**: torch.zeros, numpy.zeros.
 Tensor zeros(const Shape& shape, DType dtype = kFloat32);
@@ -103,7 +104,7 @@ Tensor ones(const Shape& shape, DType dtype = kFloat32);
 /// contiguous and has no gradient.
 /// **Shapes**: any -> the same. **Errors**: an undefined x (`Tensor()`). **Source**: torch, numpy,
 /// by the same names.
-Tensor full_like(const Tensor& x, double value, std::optional<DType> dtype = {});
+Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype = {});
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {});
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {});
 

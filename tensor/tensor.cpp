@@ -18,6 +18,7 @@
 namespace tessera {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  require_enum("empty", "dtype", dtype, kFloat64);
   index_t bytes = 0;
   const bool overflows =
       __builtin_mul_overflow(element_count("empty", shape), item_size(dtype), &bytes);
@@ -246,11 +247,21 @@ Tensor Tensor::detach() const {
   return result;
 }
 
-Tensor& Tensor::fill(double value) {
+Tensor Scalar::to_tensor(DType dtype) const {
+  Tensor result = Tensor::empty({}, is_integral() ? kInt64 : kFloat64);
+  if (is_integral()) {
+    *result.mutable_data<index_t>() = integer_;
+  } else {
+    *result.mutable_data<double>() = real_;
+  }
+  return result.to(dtype);
+}
+
+Tensor& Tensor::fill(Scalar value) {
   prepare_write("fill");
-  Tensor source = empty({}, kFloat64);
-  *source.mutable_data<double>() = value;
-  return copy_from(source);
+  const bool fits = dtype_ != kInt64 || value.is_integral() || std::abs(value.value()) < 0x1p63;
+  require(fits, "fill", "value must fit int64, got ", value.value());
+  return copy_from(value.to_tensor(value.is_integral() ? kInt64 : kFloat64));
 }
 
 Tensor& Tensor::copy_from(const Tensor& source) {

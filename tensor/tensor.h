@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tensor/dtype.h"
+#include "tensor/scalar.h"
 #include "tensor/shape.h"
 #include "tensor/storage.h"
 
@@ -230,8 +231,9 @@ class Tensor {
     prepare_write("mutable_data");
     return static_cast<T*>(untyped_mutable_data());
   }
-  /// Sets every element. **Errors**: a broadcast view; a variable, as above.
-  Tensor& fill(double value);
+  /// Sets every element. **Errors**: a broadcast view; a variable, as above; NaN, inf or a number
+  /// beyond 2^63 for an int64 tensor.
+  Tensor& fill(Scalar value);
   /// Copies the elements of `source`, broadcast and cast, into this tensor; the two may share
   /// memory.
   /// **Errors**: a `source` that does not broadcast to this shape; a broadcast view to write to; a

@@ -4,16 +4,6 @@
 
 namespace tessera {
 
-Tensor Scalar::to_tensor(DType dtype) const {
-  Tensor result = Tensor::empty({}, is_integral() ? kInt64 : kFloat64);
-  if (is_integral()) {
-    *result.mutable_data<index_t>() = integer_;
-  } else {
-    *result.mutable_data<double>() = real_;
-  }
-  return result.to(dtype);
-}
-
 DType promote(const char* op, const Operand& a, const Operand& b) {
   for (const Operand* each : {&a, &b}) {
     if (each->tensor() != nullptr) detail::require_defined(op, *each->tensor());

@@ -99,6 +99,19 @@ TEST(FullTest, FillsEveryDType) {
   EXPECT_EQ(zeros({2}).dtype(), kFloat32);
 }
 
+TEST(FullTest, KeepsIntegersAndRefusesWhatIsNone) {
+  constexpr index_t kOdd = (index_t{1} << 53) + 1;  // not a double
+  EXPECT_EQ(full({2}, kOdd, kInt64).to_vector<index_t>(), std::vector<index_t>(2, kOdd));
+  EXPECT_EQ(zeros({1}, kInt64).fill(-kOdd).item<index_t>(), -kOdd);
+  EXPECT_EQ(full({}, 1.9, kInt64).item(), 1);
+  EXPECT_EQ(full({}, true, kFloat32).item(), 1);
+  for (const double value : {std::nan(""), 0x1p63, -HUGE_VAL}) {
+    fails("fill", "value must fit int64, got ", [&] { full({}, value, kInt64); });
+  }
+  fails("empty", "dtype must be one of its enum's values, got 9",
+        [] { zeros({2}).to(static_cast<DType>(9)); });
+}
+
 TEST(FullTest, RefusesImpossibleShapes) {
   const index_t huge = index_t{1} << 62;
   fails("empty", "4611686018427387904", [&] { zeros({huge, huge}); });
