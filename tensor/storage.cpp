@@ -1,5 +1,6 @@
 #include "tensor/storage.h"
 
+#include <pthread.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -128,6 +129,8 @@ class Pool {
     cached_ += block->bytes;
   }
 
+  std::mutex& mutex() { return mutex_; }
+
   void release_cached() {
     const std::lock_guard lock(mutex_);
     free_all();
@@ -188,12 +191,6 @@ class Pool {
   index_t system_allocations_ = 0;
 };
 
-/// Never destroyed: a static tensor may outlive every other static object.
-Pool& pool() {
-  static Pool& instance = *new Pool;
-  return instance;
-}
-
 /// The names of unnamed parameters, by their blocks.
 class UnnamedParameters {
  public:
@@ -210,6 +207,8 @@ class UnnamedParameters {
     block.naming = after;
   }
 
+  std::mutex& mutex() { return mutex_; }
+
   std::optional<std::string> find(const Block& block) {
     const std::lock_guard lock(mutex_);
     const auto found = names_.find(&block);
@@ -221,9 +220,27 @@ class UnnamedParameters {
   std::map<const Block*, std::string> names_;
 };
 
-/// Never destroyed, as the pool.
+/// Never destroyed: a static tensor may outlive every other static object.
 UnnamedParameters& unnamed_parameters() {
   static UnnamedParameters& instance = *new UnnamedParameters;
+  return instance;
+}
+
+/// Never destroyed either. Without the handlers, a child of fork() would wait for a thread that does
+/// not exist there.
+Pool& pool() {
+  static Pool& instance = []() -> Pool& {
+    const auto lock = [] {
+      pool().mutex().lock();
+      unnamed_parameters().mutex().lock();
+    };
+    const auto unlock = [] {
+      unnamed_parameters().mutex().unlock();
+      pool().mutex().unlock();
+    };
+    ::pthread_atfork(lock, unlock, unlock);
+    return *new Pool;
+  }();
   return instance;
 }
 

@@ -25,9 +25,10 @@ void lock_packing() {
 void unlock_packing() {
   for (std::mutex& mutex : packing_mutexes) mutex.unlock();
 }
-// Otherwise a child of fork() would wait for a thread that does not exist there.
+// Otherwise a child of fork() would wait for a thread that does not exist there. The storage pool
+// registers its own handlers first: the last ones lock first, and packing allocates.
 [[maybe_unused]] const int fork_handler =
-    pthread_atfork(lock_packing, unlock_packing, unlock_packing);
+    (memory_stats(), pthread_atfork(lock_packing, unlock_packing, unlock_packing));
 
 /// The mutex of a weight, chosen by its address. A thread never holds two while it packs.
 std::mutex& packing_mutex(const void* weight) {
@@ -77,10 +78,26 @@ Weight::Weight(const Weight& other) : use_(other.use_) {
   take_form(other);
 }
 
+Weight::Weight(Weight&& other) noexcept
+    : use_(other.use_),
+      wanted_(other.wanted_),
+      elements_(std::move(other.elements_)),
+      only_panels_(std::move(other.only_panels_)) {
+  cache_.store(other.cache_.load());
+  other.cache_.store(nullptr);
+}
+
 Weight& Weight::operator=(const Weight& other) {
   if (use_ == Use::kLinear) use_ = other.use_;
   const bool fits = !other.is_prepacked() || (!is_table() && other.is_gated() == is_gated());
   take_form(fits ? other : other.unpacked());
+  return *this;
+}
+
+Weight& Weight::operator=(Weight&& other) {
+  if (this == &other) return *this;
+  *this = std::as_const(other);
+  other.take_form({});
   return *this;
 }
 
@@ -151,6 +168,7 @@ Weight Weight::in_format(WeightFormat format) const {
 
 Weight Weight::prepacked(WeightFormat format) const {
   check_matrix("weight");
+  require_enum("prepack", "format", format, kLastWeightFormat);
   format = detail::fitting_format(format, dtype(), shape());
   if (is_prepacked()) {
     const bool fits = this->format() == format && only_panels_->is_current();

@@ -63,10 +63,14 @@ class Weight {
   /// A copy has the panels of a prepacked weight, but not the panels of the last product: the copy
   /// would keep their memory after the original has packed new elements.
   Weight(const Weight& other);
+  /// `other` becomes no weight.
+  Weight(Weight&& other) noexcept;
   /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
   /// its use, and takes only the elements or the panels of `other`. If the panels do not fit this
   /// use, this weight takes elements computed from the panels.
   Weight& operator=(const Weight& other);
+  /// As a copy, and `other` becomes no weight.
+  Weight& operator=(Weight&& other);
   /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);
   ~Weight() = default;

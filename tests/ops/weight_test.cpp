@@ -139,6 +139,26 @@ TEST(Weight, AKeptPointerThatWritesAllElementsIsFoundWithoutChecks) {
   EXPECT_TRUE(is_current(layer, x));
 }
 
+TEST(Weight, AMovedOneIsNoWeight) {
+  Weight from = Weight::gated(ones({4, 3}));
+  Weight to = std::move(from);
+  EXPECT_FALSE(from.defined());  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(to.defined());
+  Weight plain = ones({2, 2});
+  plain = std::move(to);
+  EXPECT_FALSE(to.defined());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(plain.shape(), (Shape{4, 3}));
+  Weight& same = plain;
+  plain = std::move(same);
+  EXPECT_TRUE(plain.defined());
+  Weight packed = plain.prepacked(WeightFormat::kExact);
+  const Weight moved = std::move(packed);
+  EXPECT_TRUE(moved.is_prepacked());
+  EXPECT_FALSE(packed.defined());  // NOLINT(bugprone-use-after-move)
+  fails("prepack", "format must be one of its enum's values, got 9",
+        [&] { plain.prepacked(static_cast<WeightFormat>(9)); });
+}
+
 TEST(Weight, AnotherInstructionSetPacksAnew) {
   const std::string before = current_isa();
   const nn::Linear layer(37, 50);

@@ -5,6 +5,8 @@
 #if defined(__linux__)
 #include <sys/resource.h>
 #endif
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -235,6 +237,28 @@ TEST(StorageTest, HandlesMayBeUsedOnAnyThread) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(memory_stats().in_use, in_use);
+}
+
+TEST(StorageTest, AChildOfForkMayAllocate) {
+  std::atomic<bool> stop = false;
+  std::thread worker([&] {
+    while (!stop) Storage::allocate(100);
+  });
+  int failed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      Storage::allocate(100);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    failed += status != 0;
+  }
+  stop = true;
+  worker.join();
+  EXPECT_EQ(failed, 0);
 }
 
 }  // namespace
