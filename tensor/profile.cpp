@@ -132,7 +132,13 @@ Profile::Profile() {
     measuring = this;
     number_ = ++last_profile;
   }
-  detail::ProfileLog::join(number_);
+  try {
+    detail::ProfileLog::join(number_);
+  } catch (...) {
+    const std::lock_guard lock(profile_mutex);
+    measuring = nullptr;
+    throw;
+  }
   kernels::set_wait_observer(add_wait);
   begin_ = detail::profile_time();
   detail::active_profile.store(number_);

@@ -35,6 +35,13 @@ void write_sum_of(Tensor& to, const Tensor& a, const Tensor& b) {
   visit_floating(to.dtype(), [&](auto kind) { write_sum<decltype(kind)>(to, a, b); });
 }
 
+/// Code outside the tape may have stored a gradient in a leaf's slot.
+void check_kept(const GradSlot& slot) {
+  require(slot.gradient.shape() == slot.shape && slot.gradient.dtype() == slot.dtype, "backward",
+          "the gradient of a variable must be ", slot.dtype, ' ', slot.shape, ", got ",
+          slot.gradient.dtype(), ' ', slot.gradient.shape());
+}
+
 }  // namespace
 
 bool is_own(const Tensor& x) {
@@ -44,7 +51,13 @@ bool is_own(const Tensor& x) {
 void add_in_place(Tensor total, const Tensor& part) {
   require(part.shape() == total.shape(), "add_in_place", "part must have shape ", total.shape(),
           " like total, got ", part.shape());
-  write_sum_of(total, total, part);
+  require(is_floating(total.dtype()) && part.dtype() == total.dtype(), "add_in_place",
+          "total and part must have the same floating dtype, got ", total.dtype(), " and ",
+          part.dtype());
+  // Elements of a different view may be written before they are read.
+  const bool may_overlap = part.storage() == total.storage() &&
+                           !(part.strides() == total.strides() && part.offset() == total.offset());
+  write_sum_of(total, total, may_overlap ? part.clone() : part);
 }
 
 void Gradients::add(std::size_t i, Tensor gradient) {
@@ -52,6 +65,7 @@ void Gradients::add(std::size_t i, Tensor gradient) {
   GradSlot& slot = *slots_[i];
   // From here on, `gradient` is the only handle if the caller passed a temporary.
   if (gradient.dtype() != slot.dtype) gradient = gradient.to(slot.dtype);
+  if (slot.gradient.defined()) check_kept(slot);
   if (!(gradient.shape() == slot.shape)) gradient = detail::sum_to_shape(gradient, slot.shape);
   if (!slot.gradient.defined()) {
     const bool is_leaf = slot.recording == 0;  // users and optimisers may change its gradient
@@ -73,9 +87,10 @@ Tensor Gradients::buffer(std::size_t i) {
   GradSlot& slot = *slots_[i];
   if (!slot.gradient.defined()) {
     slot.gradient = Tensor::empty(slot.shape, slot.dtype).fill(0);
-  } else if (!is_own(slot.gradient)) {
-    slot.gradient = slot.gradient.clone();
+    return slot.gradient;
   }
+  check_kept(slot);
+  if (!is_own(slot.gradient)) slot.gradient = slot.gradient.clone();
   return slot.gradient;
 }
 

@@ -1,6 +1,8 @@
 #include "tensor/autograd/tape.h"
 
 #include <atomic>
+#include <cstdio>
+#include <exception>
 #include <unordered_set>
 #include <utility>
 
@@ -35,12 +37,20 @@ void count_gradients(const Tensor& dy, const GradSlots& slots) {
 namespace detail {
 
 TapeScope::TapeScope(Recorder* recorder)
-    : recorder_(recorder), before_(active_recorder), older_(newest_scope) {
+    : thread_(&newest_scope), recorder_(recorder), before_(active_recorder), older_(newest_scope) {
   newest_scope = this;
   active_recorder = recorder;
 }
 
+bool TapeScope::is_of_this_thread() const {
+  return thread_ == &newest_scope;
+}
+
 TapeScope::~TapeScope() {
+  if (!is_of_this_thread()) {
+    std::fputs("Tape: must be destroyed in the thread that made it\n", stderr);
+    std::terminate();
+  }
   if (newest_scope == this) {
     newest_scope = older_;
     active_recorder = before_;
@@ -66,6 +76,8 @@ Tape::~Tape() {
 }
 
 void Tape::check_order(const char* op) const {
+  require(scope_.is_of_this_thread(), op,
+          "a tape must be used in the thread that made it, got a different thread");
   require(
       !scope_.has_outlived(), op,
       "tapes must be destroyed in the reverse order of their creation, got an older one destroyed "

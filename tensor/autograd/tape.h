@@ -33,10 +33,13 @@ class TapeScope {
   TapeScope(const TapeScope&) = delete;
   TapeScope& operator=(const TapeScope&) = delete;
 
+  /// Whether this is the thread that made the scope.
+  bool is_of_this_thread() const;
   /// Whether an older scope has ended before this one.
   bool has_outlived() const { return has_outlived_; }
 
  private:
+  const void* thread_;  // where it was made
   Recorder* recorder_;
   Recorder* before_;  // the active recorder before this scope
   TapeScope* older_;
@@ -53,7 +56,8 @@ class TapeScope {
 /// with its own tape, but must not add gradients to the same leaves.
 ///
 /// **Errors** of ops while a tape records: an input that a different tape recorded, or this tape
-/// before its last backward; an older tape that was destroyed before this one.
+/// before its last backward; an older tape that was destroyed before this one. A tape that another
+/// thread destroys ends the process, with a message.
 /// **Source**: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 3,
 /// reverse mode; torch.autograd.backward.
 class Tape final : private Recorder {

@@ -1,5 +1,8 @@
 // Tapes and pauses that do not end in the reverse order of their creation.
 
+#include <memory>
+#include <thread>
+
 #include "tensor/autograd/tape.h"
 #include "tensor/create.h"
 #include "tensor/ops/ops.h"
@@ -81,6 +84,28 @@ TEST(TapeOrder, PausesTakePartInIt) {
   EXPECT_EQ(w.grad().to_vector<float>(), (std::vector<float>{2, 2}));
   tape.reset();
   expect_a_fresh_start();
+}
+
+TEST(TapeOrder, ATapeBelongsToItsThread) {
+  Tape tape;
+  const Tensor x = ones({2}).set_requires_grad();
+  const Tensor loss = sum(x * x);
+  std::thread([&] {
+    fails("backward", "a tape must be used in the thread that made it",
+          [&] { tape.backward(loss); });
+  }).join();
+  tape.backward(loss);
+  EXPECT_EQ(x.grad().item_at({0}), 2);
+}
+
+TEST(TapeOrderDeathTest, AnotherThreadMustNotDestroyATape) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto tape = std::make_unique<Tape>();
+        std::thread([&] { tape.reset(); }).join();
+      },
+      "Tape: must be destroyed in the thread that made it");
 }
 
 }  // namespace

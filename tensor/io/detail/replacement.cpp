@@ -1,5 +1,6 @@
 #include "tensor/io/detail/replacement.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,14 +40,16 @@ void remove_if_stale(const fs::path& path) {
   if (file.is_locked() && file.is_ours()) fs::remove_all(path, ignored);
 }
 
-/// Removes what killed processes left in `folder`.
+/// Removes what killed processes left in `folder`. libstdc++'s directory_iterator ends the process
+/// if memory runs out.
 void remove_stale(const fs::path& folder) {
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const auto close = [](DIR* open) { ::closedir(open); };
+  const std::unique_ptr<DIR, decltype(close)> entries(::opendir(folder.c_str()), close);
+  if (!entries) return;
+  while (const dirent* const entry = ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
-    remove_if_stale(entry->path());
+    remove_if_stale(folder / name);
   }
 }
 
@@ -114,8 +118,16 @@ Replacement::Replacement(fs::path target, Kind kind) : target_(std::move(target)
 }
 
 Replacement::~Replacement() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  if (kind_ == Kind::kFile) {
+    ::unlink(path_.c_str());
+    return;
+  }
+  try {
+    fs::remove_all(path_);
+  } catch (...) {
+    // What remains is stale, and a later process removes it.
+  }
 }
 
 /// Makes a new name and locks it, so that no other process removes it as stale. If that happens
