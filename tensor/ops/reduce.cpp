@@ -23,11 +23,13 @@ using detail::reduce_rows;
 using detail::Row;
 using kernels::ReduceOp;
 
-/// `f` of each row of reduced elements of `x`, as integers.
+/// `f` of each row of reduced elements of `x`, which are integers or bools.
 template <class F>
 Tensor reduce_integers(const Tensor& x, const Axes& axes, bool keepdim, const F& f) {
-  return reduce_rows<index_t, index_t>(detail::merge_last(x.to(kInt64), axes),
-                                       reduced_shape(x.shape(), axes, keepdim), f);
+  const Tensor rows = detail::merge_last(x, axes);
+  const Shape shape = reduced_shape(x.shape(), axes, keepdim);
+  return x.dtype() == kBool ? reduce_rows<index_t, bool>(rows, shape, f)
+                            : reduce_rows<index_t, index_t>(rows, shape, f);
 }
 
 /// The number of elements that are reduced to one.
@@ -56,10 +58,11 @@ Tensor spread(const Tensor& y, const Shape& shape, const Axes& axes) {
 Tensor extreme(const char* op, ReduceOp kind, const Tensor& x, const Axes& axes, bool keepdim) {
   const Axes normal = choice_axes(op, x, axes);
   if (!is_floating(x.dtype())) {
-    const auto best_of = [kind](Row<index_t> row, index_t n) {
+    const auto best_of = [kind](auto row, index_t n) {
       index_t best = row[0];
       for (index_t i = 1; i < n; ++i) {
-        best = kind == ReduceOp::kMax ? std::max(best, row[i]) : std::min(best, row[i]);
+        const index_t next = row[i];
+        best = kind == ReduceOp::kMax ? std::max(best, next) : std::min(best, next);
       }
       return best;
     };
@@ -90,7 +93,7 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) {
       };
     });
   }
-  return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+  return reduce_integers(x, normal, keepdim, [](auto row, index_t n) {
     std::uint64_t total = 0;
     for (index_t i = 0; i < n; ++i) total += static_cast<std::uint64_t>(row[i]);
     return static_cast<index_t>(total);
@@ -115,7 +118,7 @@ Tensor argmax(const Tensor& input, const Axes& axes, bool keepdim) {
   const Tensor x = input.detach();  // the position has no gradient
   const Axes normal = choice_axes("argmax", x, axes);
   if (!is_floating(x.dtype())) {
-    return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+    return reduce_integers(x, normal, keepdim, [](auto row, index_t n) {
       index_t best = 0;
       for (index_t i = 1; i < n; ++i) best = row[i] > row[best] ? i : best;
       return best;
@@ -134,7 +137,7 @@ Tensor argmin(const Tensor& input, const Axes& axes, bool keepdim) {
   const Tensor x = input.detach();
   const Axes normal = choice_axes("argmin", x, axes);
   if (is_floating(x.dtype())) return argmax(neg(x), normal, keepdim);
-  return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+  return reduce_integers(x, normal, keepdim, [](auto row, index_t n) {
     index_t best = 0;
     for (index_t i = 1; i < n; ++i) best = row[i] < row[best] ? i : best;
     return best;
@@ -209,7 +212,7 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
   detail::require_defined("prod", x);
   const Axes normal = normalize_axes("prod", axes, x.rank());
   if (!is_floating(x.dtype())) {
-    return reduce_integers(x, normal, keepdim, [](Row<index_t> row, index_t n) {
+    return reduce_integers(x, normal, keepdim, [](auto row, index_t n) {
       std::uint64_t total = 1;
       for (index_t i = 0; i < n; ++i) total *= static_cast<std::uint64_t>(row[i]);
       return static_cast<index_t>(total);
@@ -231,7 +234,8 @@ Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) {
 Tensor var(const Tensor& x, const Axes& axes, bool keepdim, index_t correction) {
   detail::require_defined("var", x);
   const Axes normal = normalize_axes("var", axes, x.rank());
-  const auto n = static_cast<double>(std::max<index_t>(reduced_count(x, normal) - correction, 0));
+  const double n = std::max(
+      static_cast<double>(reduced_count(x, normal)) - static_cast<double>(correction), 0.0);
   Recording op("var", {&x});
   const Tensor values = x.to(floating(x.dtype()));
   const Tensor deviations = reduce_floating(ReduceOp::kSquaredDeviations, values, normal, keepdim);

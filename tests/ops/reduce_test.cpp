@@ -381,5 +381,22 @@ TEST(ReduceDeathTest, AWrongInstructionSetIsAnErrorNotTheEnd) {
   EXPECT_EXIT(reduce_with_an_unknown_isa(), ::testing::ExitedWithCode(0), "");
 }
 
+// A copy as int64 would need 40 GB.
+TEST(ReduceTest, BoolsAreNotCopied) {
+  const Tensor many = ones({1}, kBool).expand({5'000'000});
+  const index_t before = memory_stats().peak;
+  EXPECT_EQ(sum(many).item(), 5e6);
+  EXPECT_EQ(argmax(many).item(), 0);
+  EXPECT_EQ(argmin(many).item(), 0);
+  EXPECT_EQ(prod(many).item(), 1);
+  EXPECT_EQ(max(many).dtype(), kBool);
+  EXPECT_LT(memory_stats().peak, before + 1'000'000);
+}
+
+TEST(ReduceTest, AVarianceTakesAnyCorrection) {
+  const index_t least = std::numeric_limits<index_t>::min();
+  EXPECT_NEAR(var(tensor({1.0, 3.0}), {}, false, least).item(), 0, 1e-15);
+}
+
 }  // namespace
 }  // namespace tessera
