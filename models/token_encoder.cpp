@@ -8,6 +8,7 @@
 #include "tensor/create.h"
 #include "tensor/error.h"
 #include "tensor/ops/arithmetic.h"
+#include "tensor/ops/reduce.h"
 
 namespace tessera::models {
 
@@ -46,6 +47,16 @@ index_t embedding_width(const TokenEncoderOptions& options) {
 /// The rows of a table of learned positions.
 index_t position_rows(const TokenEncoderOptions& options) {
   return options.max_tokens + (options.padding_id ? *options.padding_id + 1 : 0);
+}
+
+/// Checks numbers, if given, that choose rows of a table: embedding() would call them ids.
+void check_rows(const char* what, const Tensor& numbers, index_t rows) {
+  if (!numbers.defined() || numbers.count() == 0) return;
+  for (const Tensor& number : {min(numbers), max(numbers)}) {
+    const auto value = number.item<index_t>();
+    require(0 <= value && value < rows, kTokenEncoderOp, what, " must be from 0 to ", rows - 1,
+            ", got ", value);
+  }
 }
 
 double start_of_words(const TokenEncoderOptions& options) {
@@ -119,6 +130,8 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
                                             const UnpaddedRows& unpadded) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
           "token_types must be at least 1 for types, got 0");
+  if (type) check_rows("types", tokens.types, type->weight.size(0));
+  if (learned) check_rows("positions", tokens.positions, learned->weight.size(0));
   Tensor positions = tokens.positions;
   if (padding_id && !positions.defined()) {
     positions =

@@ -59,6 +59,7 @@ Tensor info_nce_loss(const Tensor& queries, const Tensor& keys, const InfoNceOpt
           "a symmetric loss must have as many keys as queries, got ", queries.size(0),
           " queries and ", keys.size(0), " keys");
   detail::require_positive(kOp, "temperature", options.temperature);
+  detail::require_finite(kOp, "1 / temperature", 1 / options.temperature);
   require_enum(kOp, "reduction", options.reduction, Reduction::kNone);
   const Tensor q = options.normalize ? of_length_one(queries) : queries;
   const Tensor k = options.normalize ? of_length_one(keys) : keys;

@@ -66,9 +66,9 @@ class ParameterSource {
   explicit ParameterSource(
       std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)> find);
 
-  /// The parameter `name` of the module, which must name it in `visit`: an op that a tape
-  /// records refuses a parameter that no call of `visit` has named, unless it is from a `find`. **Errors**: the errors of the source; not a floating
-  /// tensor; a different shape.
+  /// The parameter `name` of the module, which must name it in `visit`: an op that a tape records
+  /// refuses a parameter that no call of `visit` has named, unless it is from a `find`.
+  /// **Errors**: the errors of the source; not a floating tensor; a different shape.
   Tensor operator()(std::string_view name, const Shape& shape, const Init& init) const;
 
   /// The same source for the part with this name.

@@ -16,7 +16,7 @@ namespace {
 struct Shown {
   Shown(index_t axis_size, bool elide, index_t edge_items)
       : size(axis_size),
-        elided(elide && size > 2 * edge_items),
+        elided(elide && edge_items < (size + 1) / 2),
         leading(elided ? edge_items : size),
         trailing(elided ? edge_items : 0) {}
 

@@ -246,7 +246,7 @@ Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
 std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
   check_defined("chunk");
   require(count > 0, "chunk", "count must be at least 1, got ", count);
-  const index_t n = size(axis);
+  const index_t n = shape_[normalize_axis("chunk", axis, rank())];
   const index_t piece = std::max<index_t>(n / count + (n % count != 0 ? 1 : 0), 1);
   std::vector<Tensor> pieces;
   for (index_t start = 0; start == 0 || start < n; start += piece) {

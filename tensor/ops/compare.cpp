@@ -211,7 +211,7 @@ namespace {
 
 /// `a` and `b` have one dtype.
 Tensor select_elements(const char* op, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  require(condition.dtype() == kBool, op, "mask must be bool, got ", condition.dtype());
+  require(condition.dtype() == kBool, op, "the condition must be bool, got ", condition.dtype());
   const Shape shape =
       broadcast_shapes(op, condition.shape(), broadcast_shapes(op, a.shape(), b.shape()));
   return visit_dtype(a.dtype(), [&](auto t) {

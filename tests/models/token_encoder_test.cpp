@@ -188,7 +188,7 @@ TEST(TokenEncoder, Errors) {
   };
   refuses("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, at(zeros({5, 2}, kInt64)));
   refuses("TokenEncoder", {"positions", "float32"}, at(zeros({5})));
-  refuses("embedding", {"9"}, at(full({5}, 9, kInt64)));
+  refuses("TokenEncoder", {"positions must be from 0 to 8, got 9"}, at(full({5}, 9, kInt64)));
   refuses("embedding", {"11"}, {tensor({{11}})});
   refuses("LearnedPositionalEncoding", {"10", "9"}, {zeros({1, 10}, kInt64)});
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);

@@ -125,8 +125,8 @@ TEST(Gather, TakesEveryAxisAndLayout) {
 
 TEST(Gather, NamesWhatIsWrong) {
   const Tensor x = zeros({2, 3});
-  fails("gather", {"ids must be in [0, ", "got 3", "3"}, [&] { gather(x, 1, tensor({{3}})); });
-  fails("gather", {"ids must be in [0, ", "got -1"}, [&] { gather(x, 1, tensor({{-1}})); });
+  fails("gather", {"index must be in [0, ", "got 3", "3"}, [&] { gather(x, 1, tensor({{3}})); });
+  fails("gather", {"index must be in [0, ", "got -1"}, [&] { gather(x, 1, tensor({{-1}})); });
   fails("gather", {"(3, 1)", "(2, 3)", "axis 0"}, [&] { gather(x, 1, zeros({3, 1}, kInt64)); });
   fails("gather", {"(1,)", "(2, 3)"}, [&] { gather(x, 1, tensor({0})); });
   fails("gather", "float32", [&] { gather(x, 1, tensor({{0.0}})); });
@@ -360,8 +360,8 @@ TEST(ScatterAdd, Errors) {
                          const Tensor& ids, const Tensor& source) {
     return throws("scatter_add", parts, [&] { scatter_add(to, axis, ids, source); });
   };
-  EXPECT_TRUE(error({"ids must be in [0, ", "got 3", "3"}, x, 1, full({2, 3}, 3, kInt64), x));
-  EXPECT_TRUE(error({"ids must be in [0, ", "got -1"}, x, 1, full({2, 3}, -1, kInt64), x));
+  EXPECT_TRUE(error({"index must be in [0, ", "got 3", "3"}, x, 1, full({2, 3}, 3, kInt64), x));
+  EXPECT_TRUE(error({"index must be in [0, ", "got -1"}, x, 1, full({2, 3}, -1, kInt64), x));
   EXPECT_TRUE(error({"axis must be in [", "got 2"}, x, 2, index, x));
   EXPECT_TRUE(error({"float64", "float32"}, x, 1, index, zeros({2, 3}, kFloat64)));
   EXPECT_TRUE(error({"(3,)", "(2, 3)"}, x, 1, index, zeros({3})));

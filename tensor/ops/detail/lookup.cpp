@@ -12,14 +12,15 @@
 
 namespace tessera::detail {
 
-void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what) {
-  require(ids.defined(), op, "ids must be defined, got an undefined tensor");
-  require(ids.dtype() == kInt64, op, "ids must be int64, got ", ids.dtype());
+void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what,
+               const char* name) {
+  require(ids.defined(), op, name, " must be defined, got an undefined tensor");
+  require(ids.dtype() == kInt64, op, name, " must be int64, got ", ids.dtype());
   const Tensor flat = ids.contiguous();
   const index_t* values = flat.data<index_t>();
   for (index_t i = 0; i < flat.count(); ++i) {
-    require(0 <= values[i] && values[i] < limit, op, "ids must be in [0, ", limit, ") for ", limit,
-            " ", what, ", got ", values[i]);
+    require(0 <= values[i] && values[i] < limit, op, name, " must be in [0, ", limit, ") for ",
+            limit, " ", what, ", got ", values[i]);
   }
 }
 
@@ -31,7 +32,7 @@ void check_index(const char* op, const char* name, const Tensor& x, index_t axis
     require(i == axis || index.shape()[i] <= x.shape()[i], op, "index must not be larger than ",
             name, ' ', x.shape(), " on axis ", i, ", got shape ", index.shape());
   }
-  check_ids(op, index, x.shape()[axis], "positions of the axis");
+  check_ids(op, index, x.shape()[axis], "positions of the axis", "index");
 }
 
 Lookup lookup_elements(const Strides& strides, index_t axis, const Tensor& index) {

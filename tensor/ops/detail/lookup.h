@@ -7,8 +7,10 @@
 namespace tessera::detail {
 
 /// Checks before any thread starts: an exception must not leave a parallel region.
-/// **Errors**: ids that are undefined or not int64; an id outside [0, limit), of `what`.
-void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what);
+/// Errors call the ids `name`. **Errors**: ids that are undefined or not int64; an id outside [0,
+/// limit), of `what`.
+void check_ids(const char* op, const Tensor& ids, index_t limit, const char* what,
+               const char* name = "ids");
 
 /// The checks of gather and scatter_add: `index` has as many axes as `x`, is not larger except on
 /// `axis` (normalized), and its elements are positions along that axis. `name` is the op's name for
