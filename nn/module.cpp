@@ -58,6 +58,9 @@ void set_requires_grad(const Parts& parts, bool wanted) {
     parameter.set_requires_grad(wanted);
   };
   if (wanted) {
+    // A copy of the handle has the same errors: after an error nothing is changed.
+    const auto check = [](const std::string&, Tensor copy) { copy.set_requires_grad(); };
+    parts.for_each(check, refuse_prepacked);
     parts.for_each(set, refuse_prepacked);
   } else {
     parts.for_each(set, kSkipPrepacked);
@@ -71,6 +74,7 @@ void zero_grad(const Parts& parts) {
 
 void convert(const Parts& parts, DType dtype) {
   require(is_floating(dtype), "convert", "dtype must be floating, got ", dtype);
+  parts.for_each([](const std::string&, const Tensor&) {}, refuse_prepacked);
   Replacements converted;
   const auto convert_one = [&](const std::string&, Tensor& parameter) {
     if (parameter.dtype() == dtype || !is_floating(parameter.dtype())) return;

@@ -79,7 +79,7 @@ void eval(M& module) {
 /// that must not learn. A call with false, then with true, makes new variables, so make the
 /// optimiser afterwards.
 /// **Errors**: if `wanted`, a prepacked weight; a parameter that is not floating, or that
-/// is the result of a recorded op.
+/// is the result of a recorded op. After an error nothing is changed.
 /// **Source**: torch.nn.Module.requires_grad_.
 template <class M>
 void set_requires_grad(M& module, bool wanted = true) {
@@ -101,8 +101,8 @@ void zero_grad(M& module) {
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
 /// made. If these are converted later, its next step is an error. Copies share their variables: to
 /// convert one copy and train the other, convert clone(module).
-/// **Errors**: a dtype that is not floating; a prepacked weight.
-/// **Source**: torch.nn.Module.to.
+/// **Errors**: a dtype that is not floating; a prepacked weight. After an error
+/// nothing is changed. **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
   if constexpr (detail::may_change<M>()) detail::convert(detail::parts_of(module), dtype);

@@ -31,6 +31,7 @@ void require_same(Communicator& communicator, const char* op, std::string_view w
 Share share_of(index_t count, index_t rank, index_t size) {
   require(size >= 1 && rank >= 0 && rank < size, "share_of", "rank must be in [0, ", size,
           "), got ", rank);
+  detail::require_count("share_of", "count", count);
   // Equal to count * rank / size, which could overflow.
   const index_t whole = count / size, rest = count % size;
   const auto before = [&](index_t r) { return whole * r + rest * r / size; };

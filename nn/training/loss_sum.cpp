@@ -34,7 +34,7 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
 
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets) {
   const Tensor loss = mse_loss(x, targets, Reduction::kSum);
-  return {loss, static_cast<double>(x.count()), 0};
+  return {loss, static_cast<double>(x.count())};
 }
 
 LossSum summed_info_nce(const Tensor& queries, const Tensor& keys, InfoNceOptions options) {
@@ -55,7 +55,8 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
-  if (!(sum.count >= 0 && std::isfinite(sum.count))) {
+  if (!(sum.count >= 0 && std::isfinite(sum.count)) ||
+      (sum.count > 0 && std::isinf(1 / sum.count))) {
     fail("LossSum", "count must be finite and at least 0, got ",
          std::isnan(sum.count) ? "NaN, or no count" : shortest(sum.count),
          "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, "
@@ -66,6 +67,8 @@ LossTotals totals_of(const LossSum& sum) {
   require(sum.loss.count() == 1, "LossSum",
           "loss must have 1 element, the sum of the losses, got shape ", sum.loss.shape(),
           "; use Reduction::kSum or sum()");
+  const bool fits = std::isnan(sum.correct) || (sum.correct >= 0 && sum.correct <= sum.count);
+  require(fits, "LossSum", "correct must be from 0 to count, ", sum.count, ", got ", sum.correct);
   return {sum.loss.item(), sum.count, sum.correct};
 }
 

@@ -18,14 +18,17 @@ struct LossSum {
   // The number of targets, or the sum of their weights; 0: no targets. The default, NaN, makes a
   // forgotten count an error.
   double count = std::numeric_limits<double>::quiet_NaN();
-  double correct = 0;  // the number of correct predictions, for the accuracy
+  // The number of correct predictions, or the sum of their weights, for the accuracy. The default,
+  // NaN, means that nothing counts them.
+  double correct = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// A mean loss of `count` targets as a LossSum: its sum is mean * count.
 ///
 ///     return nn::summed_mean(nn::smooth_l1_loss(model(x), y), y.count());
 /// **Shapes**: mean () or one element. **Errors**: as totals_of, when the trainer reads the result.
-LossSum summed_mean(const Tensor& mean, double count, double correct = 0);
+LossSum summed_mean(const Tensor& mean, double count,
+                    double correct = std::numeric_limits<double>::quiet_NaN());
 
 /// The cross-entropy of scores and target classes as a LossSum: counts the targets that are not
 /// ignored; a target is correct if its class has the greatest score. `options.reduction` is not
@@ -35,8 +38,8 @@ LossSum summed_mean(const Tensor& mean, double count, double correct = 0);
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
                              CrossEntropyOptions options = {});
 
-/// The squared error of predictions and target values as a LossSum: counts the elements; `correct`
-/// is 0. **Shapes**, **Errors**: as mse_loss.
+/// The squared error of predictions and target values as a LossSum: counts the elements, but
+/// no correct ones. **Shapes**, **Errors**: as mse_loss.
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets);
 
 /// info_nce_loss as a LossSum: counts the queries; a query is correct if its own key matches the
@@ -56,14 +59,16 @@ struct LossTotals {
 
   /// The mean loss of a target; NaN without targets.
   double mean() const { return loss / count; }
-  /// The share of the targets that are correct; NaN without targets.
+  /// The share of the targets that are correct; NaN without targets, or if the loss function does not
+  /// count them.
   double accuracy() const { return correct / count; }
   /// Adds the three numbers of `other`.
   void add(const LossTotals& other);
 };
 
 /// The numbers of a LossSum; zeros if there are no targets. **Errors**: a count that is missing,
-/// negative or not finite; with targets, a loss that is not one number.
+/// negative or not finite; with targets, a loss that is not one number, and a `correct` that is
+/// negative or above `count`.
 LossTotals totals_of(const LossSum& sum);
 
 }  // namespace tessera::nn

@@ -124,6 +124,7 @@ void Optimizer::set_lr(std::size_t group, double lr) {
           group);
   detail::require_not_negative("set_lr", "lr", lr);
   groups_[group].lr = lr;
+  if (!is_scheduled_) groups_[group].initial_lr = lr;
 }
 
 // ---- the step ----
@@ -173,12 +174,22 @@ void Optimizer::check_step() const {
             "nn::clone(module)");
     const Tensor& gradient = tensor.grad_slot()->gradient;
     if (!gradient.defined()) continue;
+    require(gradient.shape() == tensor.shape() && gradient.dtype() == tensor.dtype(), name(),
+            "the gradient of ", parameter, " must be ", tensor.dtype(), ' ', tensor.shape(),
+            " like the parameter, got ", gradient.dtype(), ' ', gradient.shape());
     require(gradient.is_contiguous(), name(), "the gradient of ", parameter,
             " must be contiguous, got strides ", gradient.strides());
     require(!is_busy, name(), parameter,
             " must not change while a tape has recorded ops that may read it again; call step "
             "after tape.backward(loss), or after the tape's scope");
   }
+  const bool any = std::ranges::any_of(variables_, [](const Parameter& variable) {
+    return variable.tensor.grad_slot()->gradient.defined();
+  });
+  require(
+      any, name(), "at least 1 parameter must have a gradient, got none of ", variables_.size(),
+      "; call tape.backward(loss) before step(), with a loss of this optimiser's parameters that "
+      "the tape recorded, and zero_grad() after it");
 }
 
 void Optimizer::step() {

@@ -74,16 +74,19 @@ class Optimizer {
   /// Changes every parameter that has a gradient, in one parallel region, and adds 1 to the version
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
   /// the first call.
-  /// **Errors**, each naming the parameter: a tape has recorded ops and has not run backward, so
+  /// **Errors**: no parameter has a gradient. Others, each naming the parameter: a tape has recorded ops and has not run backward, so
   /// the tape may read the parameter again; the parameter was converted or prepacked after the
-  /// optimiser was made; the parameter's gradient is not contiguous. After an error nothing is
+  /// optimiser was made; the parameter's gradient is not contiguous, or has
+  /// a different shape or dtype. After an error nothing is
   /// changed.
   void step();
 
   /// Makes the gradients of all parameters undefined.
   void zero_grad();
 
-  /// Sets the learning rate of all groups. **Errors**: a rate that is negative or not finite.
+  /// Sets the learning rate of all groups: before the first scheduler is made also the initial rate,
+  /// which schedules multiply.
+  /// **Errors**: a rate that is negative or not finite.
   void set_lr(double lr);
   /// Sets the learning rate of one group. **Errors**: as above; a group that does not exist.
   void set_lr(std::size_t group, double lr);
@@ -126,12 +129,15 @@ class Optimizer {
     ParameterSlice slice;
   };
 
+  friend class LrScheduler;
+
   void check_step() const;
   void allocate();
   void open_pieces();
 
   Algorithm algorithm_;
   std::vector<Group> groups_;
+  bool is_scheduled_ = false;  // a scheduler was made: set_lr changes no initial_lr
   Parameters variables_;
   std::vector<std::vector<Tensor>> kept_;  // of each of `variables_`; none before the first step
   std::vector<index_t> steps_;             // of each of `variables_`

@@ -96,6 +96,22 @@ void check_processes(const TrainerOptions& o) {
           " or more shards, which gives different bits, or fewer processes");
 }
 
+/// While in scope, run() is on the stack: a second call would take steps within a step.
+class Running {
+ public:
+  explicit Running(bool& flag) : flag_(flag) {
+    require(!flag, kTrainerOp,
+            "run() must not be called by the loss or a callback of run(), got a second call");
+    flag_ = true;
+  }
+  ~Running() { flag_ = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 }  // namespace
 
 Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
@@ -118,6 +134,7 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
 // ---- the run ----
 
 RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
+  const Running running(is_running_);
   check_has_last_weights();
   stop_ = false;
   optimizer_->zero_grad();
@@ -184,8 +201,8 @@ double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
   const double norm = clip_grad_norm(variables, options_.clip, {.scale = 1 / targets});
   check_finite("norm of the gradient", norm, batch);
-  check_rates();  // the loss may have changed them
-  optimizer_->step();
+  check_rates();                                  // the loss may have changed them
+  if (sums.totals.count > 0) optimizer_->step();  // without targets there is no gradient
   optimizer_->zero_grad();
   return norm;
 }
@@ -277,6 +294,10 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
                           .is_best = false};
   const double score =
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
+  require(
+      !std::isnan(score) || options_.best_by == BestBy::kLoss, kTrainerOp,
+      "best_by must be kLoss if the held-out loss counts no correct predictions, got kAccuracy; "
+      "set LossSum::correct");
   report.is_best = best_.add(score, step());
   evaluated_ = step();
   last_evaluation_ = report;

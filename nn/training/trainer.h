@@ -87,7 +87,8 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // at the end of the epoch, if due
 };
 
-/// Functions that run() calls, each if due, in this order. `save` is called before `evaluation` and
+/// Functions that run() calls, each if due, in this order. They must not destroy the trainer, its
+/// model or its optimiser. `save` is called before `evaluation` and
 /// `epoch`, so the results that these two report are already saved.
 struct TrainerCallbacks {
   std::function<void(const StepReport&)> step = {};
@@ -250,6 +251,7 @@ class Trainer {
   index_t evaluated_ = 0;  // the step of the last evaluation
   std::optional<EvaluationReport> last_evaluation_;
   bool has_best_weights_ = false;  // after load_best
+  bool is_running_ = false;
   std::atomic<bool> stop_ = false;
 };
 

@@ -12,7 +12,11 @@ namespace tessera::nn {
 WeightAverage::WeightAverage(Parameters parameters, double decay)
     : parameters_(std::move(parameters)), decay_(decay) {
   detail::require_decay("WeightAverage", "decay", decay);
-  for (const auto& [name, tensor] : parameters_) averages_[name] = tensor.detach().clone();
+  for (const auto& [name, tensor] : parameters_) {
+    const bool is_new = averages_.emplace(name, tensor.detach().clone()).second;
+    require(is_new, "WeightAverage", "names of parameters must differ, got ", printable(name),
+            " twice");
+  }
 }
 
 void WeightAverage::update() {
@@ -25,13 +29,21 @@ void WeightAverage::update() {
   }
 }
 
-WeightAverage::Scope::Scope(const WeightAverage& average) : parameters_(average.parameters_) {
-  for (const auto& [name, tensor] : parameters_) before_.push_back(tensor.detach().clone());
-  for (auto& [name, tensor] : parameters_) tensor.copy_from(average.averages_.at(name));
+WeightAverage::Scope::Scope(const WeightAverage& average) : average_(average) {
+  require(!average.has_scope_, "WeightAverage",
+          "an average must have at most one Scope at a time, got a second one");
+  for (const auto& [name, tensor] : average.parameters_) {
+    before_.push_back(tensor.detach().clone());
+  }
+  for (auto [name, tensor] : average.parameters_) tensor.copy_from(average.averages_.at(name));
+  average.has_scope_ = true;
 }
 
 WeightAverage::Scope::~Scope() {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].tensor.copy_from(before_[i]);
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    Tensor(average_.parameters_[i].tensor).copy_from(before_[i]);
+  }
+  average_.has_scope_ = false;
 }
 
 Checkpoint WeightAverage::state() const {

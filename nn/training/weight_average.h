@@ -14,7 +14,7 @@ namespace tessera::nn {
 ///
 /// The average starts as a copy of the weights. The second bound of d makes the average forget
 /// these untrained weights soon.
-/// **Errors**: a decay outside [0, 1).
+/// **Errors**: a decay outside [0, 1); two parameters of the same name.
 /// **Source**: Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", 1992;
 /// tf.train.ExponentialMovingAverage for d.
 class WeightAverage {
@@ -27,9 +27,10 @@ class WeightAverage {
   const StateDict& averages() const { return averages_; }
 
   /// While in scope, the parameters have the averages as values; afterwards they have their own
-  /// values again. **Errors**: the active tape holds recorded ops. A tape that records an op while
-  /// a Scope exists must run backward or end before the Scope ends: otherwise the destructor calls
-  /// std::terminate.
+  /// values again. The average must outlive the Scope.
+  /// **Errors**: a second Scope of the same average at the same time; the active tape holds recorded
+  /// ops. A tape that records an op while a Scope exists must run backward or end before the Scope
+  /// ends: otherwise the destructor calls std::terminate.
   class Scope {
    public:
     explicit Scope(const WeightAverage& average);
@@ -38,7 +39,7 @@ class WeightAverage {
     Scope& operator=(const Scope&) = delete;
 
    private:
-    Parameters parameters_;
+    const WeightAverage& average_;
     std::vector<Tensor> before_;
   };
 
@@ -53,6 +54,7 @@ class WeightAverage {
   double decay_;
   index_t updates_ = 0;
   StateDict averages_;
+  mutable bool has_scope_ = false;
 };
 
 }  // namespace tessera::nn

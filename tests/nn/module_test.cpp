@@ -169,6 +169,15 @@ struct Tied {
 static_assert(Module<Tied> && Module<const Linear>);
 static_assert(!Module<Tensor> && !Module<int> && !Module<std::vector<Linear>>);
 
+TEST(Module, AnErrorChangesNothing) {
+  Sample sample;
+  prepack(sample.stack[1]);
+  fails("stack.1.weight", "prepacked", [&] { convert(sample, kFloat64); });
+  EXPECT_EQ(sample.scale.dtype(), kFloat32);
+  fails("stack.1.weight", "prepacked", [&] { set_requires_grad(sample); });
+  EXPECT_FALSE(sample.scale.requires_grad());
+}
+
 TEST(Module, ConvertKeepsWhatIsTied) {
   Tied module;
   convert(module, kFloat64);

@@ -376,6 +376,7 @@ TEST(Prepack, AnOptimizerOfWhatWasGivenUpSaysSo) {
   SGD optimizer(layer);
   Linear copy = clone(layer);
   prepack(copy);
+  layer.weight->grad_slot()->gradient = ones({4, 8});
   EXPECT_NO_THROW(optimizer.step());
   prepack(layer);
   unpack(layer);

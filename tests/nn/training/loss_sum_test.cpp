@@ -43,7 +43,7 @@ TEST(SummedSquaredError, CountsValues) {
   const LossSum sum = summed_squared_error(tensor({1.0, 4.0, 0.0}), tensor({0.0, 2.0, 0.0}));
   EXPECT_EQ(sum.loss.item(), 5);
   EXPECT_EQ(sum.count, 3);
-  EXPECT_EQ(sum.correct, 0);
+  EXPECT_TRUE(std::isnan(sum.correct));  // nothing counts correct numbers
 }
 
 TEST(SummedContrastive, CountsTheQueriesWhoseOwnKeyIsTheNearest) {
@@ -74,6 +74,12 @@ TEST(LossTotals, AddUpToMeans) {
     fails("LossSum", "count must be finite and at least 0",
           [&] { totals_of({.loss = full({}, 3), .count = count}); });
   }
+  for (const double correct : {-1.0, 2.5}) {
+    fails("LossSum", "correct must be from 0 to count, 2, got ",
+          [&] { totals_of({.loss = full({}, 3), .count = 2, .correct = correct}); });
+  }
+  fails("LossSum", "count must be finite", [&] { totals_of({full({}, 3), 1e-320}); });
+  EXPECT_TRUE(std::isnan(totals_of({full({}, 3), 2}).accuracy()));
 }
 
 }  // namespace

@@ -40,6 +40,17 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
   }
 }
 
+TEST(LrScheduler, MultipliesTheRateThatSetLrGaveBefore) {
+  nn::SGD optimizer(nn::Parameters{{"x", one_weight()}}, {.lr = 1});
+  optimizer.set_lr(0.5);
+  LrScheduler scheduler(optimizer, linear_schedule(0, 4));
+  scheduler.step();
+  EXPECT_EQ(scheduler.lr(), 0.375);
+  optimizer.set_lr(8);  // as in PyTorch, lost at the next step
+  scheduler.step();
+  EXPECT_EQ(scheduler.lr(), 0.25);
+}
+
 // The values of transformers.get_inverse_sqrt_schedule and of StepLR by their formulas.
 TEST(LrScheduler, InverseSquareRootsAndSteps) {
   const auto expect_factors = [](const Schedule& schedule,

@@ -140,7 +140,7 @@ TEST(Optimizer, GroupsHaveTheirOwnRateAndDecay) {
   optimizer.step();
   EXPECT_EQ(a.item_at({0}), 0);
   EXPECT_EQ(b.item_at({0}), -1);  // 0.5 - (1 + 0.5)
-  EXPECT_EQ(optimizer.groups()[1].initial_lr, 0.25);
+  EXPECT_EQ(optimizer.groups()[1].initial_lr, 1);
 }
 
 std::vector<std::string> names(const Parameters& parameters) {
@@ -231,6 +231,7 @@ TEST(Optimizer, AConvertedCopySharesVariablesButACloneDoesNot) {
   nn::SGD optimizer(pair);
   Pair own = nn::clone(pair);
   nn::convert(own, kFloat64);
+  give_gradient(pair.first.weight, ones(pair.first.weight.shape()));
   optimizer.step();
   Pair copy = pair;
   nn::convert(copy, kFloat64);
@@ -271,8 +272,17 @@ TEST(Optimizer, Errors) {
   fails("AdamW", {"weight_decay", "nan"},
         [&] { nn::AdamW optimizer(group, {.weight_decay = std::nan("")}); });
   nn::SGD optimizer(group);
+  fails("SGD", "at least 1 parameter must have a gradient, got none of 1; call tape.backward(loss)",
+        [&] { optimizer.step(); });
   w.grad_slot()->gradient = ones({3, 2}).t();
   fails("SGD", "the gradient of w must be contiguous", [&] { optimizer.step(); });
+  const Tensor before = w.detach().clone();
+  for (const Tensor& wrong : {ones({1}), ones({2, 3}, kFloat64)}) {
+    w.grad_slot()->gradient = wrong;
+    fails("SGD", "the gradient of w must be float32 (2, 3) like the parameter, got float",
+          [&] { optimizer.step(); });
+  }
+  EXPECT_TRUE(same_bits(w.detach(), before));
   fails("set_lr", "group must be below 1, got 1", [&] { optimizer.set_lr(1, 0.5); });
   fails("set_lr", "lr", [&] { optimizer.set_lr(-0.5); });
 }

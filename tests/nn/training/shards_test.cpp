@@ -69,9 +69,17 @@ TEST(ShardTree, TheOrderOfTheTreeShows) {
   EXPECT_FALSE(same_bits(in_a_row.gradients[0], naive(0, 7).gradients[0]));
 }
 
+TEST(AddTo, ReadsAViewBeforeItIsOverwritten) {
+  Tensor numbers = arange(1000, kFloat32);
+  add_to(numbers, numbers.slice(0, {}, {}, -1));
+  EXPECT_TRUE(same_bits(numbers, full({1000}, 999)));
+}
+
 TEST(ShardTree, GradientsOfAShardHaveOneShape) {
   Tensor left = ones({3});
   EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] { add_to(left, ones({2})); }));
+  EXPECT_TRUE(
+      throws("add_in_place", {"same floating dtype"}, [&] { add_to(left, ones({3}, kFloat64)); }));
   ShardTree tree(2);
   tree.add(0, {{}, {ones({3})}});
   EXPECT_TRUE(throws("add_in_place", {"(3,)", "got (2,)"}, [&] {

@@ -184,6 +184,28 @@ TEST(TrainerErrors, ARateThatTheLossChanges) {
   EXPECT_TRUE(same_bits(run.net.second.bias, before));
 }
 
+TEST(TrainerErrors, ACallOfRunWithinRun) {
+  Trial run;
+  fails("Trainer", "run() must not be called by the loss or a callback of run()",
+        [&] { run.trainer.run({.step = [&](const nn::StepReport&) { run.trainer.run(); }}); });
+  EXPECT_EQ(run.trainer.step(), 1);
+  run.trainer.run();
+}
+
+TEST(TrainerErrors, TheBestByAnAccuracyThatNothingCounts) {
+  nn::TrainerOptions options = Trial::options();
+  options.best_by = nn::BestBy::kAccuracy;
+  Trial run;
+  nn::Examples examples = run.train.examples(run.net);
+  examples.loss = [loss = examples.loss](std::span<const index_t> chosen) {
+    const nn::LossSum sum = loss(chosen);
+    return nn::LossSum{sum.loss, sum.count};
+  };
+  nn::Trainer trainer(run.net, run.optimizer, examples, options, examples);
+  fails("Trainer", "best_by must be kLoss if the held-out loss counts no correct predictions",
+        [&] { trainer.run(); });
+}
+
 TEST(TrainerErrors, AParameterThatIsReplacedWhileTheModelIsTrained) {
   Trial run;
   fails("Trainer", "got a different second.bias after 2 steps; change a parameter by copy_from()",

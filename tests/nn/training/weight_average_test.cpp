@@ -50,6 +50,14 @@ TEST(WeightAverage, GoesOnFromItsState) {
   fails("load_state", {"missing: w", "missing: updates", "unexpected: v"}, [&] {
     resumed.load_state({.tensors = {{"v", ones({3})}}});
   });
+  {
+    const WeightAverage::Scope scope(average);
+    fails("WeightAverage", "at most one Scope at a time", [&] { WeightAverage::Scope{average}; });
+  }
+  const WeightAverage::Scope again(average);
+  fails("WeightAverage", "names of parameters must differ, got 'w' twice", [&] {
+    WeightAverage({parameters[0], one_parameter(1)[0]}, 0.9);
+  });
   fails("WeightAverage", "decay must be in [0, 1), got 1", [&] { WeightAverage(parameters, 1); });
 }
 
