@@ -18,7 +18,6 @@
 namespace tessera {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-  require_enum("empty", "dtype", dtype, kFloat64);
   index_t bytes = 0;
   const bool overflows =
       __builtin_mul_overflow(element_count("empty", shape), item_size(dtype), &bytes);
@@ -215,6 +214,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   check_defined("to");
   if (dtype == dtype_) return *this;
+  require_enum("to", "dtype", dtype, kFloat64);
   Tensor result = empty(shape_, dtype);
   result.copy_from(detach());
   if (!is_floating(dtype)) return result;  // the result is constant in x: no gradient

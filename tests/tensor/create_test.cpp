@@ -108,7 +108,7 @@ TEST(FullTest, KeepsIntegersAndRefusesWhatIsNone) {
   for (const double value : {std::nan(""), 0x1p63, -HUGE_VAL}) {
     fails("fill", "value must fit int64, got ", [&] { full({}, value, kInt64); });
   }
-  fails("empty", "dtype must be one of its enum's values, got 9",
+  fails("to", "dtype must be one of its enum's values, got 9",
         [] { zeros({2}).to(static_cast<DType>(9)); });
 }
 

@@ -1,6 +1,6 @@
 #include "tensor/ops/detail/product.h"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -40,22 +40,6 @@ std::uint64_t bits_at(const std::byte* element) {
   return bits;
 }
 
-/// The bits of 4 elements along the diagonal.
-std::array<std::uint64_t, 4> sample_of(const Tensor& matrix) {
-  std::array<std::uint64_t, 4> bits{};
-  if (matrix.count() == 0) return bits;
-  const auto* const first = static_cast<const std::byte*>(matrix.untyped_data());
-  const index_t size = item_size(matrix.dtype());
-  for (index_t k = 0; k < 4; ++k) {
-    const index_t at = k * (matrix.shape()[0] - 1) / 3 * matrix.strides()[0] +
-                       k * (matrix.shape()[1] - 1) / 3 * matrix.strides()[1];
-    const std::byte* const element = first + at * size;
-    bits[static_cast<std::size_t>(k)] =
-        size == 4 ? bits_at<std::uint32_t>(element) : bits_at<std::uint64_t>(element);
-  }
-  return bits;
-}
-
 }  // namespace
 
 WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format)
@@ -76,7 +60,7 @@ WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format
     : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
   source_ = weight.detach();
   version_ = source_.storage().version();
-  sample_ = sample_of(source_);
+  take_sample();
   if (checks_weights()) checksum_ = checksum_of(source_);
   format == WeightFormat::kInt8 ? pack_int8() : pack_exact();
 }
@@ -86,8 +70,30 @@ bool WeightPanels::are_of(const Tensor& weight) const {
          is_current();
 }
 
+/// Keeps 4 elements along the diagonal.
+void WeightPanels::take_sample() {
+  if (source_.count() == 0) return;
+  const auto* const first = static_cast<const std::byte*>(source_.untyped_data());
+  for (index_t k = 0; k < std::ssize(sample_); ++k) {
+    const index_t at = k * (shape_[0] - 1) / 3 * source_.strides()[0] +
+                       k * (shape_[1] - 1) / 3 * source_.strides()[1];
+    const std::byte* const place = first + at * item_size(dtype_);
+    const std::uint64_t bits =
+        dtype_ == kFloat32 ? bits_at<std::uint32_t>(place) : bits_at<std::uint64_t>(place);
+    sample_[static_cast<std::size_t>(k)] = {place, bits};
+  }
+}
+
+template <class Bits>
+bool WeightPanels::has_sample() const {
+  return std::ranges::all_of(
+      sample_, [](const Sample& kept) { return bits_at<Bits>(kept.place) == kept.bits; });
+}
+
 void WeightPanels::check_source() const {
-  const bool same = (!sample_ || sample_of(source_) == *sample_) &&
+  const bool is_sampled = sample_.front().place != nullptr;
+  const bool same = (!is_sampled || (dtype_ == kFloat32 ? has_sample<std::uint32_t>()
+                                                        : has_sample<std::uint64_t>())) &&
                     (!checksum_ || !checks_weights() || checksum_of(source_) == *checksum_);
   require(same, "weight", "elements ", shape_,
           " must be unchanged since they were packed, got writes through a pointer that was kept; "
@@ -161,7 +167,7 @@ std::shared_ptr<const WeightPanels> WeightPanels::rows(index_t begin, index_t en
     shared->shape_[0] = end - begin;
     shared->first_ += begin;
     if (source_.defined()) shared->source_ = source_.slice(0, begin, end);
-    shared->sample_.reset();
+    shared->sample_ = {};
     shared->checksum_.reset();
     return shared;
   }

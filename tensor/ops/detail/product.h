@@ -78,7 +78,10 @@ class WeightPanels {
   /// without a new version of the storage.
   void check_source() const;
   /// Drops the reference to the packed matrix.
-  void forget_source() { source_ = {}; }
+  void forget_source() {
+    source_ = {};
+    sample_ = {};
+  }
 
   /// The shape of the weight, (out, in).
   const Shape& shape() const { return shape_; }
@@ -103,7 +106,16 @@ class WeightPanels {
   kernels::Int8Panels int8() const;
 
  private:
+  /// An element of the packed matrix, and its bits when it was packed.
+  struct Sample {
+    const std::byte* place;  // null: none
+    std::uint64_t bits;
+  };
+
   WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format);
+  void take_sample();
+  template <class Bits>
+  bool has_sample() const;
   void pack_exact();
   void pack_int8();
   index_t outputs() const { return gated_ ? shape_[0] / 2 : shape_[0]; }
@@ -124,8 +136,8 @@ class WeightPanels {
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
-  std::optional<std::array<std::uint64_t, 4>> sample_;  // 4 elements; absent in rows()
-  std::optional<std::uint64_t> checksum_;               // of all elements, if checks_weights()
+  std::array<Sample, 4> sample_{};         // without places in rows()
+  std::optional<std::uint64_t> checksum_;  // of all elements, if checks_weights()
 };
 
 /// `wanted`, or kExact if the weight cannot have that format.
