@@ -78,9 +78,7 @@ void convert(const Parts& parts, DType dtype) {
   Replacements converted;
   const auto convert_one = [&](const std::string&, Tensor& parameter) {
     if (parameter.dtype() == dtype || !is_floating(parameter.dtype())) return;
-    const Tensor before = parameter;
     converted.replace(parameter, [&](const Tensor& p) { return p.to(dtype); });
-    mark_replaced(before);
   };
   parts.for_each(convert_one, refuse_prepacked);
   for (Buffer* const buffer : parts.buffers) buffer->convert(dtype);
@@ -92,10 +90,6 @@ void clone_parameters(const Parts& parts) {
     cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
   };
   parts.for_each(replace, kSkipPrepacked);  // prepacked weights never change
-}
-
-void mark_replaced(const Tensor& variable) {
-  if (variable.grad_slot()) variable.grad_slot()->is_replaced = true;
 }
 
 }  // namespace tessera::nn::detail

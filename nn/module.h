@@ -42,8 +42,6 @@ void zero_grad(const Parts& parts);
 void convert(const Parts& parts, DType dtype);
 /// Gives the parts parameters of their own.
 void clone_parameters(const Parts& parts);
-/// Marks a variable that was replaced, for code that still holds it.
-void mark_replaced(const Tensor& variable);
 
 }  // namespace detail
 
@@ -99,10 +97,9 @@ void zero_grad(M& module) {
 /// has new memory and no gradient. A parameter that already has the dtype does not change.
 ///
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
-/// made. If these are converted later, its next step is an error. Copies share their variables: to
-/// convert one copy and train the other, convert clone(module).
-/// **Errors**: a dtype that is not floating; a prepacked weight. After an error
-/// nothing is changed. **Source**: torch.nn.Module.to.
+/// made. If these are converted later, its next step is an error.
+/// **Errors**: a dtype that is not floating; a prepacked weight. After an error nothing is changed.
+/// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
   if constexpr (detail::may_change<M>()) detail::convert(detail::parts_of(module), dtype);

@@ -168,10 +168,11 @@ void Optimizer::open_pieces() {
 void Optimizer::check_step() const {
   const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
   for (const auto& [parameter, tensor] : variables_) {
-    require(!tensor.grad_slot()->is_replaced, name(), parameter,
-            " must not be converted or prepacked after this optimiser was made; make the optimiser "
-            "after nn::convert or nn::unpack, or, to change only a copy, prepack or convert "
-            "nn::clone(module)");
+    constexpr long kOwn = 2;  // handles, in groups_ and variables_
+    require(tensor.grad_slot().use_count() > kOwn, name(), parameter,
+            " must still be a variable of the model, got one that only this optimiser holds; make "
+            "the optimiser after convert(), prepack() and set_requires_grad(), and change a "
+            "parameter by copy_from(), not by =");
     const Tensor& gradient = tensor.grad_slot()->gradient;
     if (!gradient.defined()) continue;
     require(gradient.shape() == tensor.shape() && gradient.dtype() == tensor.dtype(), name(),

@@ -74,11 +74,10 @@ class Optimizer {
   /// Changes every parameter that has a gradient, in one parallel region, and adds 1 to the version
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
   /// the first call.
-  /// **Errors**: no parameter has a gradient. Others, each naming the parameter: a tape has recorded ops and has not run backward, so
-  /// the tape may read the parameter again; the parameter was converted or prepacked after the
-  /// optimiser was made; the parameter's gradient is not contiguous, or has
-  /// a different shape or dtype. After an error nothing is
-  /// changed.
+  /// **Errors**: no parameter has a gradient. Others, each naming the parameter: a tape has recorded
+  /// ops and has not run backward, so the tape may read the parameter again; only the optimiser still
+  /// holds the parameter, which the model has replaced, for example by convert(); its gradient is not
+  /// contiguous, or has a different shape or dtype. After an error nothing is changed.
   void step();
 
   /// Makes the gradients of all parameters undefined.
