@@ -10,6 +10,7 @@ namespace tessera::test {
 namespace {
 
 const std::map<std::string, void (*)(std::string_view)> kTargets = {
+    {"api", fuzz_api},
     {"checkpoint", fuzz_checkpoint},
     {"config", fuzz_config},
     {"npy", fuzz_npy},

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the tensor files' fuzz targets: small files of every kind that the formats know.
+"""Writes the seeds of the fuzz targets of tensor files, small files of every kind that the formats know, and of the API.
 
-    python3 tests/fuzz/make_corpus.py    # seed_* in corpus/{npy,npz,safetensors,checkpoint}.tar
+    python3 tests/fuzz/make_corpus.py    # seed_* in corpus/{api,npy,npz,safetensors,checkpoint}.tar
 """
 import collections
 import json
+import random
 import struct
 import zlib
 
@@ -103,6 +104,9 @@ values.update({"optimizer." + name: value for name, value in optimizer.items()})
 write("checkpoint", "run", safetensors(tensors, values))
 write("checkpoint", "none", safetensors({}, {"tessera.checkpoint": "1"}))
 write("checkpoint", "version", safetensors({}, {"tessera.checkpoint": "2"}))
+
+for seed in range(24):  # programs of random calls
+    write("api", f"random_{seed:02}", random.Random(seed).randbytes(250))
 
 for target, seeds in SEEDS.items():
     save_seeds(target, seeds)

@@ -17,6 +17,7 @@
 
 namespace tessera::test {
 
+void fuzz_api(std::string_view bytes);
 void fuzz_checkpoint(std::string_view bytes);
 void fuzz_config(std::string_view bytes);
 void fuzz_npy(std::string_view bytes);
