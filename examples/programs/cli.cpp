@@ -330,7 +330,7 @@ bool Command::parse(int argc, char** argv) {
 /// As run(), after parsing. **Errors**: those of the body.
 int Command::run_checked(const std::function<void()>& body) {
   current_isa();  // an unknown TESSERA_ISA is an error
-  set_thread_count(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
+  set_thread_limit(threads_ > 0 ? static_cast<int>(threads_) : default_threads());
   std::optional<Profile> profile;
   if (!profile_.empty() && leaves_traces()) profile.emplace();
   if (prepare_) prepare_();

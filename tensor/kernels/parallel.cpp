@@ -63,6 +63,7 @@ int default_thread_count() {
 constexpr int kMostThreads = 1024;
 
 thread_local int chosen_thread_count = 0;
+thread_local bool is_governed = true;
 
 /// Set in a child of fork(): fork() does not copy threads, and the parent's OpenMP may have some,
 /// started by this library or by others; the child would hang waiting for them.
@@ -88,6 +89,12 @@ int thread_count() noexcept {
 
 void set_thread_count(int threads) noexcept {
   chosen_thread_count = std::clamp(threads, 0, kMostThreads);
+  is_governed = chosen_thread_count == 0;
+}
+
+void set_thread_limit(int threads) noexcept {
+  set_thread_count(threads);
+  is_governed = true;
 }
 
 namespace kernels {
@@ -143,10 +150,9 @@ class SharedTasks {
 
 thread_local Governor governor;
 
-/// Whether the calling thread should run all tasks now. A number from set_thread_count is always
-/// used.
+/// Whether the calling thread should run all tasks now.
 bool should_use_one_thread(index_t time) {
-  return chosen_thread_count == 0 && governor.is_pausing(time);
+  return is_governed && governor.is_pausing(time);
 }
 
 /// Threads of LLVM's OpenMP spin for 200 ms after a region unless another time is set, those of
@@ -202,10 +208,10 @@ void run_team(index_t start, index_t tasks, index_t workers, void (*body)(void*,
     times.of[me] = count > 0 ? (now() - begin) / count : -1;
     if (observe_wait != nullptr) ends.fetch_add(now() - start, std::memory_order_relaxed);
   }
-  if (observe_wait == nullptr && chosen_thread_count != 0) return;
+  if (observe_wait == nullptr && !is_governed) return;
   const index_t end = now();
   if (observe_wait != nullptr) observe_wait(threads * (end - start) - ends.load());
-  if (chosen_thread_count != 0) return;
+  if (!is_governed) return;
   governor.account(end, end - start, times.typical(threads) * tasks);
 }
 

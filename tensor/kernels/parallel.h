@@ -26,6 +26,10 @@ int thread_count() noexcept;
 /// thread at such times. 0 restores the default.
 void set_thread_count(int threads) noexcept;
 
+/// As set_thread_count, but the library computes on one thread while other programs occupy the
+/// processors, as with the default number.
+void set_thread_limit(int threads) noexcept;
+
 namespace kernels {
 
 /// Runs `body(context, task, worker)` for each task in [0, tasks) on `workers` threads numbered

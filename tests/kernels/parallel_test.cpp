@@ -198,10 +198,14 @@ TEST_F(ParallelTest, GoesOnAloneAfterARegionThatLost) {
   std::thread([] {  // its governor has no history
     run_region_that_loses();
     const auto caller = std::this_thread::get_id();
-    kernels::parallel_tasks(2, 2, [&](index_t, index_t worker) {
-      EXPECT_EQ(std::this_thread::get_id(), caller);
-      EXPECT_EQ(worker, 0);
-    });
+    for (const int limit : {0, 2}) {
+      set_thread_limit(limit);
+      kernels::parallel_tasks(2, 2, [&](index_t, index_t worker) {
+        EXPECT_EQ(std::this_thread::get_id(), caller);
+        EXPECT_EQ(worker, 0);
+      });
+    }
+    EXPECT_EQ(thread_count(), 2);
     set_thread_count(2);  // a given number is used after any loss
     run_region_that_loses();
   })
