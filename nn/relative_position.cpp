@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "nn/detail/check.h"
@@ -49,7 +50,9 @@ index_t DistanceBuckets::of(index_t distance) const {
   check("DistanceBuckets", *this);
   const index_t count = bidirectional ? buckets / 2 : buckets;
   const index_t first = bidirectional && distance > 0 ? count : 0;
-  const index_t away = bidirectional ? std::abs(distance) : std::max<index_t>(-distance, 0);
+  // The least index_t has no opposite.
+  const index_t back = distance > 0 ? 0 : -std::max(distance, -std::numeric_limits<index_t>::max());
+  const index_t away = bidirectional ? std::max(distance, back) : back;
   const index_t exact = count / 2;
   if (away < exact) return first + away;
   const float ratio = static_cast<float>(away) / static_cast<float>(exact);

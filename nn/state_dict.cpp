@@ -7,6 +7,7 @@
 #include "nn/detail/differences.h"
 #include "tensor/error.h"
 #include "tensor/format.h"
+#include "tensor/gradient.h"
 
 namespace tessera::nn {
 
@@ -81,6 +82,18 @@ StateDict detail::state_dict(const Parts& parts) {
 LoadReport detail::load_state_dict(const Parts& parts, const StateDict& state,
                                    const LoadOptions& options) {
   const LoadPlan plan = plan_load(state_dict(parts), state, options);
+  const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
+  for (const auto& [name, tensor] : plan.tensors) {
+    require(!is_recorded(tensor), "load_state_dict", name,
+            " of the state must be no variable while a tape records; call detach()");
+  }
+  const auto check = [&](const std::string& name, const Tensor& parameter) {
+    require(
+        !is_busy || !parameter.requires_grad(), "load_state_dict", name,
+        " must not change while a tape has recorded ops that may read it again; load before, or "
+        "after backward");
+  };
+  parts.for_each(check, refuse_prepacked);
   const auto load = [&](const std::string& name, Tensor& parameter) {
     const auto found = plan.tensors.find(name);
     if (found != plan.tensors.end()) parameter.copy_from(found->second);

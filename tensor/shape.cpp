@@ -1,6 +1,7 @@
 #include "tensor/shape.h"
 
 #include <ostream>
+#include <string>
 
 #include "tensor/error.h"
 
@@ -36,7 +37,7 @@ void Dims::erase(index_t position) {
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {
   out << '(';
-  for (index_t i = 0; i < dims.size(); ++i) out << (i ? ", " : "") << dims[i];
+  for (index_t i = 0; i < dims.size(); ++i) out << (i ? ", " : "") << std::to_string(dims[i]);
   return out << (dims.size() == 1 ? ",)" : ")");
 }
 

@@ -125,7 +125,7 @@ class Tensor {
   /// The two axes exchanged. **Errors**: an axis out of range.
   Tensor transpose(index_t axis_a, index_t axis_b) const;
   /// The last two axes exchanged. **Errors**: fewer than two axes.
-  Tensor t() const { return transpose(-2, -1); }
+  Tensor t() const;
   /// Axis i of the result is axis axes[i] of this tensor. **Errors**: not a permutation.
   Tensor permute(const Axes& axes) const;
   /// Elements start, start + step, ... before stop, by Python's rules: negative positions count

@@ -243,6 +243,12 @@ Tensor Tensor::unflatten(index_t axis, const Shape& sizes) const {
   return reshape(shape);
 }
 
+Tensor Tensor::t() const {
+  check_defined("t");
+  require(rank() >= 2, "t", "tensor must have at least 2 axes, got shape ", shape_);
+  return transpose(-2, -1);
+}
+
 std::vector<Tensor> Tensor::chunk(index_t count, index_t axis) const {
   check_defined("chunk");
   require(count > 0, "chunk", "count must be at least 1, got ", count);

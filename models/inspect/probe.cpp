@@ -53,6 +53,8 @@ Probe linear_probe(const Tensor& x, const Tensor& labels, const ProbeOptions& op
   require(labels.shape() == Shape({rows}) && labels.dtype() == kInt64, kOp,
           "labels must be int64 of shape (", rows, "), got ", labels.dtype(), " of ",
           labels.shape());
+  require(options.held_out > 0 && options.held_out < 1, kOp, "held_out must be in (0, 1), got ",
+          options.held_out);
   const auto held = static_cast<index_t>(options.held_out * static_cast<double>(rows));
   require(held >= 2 && rows - held >= 2, kOp, "both parts must have at least 2 rows, got ", held,
           " of ", rows, " held out");

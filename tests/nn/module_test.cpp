@@ -102,6 +102,19 @@ TEST(Module, LoadingWhatDoesNotFitChangesNothing) {
   all.at("scale") = zeros({4});
   expect_error({"missing: stack.0.bias", "unexpected: new", "scale", "(3,)", "(4,)"}, all);
   expect_error({"missing: first.weight"}, {});
+  {
+    Tape tape;
+    StateDict variable = other;
+    variable.at("stack.1.weight").set_requires_grad();
+    expect_error({"stack.1.weight of the state must be no variable"}, variable);
+    variable.at("stack.1.weight").set_requires_grad(false);
+    set_requires_grad(sample.first);
+    const Tensor loss = sum(sample.first(ones({1, 3})));
+    fails("load_state_dict", "first.weight must not change while a tape has recorded ops",
+          [&] { load_state_dict(sample, other); });
+    EXPECT_TRUE(same_bits(sample.scale, before.at("scale")));
+    set_requires_grad(sample, false);
+  }
   load_state_dict(sample, other);
   EXPECT_TRUE(same_bits(sample.scale, full({3}, 9)));
 }

@@ -33,6 +33,7 @@ TEST(DistanceBuckets, AreT5s) {
             << "distance " << d << ", " << buckets << " buckets up to " << farthest;
       }
       EXPECT_EQ(rule.of(-1000000), rule.of(-farthest));
+      EXPECT_EQ(rule.of(std::numeric_limits<index_t>::min()), rule.of(-farthest));
     }
   }
 }

@@ -103,7 +103,7 @@ TEST(TensorTest, WhatNeedsATensorSaysThatThereIsNone) {
   fails("item_at", undefined, [&] { none.item_at({0}); });
   fails("to_vector", undefined, [&] { none.to_vector<float>(); });
   fails("transpose", undefined, [&] { none.transpose(0, 1); });
-  fails("transpose", undefined, [&] { none.t(); });
+  fails("t", undefined, [&] { none.t(); });
   fails("permute", undefined, [&] { none.permute({}); });
   fails("slice", undefined, [&] { none.slice(0, 1); });
   fails("select", undefined, [&] { none.select(0, 0); });

@@ -26,7 +26,7 @@ TEST(TransposeTest, ExchangesTwoAxes) {
   EXPECT_EQ(x.t().shape(), Shape({2, 4, 3}));
   EXPECT_TRUE(x.t().storage() == x.storage());
   fails("transpose", {"axis must be in [", "got 3", "3 axes"}, [&] { x.transpose(0, 3); });
-  fails("transpose", {"axis must be in [", "got -2", "1 axes"}, [] { arange(3).t(); });
+  fails("t", {"at least 2 axes", "(3,)"}, [] { arange(3).t(); });
 }
 
 TEST(PermuteTest, RefusesWhatIsNoPermutation) {
