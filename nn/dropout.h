@@ -8,8 +8,8 @@ namespace tessera::nn {
 
 namespace detail {
 
-/// While one is in scope, an active Dropout that this thread calls is an error: in an evaluation
-/// those of the model are off.
+/// While an object exists, a call of an active Dropout by the same thread is an error. EvalScope
+/// switches off the Dropouts of its module, so such a Dropout is not a part of that module.
 class DropoutRefused {
  public:
   DropoutRefused() { ++count(); }
@@ -27,8 +27,8 @@ class DropoutRefused {
 /// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
 /// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
-/// **Errors**: a p outside [0, 1]; an active() module in an evaluation (nn::EvalScope); as dropout(),
-/// except that x can be any tensor if the module is not active and there is no residual.
+/// **Errors**: a p outside [0, 1]; an active() module in an evaluation (nn::EvalScope); as
+/// dropout(), except that x can be any tensor if the module is not active and there is no residual.
 /// **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
   double p;

@@ -85,7 +85,7 @@ LoadReport detail::load_state_dict(const Parts& parts, const StateDict& state,
   const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
   for (const auto& [name, tensor] : plan.tensors) {
     require(!is_recorded(tensor), "load_state_dict", name,
-            " of the state must be no variable while a tape records; call detach()");
+            " of the state must not be a variable while a tape records, got one; call detach()");
   }
   const auto check = [&](const std::string& name, const Tensor& parameter) {
     require(

@@ -57,9 +57,9 @@ StateDict state_dict(const M& module) {
 /// **Errors**: a prepacked weight; a different shape; if `strict`, missing names, and
 /// unexpected names with the prefix; otherwise, no name that matches. The error of names and shapes
 /// lists up to 30 differences, and a prefix with which more names match, if there is one; with
-/// `file` it is a std::runtime_error that begins with `file`. While a tape records, also: a tensor of
-/// `state` that is a variable; and, if the tape holds recorded ops, a parameter that is a variable.
-/// After an error nothing is changed.
+/// `file` it is a std::runtime_error that begins with `file`. While a tape records, also: a tensor
+/// of `state` that is a variable; and, if the tape holds recorded ops, a parameter that is a
+/// variable. After an error nothing is changed.
 /// **Source**: torch.nn.Module.load_state_dict.
 template <class M>
 LoadReport load_state_dict(M& module, const StateDict& state, const LoadOptions& options = {}) {

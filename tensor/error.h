@@ -28,7 +28,7 @@ std::string printable(std::string_view text);
 template <class... Parts>
 std::string str_cat(const Parts&... parts) {
   std::ostringstream out;
-  out.exceptions(std::ios::badbit);  // otherwise it would omit what finds no memory
+  out.exceptions(std::ios::badbit);  // otherwise a failed allocation would leave out text
   out.imbue(std::locale::classic());
   (out << ... << parts);
   return out.str();

@@ -226,8 +226,8 @@ UnnamedParameters& unnamed_parameters() {
   return instance;
 }
 
-/// Never destroyed either. Without the handlers, a child of fork() would wait for a thread that does
-/// not exist there.
+/// Never destroyed either. Without the fork handlers, a child of fork() would wait for a thread
+/// that does not exist there.
 Pool& pool() {
   static Pool& instance = []() -> Pool& {
     const auto lock = [] {

@@ -19,7 +19,7 @@ int main(int argc, char** argv) try {
   require(nn::launched_processes() == 1, "processes", "must be 1; start it without mpirun");
   require(argc == 3, "files", "must be 2, TRAIN and HELD_OUT, got ", argc - 1);
   for (const char* file : {argv[1], argv[2]})
-    require(*file != '-', "files", "must be no option, got ", file);
+    require(*file != '-', "files", "must be names of files, without options, got ", file);
   const auto lines = text::read_labelled_lines(argv[1]);
   const auto held_out_lines = text::read_labelled_lines(argv[2]);
   const auto labels = text::distinct_labels(lines);

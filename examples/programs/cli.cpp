@@ -120,7 +120,8 @@ Command::Command(std::string name, const std::string& description)
   constexpr index_t kMostThreads = 1024;
   app_->get_formatter()->column_width(34);
   app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add("--threads", threads_, "threads per process; its share of the machine if absent",
+  add("--threads", threads_,
+      "maximum number of threads per process; its share of the machine if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
              "output file for the time of each step, .json for ui.perfetto.dev; a table goes to "

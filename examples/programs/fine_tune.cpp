@@ -192,7 +192,7 @@ TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
   return {.tokenizer = reader.tokenizer.get(),
           .options = reader.encode_options({.max_length = o.max_length}),
           .feeds_types = reader.feeds_types,
-          .cut = [&o](index_t texts, index_t tokens) { o.cut->add(texts, tokens); }};
+          .report_cut = [&o](index_t texts, index_t tokens) { o.cut->add(texts, tokens); }};
 }
 
 /// A task whose model, made by make(), gives scores for classes; read(file, encode) makes examples.

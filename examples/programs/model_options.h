@@ -79,7 +79,7 @@ inline models::TaskOptions task_options(const ModelOptions& o, const char* what 
           .progress = [line = std::make_shared<Progress>(what)](
                           index_t done, index_t all) { line->show(done, all); },
           .name = [&o](index_t i) { return line_name(o.file, i); },
-          .cut = [cut = o.cut](index_t texts, index_t tokens) { cut->add(texts, tokens); }};
+          .report_cut = [cut = o.cut](index_t texts, index_t tokens) { cut->add(texts, tokens); }};
 }
 
 /// Writes the file of --attention for texts as they are encoded for the task. The result of a
@@ -103,7 +103,7 @@ template <class Task, class Text>
 void write_attention(const ModelOptions& o, const Task& task, models::TaskOptions how,
                      const std::vector<Text>& texts) {
   if (o.attention.file.empty()) return;
-  how.cut = {};  // the task has counted them
+  how.report_cut = {};  // the task has counted them
   write_attention(o, task, task.reader.encode_all(std::span<const Text>(texts), how));
 }
 

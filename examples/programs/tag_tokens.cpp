@@ -60,10 +60,10 @@ int main(int argc, char** argv) {
               "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
   command.add("--window", window,
-              "tokens of a window of a long line; with --stride, the model's limit if absent",
+              "tokens per window of a long line; the model's limit if only --stride is given",
               {1, examples::kMany});
   command.add("--stride", stride,
-              "tokens shared by neighbouring windows; a quarter of --window if absent; if both are "
+              "tokens that adjacent windows share; a quarter of --window if absent; if both are "
               "absent, long lines are cut",
               {0, examples::kMany});
   return command.run(argc, argv, [&] {

@@ -118,7 +118,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
     require(!places[n].empty(), kMaskFillerOp, name, " must have a ", blank, ", got none in its ",
             encodings[n].ids.size(), " tokens");
   }
-  text::report_cut(encodings, encode.max_length, options.task.cut);
+  text::report_cut(encodings, encode.max_length, options.task.report_cut);
   std::vector<std::vector<Blank>> results(texts.size());
   reader.for_each_batch(
       encodings, options.task, [&](const Tokens& tokens, std::span<const index_t> chosen) {

@@ -46,8 +46,8 @@ struct TaskOptions {
   bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
   // Called after each batch, with the number of finished texts, by one thread at a time.
   std::function<void(index_t done, index_t all)> progress = {};
-  TextName name = {};        // the names of texts in errors; empty: "text 3" for text 3
-  text::CutReport cut = {};  // called if texts are cut
+  TextName name = {};               // the names of texts in errors; empty: "text 3" for text 3
+  text::CutReport report_cut = {};  // called if texts are cut
 
   // Only TokenTagger reads this: a text that is too long is read in windows, and neighbouring
   // windows share this number of tokens. Absent: the text is cut.
@@ -71,7 +71,7 @@ struct TextReader {
   bool adds_special = true;            // whether encode_options adds the tokenizer's special tokens
   std::filesystem::path folder = {};   // of the model; empty: not from a folder
   std::optional<text::Side> cut = {};  // the end that is cut off; absent: the tokenizer's
-  std::vector<std::string> warnings = {};  // contradictions in the folder, for a user
+  std::vector<std::string> warnings = {};  // contradictions in the folder's files, to print
 
   /// The options to encode texts for a call. **Errors**: no tokenizer; a max_length below 0, or
   /// above the model's.
@@ -84,7 +84,7 @@ struct TextReader {
                                          const TaskOptions& options) const {
     const text::EncodeOptions encode = encode_options(options);  // checks the tokenizer
     std::vector<text::Encoding> encodings = tokenizer->encode_all(texts, encode);
-    text::report_cut(encodings, encode.max_length, options.cut);
+    text::report_cut(encodings, encode.max_length, options.report_cut);
     return encodings;
   }
 

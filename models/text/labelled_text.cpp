@@ -210,7 +210,7 @@ template <class List>
 std::vector<Encoding> encoded(const TextEncoder& encode, List texts) {
   require(encode.tokenizer != nullptr, "TextEncoder", "must have a tokenizer, got a null pointer");
   std::vector<Encoding> encodings = encode.tokenizer->encode_all(texts, encode.options);
-  report_cut(encodings, encode.options.max_length, encode.cut);
+  report_cut(encodings, encode.options.max_length, encode.report_cut);
   return encodings;
 }
 

@@ -69,8 +69,8 @@ std::vector<double> label_values(const std::vector<LabelledText>& examples,
 struct TextEncoder {
   const Tokenizer* tokenizer;
   EncodeOptions options = {};
-  bool feeds_types = false;  // whether tokens of pairs get token types
-  CutReport cut = {};        // called if texts are cut
+  bool feeds_types = false;   // whether tokens of pairs get token types
+  CutReport report_cut = {};  // called if texts are cut
 
   /// Tokenizer::encode_all, with a report about texts that were cut. **Errors**: no tokenizer; as
   /// Tokenizer::encode_all.

@@ -128,7 +128,7 @@ JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
   const Vocabulary tokens(read_tokens(read_json(vocabulary)));
   const SpecialNames names = complete_names(named.names, tokens);
   const bool space = flag(config, "add_prefix_space", false);
-  const bool is_plain = named.kind->files == ClassFiles::kPlainByteLevel;
+  const bool is_plain = named.tokenizer_class->files == ClassFiles::kPlainByteLevel;
   if (is_plain && flag(config, "add_bos_token", false)) {
     config->at("add_bos_token")
         .fail("must be false without tokenizer.json, got true; save one with transformers");
@@ -168,7 +168,7 @@ JsonObject word_ends(const fs::path& vocabulary, const fs::path& merges,
 std::optional<std::string> older_tokenizer_json(const fs::path& folder,
                                                 const std::optional<Json>& config,
                                                 const TokenizerConfig& named) {
-  const ClassFiles files = named.kind->files;
+  const ClassFiles files = named.tokenizer_class->files;
   const bool is_word_piece = files == ClassFiles::kWordPiece;
   const fs::path vocabulary = folder / (is_word_piece ? "vocab.txt" : "vocab.json");
   if (!fs::exists(vocabulary)) return std::nullopt;

@@ -62,8 +62,8 @@ void BatchSampler::set_state(const Rng::State& state) {
   require(state.position < static_cast<std::uint64_t>(batches_), "BatchSampler",
           "position must be below ", batches_, ", the batches of an epoch, got ", state.position);
   constexpr auto kMostEpochs = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
-  require(state.stream <= kMostEpochs, "BatchSampler", "stream must be an epoch, got ",
-          state.stream);
+  require(state.stream <= kMostEpochs, "BatchSampler",
+          "stream must be the number of an epoch, at most ", kMostEpochs, ", got ", state.stream);
   state_ = state;
 }
 

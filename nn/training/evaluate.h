@@ -38,11 +38,11 @@ struct Examples {
 Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
-/// While in scope, the module is in eval mode, and an active Dropout, which must belong to a
-/// different module or be missing in `visit`, is an error; afterwards each part has its mode from
-/// before.
-/// **Errors**: a const module with a part in training mode, unless the part is not active(), such as
-/// a Dropout with p = 0.
+/// While in scope, the module is in eval mode; afterwards each part has its mode from before.
+/// Until then, a call of an active Dropout by this thread is an error: `visit` does not name that
+/// Dropout, or it belongs to a different module.
+/// **Errors**: a const module with a part in training mode, unless the part is not active(), such
+/// as a Dropout with p = 0.
 class EvalScope {
  public:
   template <class M>

@@ -59,8 +59,8 @@ struct LossTotals {
 
   /// The mean loss of a target; NaN without targets.
   double mean() const { return loss / count; }
-  /// The share of the targets that are correct; NaN without targets, or if the loss function does not
-  /// count them.
+  /// The share of the targets that are correct; NaN without targets, or if the loss function does
+  /// not count correct predictions.
   double accuracy() const { return correct / count; }
   /// Adds the three numbers of `other`.
   void add(const LossTotals& other);

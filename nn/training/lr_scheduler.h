@@ -47,9 +47,10 @@ Schedule inverse_sqrt_schedule(index_t warmup_steps, index_t timescale = 0);
 Schedule step_schedule(index_t step_size, double gamma = 0.1);
 
 /// Sets the rates of an optimiser's groups to their initial rates times the factors of their
-/// schedules: for step 0 in the constructor, and for the next step in each call of `step`. Initial
-/// rates are those of the optimiser's options, or of a set_lr() before the first scheduler. There is
-/// one schedule for all groups, or one for each group. The optimiser must outlive the scheduler.
+/// schedules: for step 0 in the constructor, and for the next step in each call of `step`. The
+/// initial rates are those of the optimiser's options or, if set_lr() was called before the first
+/// scheduler was made, those of set_lr(). There is one schedule for all groups, or one for each
+/// group. The optimiser must outlive the scheduler.
 /// **Errors**: a different number of schedules; an empty schedule; a factor that is negative or not
 /// finite.
 /// **Source**: torch.optim.lr_scheduler.LambdaLR.

@@ -74,17 +74,18 @@ class Optimizer {
   /// Changes every parameter that has a gradient, in one parallel region, and adds 1 to the version
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
   /// the first call.
-  /// **Errors**: no parameter has a gradient. Others, each naming the parameter: a tape has recorded
-  /// ops and has not run backward, so the tape may read the parameter again; only the optimiser still
-  /// holds the parameter, which the model has replaced, for example by convert(); its gradient is not
-  /// contiguous, or has a different shape or dtype. After an error nothing is changed.
+  /// **Errors**: no parameter has a gradient; and, each naming the parameter: a tape has recorded
+  /// ops and has not run backward, so the tape may read the parameter again; only the optimiser
+  /// still holds the parameter, because the model has replaced it, for example by convert(); the
+  /// parameter's gradient is not contiguous, or has a different shape or dtype. After an error
+  /// nothing is changed.
   void step();
 
   /// Makes the gradients of all parameters undefined.
   void zero_grad();
 
-  /// Sets the learning rate of all groups: before the first scheduler is made also the initial rate,
-  /// which schedules multiply.
+  /// Sets the learning rate of all groups. Before the first scheduler is made, also sets the
+  /// initial rate, which schedules multiply.
   /// **Errors**: a rate that is negative or not finite.
   void set_lr(double lr);
   /// Sets the learning rate of one group. **Errors**: as above; a group that does not exist.

@@ -28,9 +28,9 @@ class WeightAverage {
 
   /// While in scope, the parameters have the averages as values; afterwards they have their own
   /// values again. The average must outlive the Scope.
-  /// **Errors**: a second Scope of the same average at the same time; the active tape holds recorded
-  /// ops. A tape that records an op while a Scope exists must run backward or end before the Scope
-  /// ends: otherwise the destructor calls std::terminate.
+  /// **Errors**: a second Scope of the same average at the same time; the active tape holds
+  /// recorded ops. A tape that records an op while a Scope exists must run backward or end before
+  /// the Scope ends: otherwise the destructor calls std::terminate.
   class Scope {
    public:
     explicit Scope(const WeightAverage& average);

@@ -37,9 +37,9 @@ class WeightPanels;
 /// in its first product, and new ones in the first product after the elements have changed. A
 /// prepacked weight has only panels.
 ///
-/// A pointer from mutable_data() may only be written to until the next product. A product compares 4
-/// elements, or all if checks_weights() is true, with those that were packed, and throws if one has
-/// changed without a new version of the storage.
+/// A pointer from mutable_data() may only be written to until the next product. A product compares
+/// 4 elements, or all if checks_weights() is true, with those that were packed, and throws if one
+/// has changed without a new version of the storage.
 ///
 /// A weight with elements converts to the Tensor of these elements; `weight->grad()` and `*weight =
 /// tensor` reach this Tensor. A prepacked weight has a shape but no elements, and no gradient flows
@@ -63,13 +63,13 @@ class Weight {
   /// A copy has the panels of a prepacked weight, but not the panels of the last product: the copy
   /// would keep their memory after the original has packed new elements.
   Weight(const Weight& other);
-  /// `other` becomes no weight.
+  /// Afterwards `other` is undefined.
   Weight(Weight&& other) noexcept;
   /// If this weight is for linear() only, it becomes a copy of `other`. Otherwise this weight keeps
   /// its use, and takes only the elements or the panels of `other`. If the panels do not fit this
   /// use, this weight takes elements computed from the panels.
   Weight& operator=(const Weight& other);
-  /// As a copy, and `other` becomes no weight.
+  /// As a copy; afterwards `other` is undefined.
   Weight& operator=(Weight&& other);
   /// Replaces the elements or panels by `elements`; the use does not change.
   Weight& operator=(Tensor elements);

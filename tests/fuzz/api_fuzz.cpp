@@ -1,8 +1,8 @@
-// A program of calls of the public functions: each byte chooses a call, or one of its arguments. The
-// arguments have odd shapes, dtypes, values and layouts, and may be undefined.
+// A program of calls of the public functions: each byte chooses a call or one of its arguments.
+// The arguments have unusual shapes, dtypes, values and layouts, and may be undefined.
 //
-// A call may throw a std::invalid_argument with one printable line, or std::bad_alloc; then the
-// program goes on. In the program of libFuzzer, the n-th allocation after a call fails too.
+// A call may throw a std::invalid_argument with printable text, or std::bad_alloc; then the program
+// continues. In libFuzzer's program, some bytes make the n-th allocation of the next call fail.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -381,9 +381,9 @@ Tensor step(Program& p) {
       if (p.model) return one_of(kModule, p, x);
       make_model(p);
       return {};
-    case 9:
+    case 9:  // an allocation of the next call fails
       if (fail_allocation != nullptr) fail_allocation(1 + p.in.below(64));
-      return {};
+      return step(p);
     default:
       return one_of(kView, p, x);
   }

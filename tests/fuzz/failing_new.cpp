@@ -1,4 +1,4 @@
-// operator new that fails when a target says so.
+// An operator new in which fail_allocation(n) makes the n-th allocation fail.
 #include <cstdlib>
 #include <new>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets of tensor files, small files of every kind that the formats know, and of the API.
+"""Writes the seeds of fuzz targets: small files in the formats of tensors, and random bytes for the target api.
 
     python3 tests/fuzz/make_corpus.py    # seed_* in corpus/{api,npy,npz,safetensors,checkpoint}.tar
 """

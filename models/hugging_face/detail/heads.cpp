@@ -156,7 +156,9 @@ Scoring scoring_named(const Json& function) {
   const std::string_view path = function.text();
   const std::string_view name = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
   // The reference ignores a function of the folder's own code.
-  if (!path.starts_with("torch.")) function.fail("must be of torch, got ", printable(path));
+  if (!path.starts_with("torch.")) {
+    function.fail("must be Identity, Sigmoid or Softmax of torch, got ", printable(path));
+  }
   if (name == "Identity") return Scoring::kNone;
   if (name == "Sigmoid") return Scoring::kSigmoid;
   if (name == "Softmax") return Scoring::kSoftmax;

@@ -142,8 +142,8 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
     if (std::ssize(rows) == kMostModules)
       json->fail("must have at most ", kMostModules, " modules");
     const Json type = row.at("type");
-    const bool is_own = type.text().find('.') != std::string_view::npos;
-    if (is_own && !type.text().starts_with("sentence_transformers.")) {
+    const bool is_dotted = type.text().find('.') != std::string_view::npos;
+    if (is_dotted && !type.text().starts_with("sentence_transformers.")) {
       type.fail("must be a module of sentence_transformers, got ", type.described(),
                 ", which is code of the folder itself");
     }
@@ -268,32 +268,32 @@ void check_row_numbers(const WeightFiles& files, const std::string& name, index_
             ", a number per token, got shape ", *shape);
 }
 
-/// The vectors of model2vec's table `x`, one per token: row mapping[i] times weights[i] for token i.
-Tensor token_vectors(const WeightFiles& files, Tensor x) {
+/// The vectors of model2vec's `table`, one per token: row mapping[i] times weights[i] for token i.
+Tensor token_vectors(const WeightFiles& files, Tensor table) {
   if (const Shape* const shape = files.shape("mapping")) {
     check_row_numbers(files, "mapping", shape->empty() ? 0 : (*shape)[0]);
     const Tensor mapping = files.read_as_stored("mapping");
     const bool is_inside = mapping.dtype() == kInt64 && mapping.count() > 0 &&
                            min(mapping).item<index_t>() >= 0 &&
-                           max(mapping).item<index_t>() < x.size(0);
+                           max(mapping).item<index_t>() < table.size(0);
     if (!is_inside) {
       fail_file(files.file_of("mapping"), "tensor 'mapping': must have integers from 0 to ",
-                x.size(0) - 1, ", the rows of 'embeddings'");
+                table.size(0) - 1, ", the rows of 'embeddings'");
     }
-    x = index_select(x, 0, mapping);
+    table = index_select(table, 0, mapping);
   }
-  if (files.shape("weights") == nullptr) return x;
-  check_row_numbers(files, "weights", x.size(0));
-  return x * files.read("weights", {x.size(0)}).unsqueeze(1);
+  if (files.shape("weights") == nullptr) return table;
+  check_row_numbers(files, "weights", table.size(0));
+  return table * files.read("weights", {table.size(0)}).unsqueeze(1);
 }
 
 }  // namespace
 
 nn::Embedding read_static_embedding(const Path& folder) {
   const WeightFiles files(folder);
-  const bool is_own =
+  const bool is_sentence_transformers =
       files.shape("embeddings") == nullptr || files.shape("embedding.weight") != nullptr;
-  const std::string name = is_own ? "embedding.weight" : "embeddings";
+  const std::string name = is_sentence_transformers ? "embedding.weight" : "embeddings";
   const Shape* shape = files.shape(name);
   if (shape == nullptr) fail_file(files.file_of(name), "tensor ", printable(name), " not found");
   if (shape->size() != 2 || (*shape)[0] < 1 || (*shape)[1] < 1) {
@@ -301,13 +301,14 @@ nn::Embedding read_static_embedding(const Path& folder) {
               ": must have 2 dimensions of at least 1, got shape ", *shape);
   }
   for (const char* part : {"mapping", "weights"}) {  // model2vec would use them, the other not
-    if (!is_own || files.shape(part) == nullptr) continue;
+    if (!is_sentence_transformers || files.shape(part) == nullptr) continue;
     fail_file(files.file_of(part), "tensor ", printable(part),
               ": must be absent next to 'embedding.weight'");
   }
   const NoGrad not_recorded;
-  const Tensor table = is_own ? files.read(name, *shape)
-                              : token_vectors(files, files.read_as_stored(name).to(kFloat32));
+  const Tensor table = is_sentence_transformers
+                           ? files.read(name, *shape)
+                           : token_vectors(files, files.read_as_stored(name).to(kFloat32));
   return {table.size(0), table.size(1),
           nn::ParameterSource(
               [&](const std::string&, const Shape&, const nn::Init&) { return table; })};

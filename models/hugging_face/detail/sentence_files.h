@@ -56,8 +56,8 @@ TextReader read_static_reader(const std::filesystem::path& folder, index_t rows)
 std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
                                                    const std::filesystem::path& encoder_folder);
 
-/// Writes both files, the second only if `encoder_to` is not empty. config_sentence_transformers.json keeps the other keys that it has in the
-/// folder `from`.
+/// Writes both files, the second only if `encoder_to` is not empty.
+/// config_sentence_transformers.json keeps the other keys that it has in the folder `from`.
 void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
                     const SentenceSettings& settings, index_t max_length,
                     const std::filesystem::path& from);

@@ -97,8 +97,8 @@ std::vector<AddedToken> read_added_tokens(const Json& tokenizer) {
 
 std::vector<AddedToken> number_tokens(const std::vector<AddedToken>& list, index_t model_size,
                                       Vocabulary& tokens) {
-  require(std::ssize(list) <= kMostAddedTokens, "tokenizer", "added tokens must be at most ",
-          kMostAddedTokens, ", got ", list.size());
+  require(std::ssize(list) <= kMostAddedTokens, "tokenizer",
+          "number of added tokens must be at most ", kMostAddedTokens, ", got ", list.size());
   std::vector<AddedToken> added;
   std::unordered_map<std::string_view, std::size_t> places;  // in `added`, by content
   index_t next = model_size;

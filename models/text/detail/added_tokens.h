@@ -26,18 +26,18 @@ struct AddedToken {
   std::string found_as = {};  // the string to search for; set by AddedTokens
 };
 
-/// A token written as an object, {"content": "<ent>", "lstrip": true, ...}, or as a text. `special` is
-/// the default of the key "special", and the default of "normalized" is its opposite.
+/// A token written as an object, {"content": "<ent>", "lstrip": true, ...}, or as a text. `special`
+/// is the default of the key "special", and the default of "normalized" is its opposite.
 AddedToken read_added_token(const Json& json, bool special = false);
-/// **Errors**: std::runtime_error at the place `json`: a token longer than any real one.
+/// **Errors**: std::runtime_error at the place `json`: a token of more than 1000 bytes.
 void check_content(const Json& json, std::string_view content);
 /// The entries "added_tokens" of a tokenizer.json, with the numbers in the file.
 std::vector<AddedToken> read_added_tokens(const Json& tokenizer);
 
 /// Merges equal tokens, of which the last one counts, and numbers the tokens as the tokenizers
-/// library does: a token of the model keeps its number; the others are numbered from `model_size`, the
-/// number of the model's tokens. Puts the tokens into `tokens`,
-/// unless their number has a token already, which happens if the model's numbers have gaps.
+/// library does: a token of the model keeps its number; the others are numbered from `model_size`,
+/// the number of the model's tokens. Adds the tokens to `tokens`, except those whose number already
+/// has a token, which happens if the model's numbers have gaps.
 /// **Errors**: std::invalid_argument: too many tokens.
 std::vector<AddedToken> number_tokens(const std::vector<AddedToken>& list, index_t model_size,
                                       Vocabulary& tokens);

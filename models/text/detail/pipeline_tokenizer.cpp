@@ -235,8 +235,9 @@ std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerC
   SpecialNames names = config.names;
   if (!names.unknown) names.unknown = unknown_of(model, tokens.tokens());
   names = complete_names(names, tokens);
-  const bool names_none = config.kind != nullptr && config.kind->name.empty();
-  if (names_none) add_defaults(names, config.kind->mask_strips, tokens, added);
+  const bool has_no_class =
+      config.tokenizer_class != nullptr && config.tokenizer_class->name.empty();
+  if (has_no_class) add_defaults(names, config.tokenizer_class->mask_strips, tokens, added);
   steps.added = make_added_tokens(json, added, tokens, steps.normalizer);
   steps.post_processor = PostProcessor(parts.post_processor, tokens.tokens());
   tokens.set_special(numbers_of(names, tokens));

@@ -53,16 +53,16 @@ Side side_of(const std::optional<Json>& config, const char* key,
 }
 
 /// Whether a model gets token types: by the file, else by the class.
-bool feeds_types(const std::optional<Json>& config, const TokenizerClass* kind) {
+bool feeds_types(const std::optional<Json>& config, const TokenizerClass* known) {
   const std::optional<Json> names = find(config, "model_input_names");
-  if (!names) return kind == nullptr || kind->feeds_types;
+  if (!names) return known == nullptr || known->feeds_types;
   for (const Json& name : names->items()) {
     if (name.text() == "token_type_ids") return true;
   }
   return false;
 }
 
-TokenizerSettings settings_of(const std::optional<Json>& config, const TokenizerClass* kind,
+TokenizerSettings settings_of(const std::optional<Json>& config, const TokenizerClass* known,
                               const std::optional<Json>& tokenizer) {
   TokenizerSettings settings;
   const char* const key = find_value(config, "model_max_length") ? "model_max_length" : "max_len";
@@ -71,7 +71,7 @@ TokenizerSettings settings_of(const std::optional<Json>& config, const Tokenizer
   const double length = limit && !is_infinite ? limit->number() : 0;
   if (length < 0) config->at(key).fail("must be at least 0, got ", length);
   if (length < kLongest) settings.max_length = static_cast<index_t>(length);
-  settings.feeds_types = feeds_types(config, kind);
+  settings.feeds_types = feeds_types(config, known);
   settings.padding = side_of(config, "padding_side", tokenizer, "padding");
   settings.cut = side_of(config, "truncation_side", tokenizer, "truncation");
   settings.splits_special = config && config->boolean("split_special_tokens", false);
@@ -117,12 +117,12 @@ std::optional<Json> with_flag(const std::optional<Json>& step, std::string_view 
 }
 
 StepsJson steps_of(const Json& tokenizer, const std::optional<Json>& config,
-                   const TokenizerClass* kind, std::string_view class_name) {
+                   const TokenizerClass* known, std::string_view class_name) {
   StepsJson steps = StepsJson::of(tokenizer);
   if (config) steps.normalizer = normalizer_of(steps.normalizer, *config, class_name);
-  const bool is_roberta = kind != nullptr && kind->files == ClassFiles::kByteLevel;
+  const bool is_roberta = known != nullptr && known->files == ClassFiles::kByteLevel;
   const bool has_default =
-      is_roberta || (kind != nullptr && kind->files == ClassFiles::kPlainByteLevel);
+      is_roberta || (known != nullptr && known->files == ClassFiles::kPlainByteLevel);
   const auto named = find(config, "add_prefix_space");
   if (named || has_default) {
     const bool space = named && named->boolean();
@@ -152,11 +152,11 @@ class NamedTokens {
  public:
   /// `map`: special_tokens_map.json. `padding`: the block of tokenizer.json, which has a pad_token.
   NamedTokens(std::optional<Json> config, std::optional<Json> map, std::optional<Json> padding,
-              const TokenizerClass* kind)
+              const TokenizerClass* known)
       : config_(std::move(config)), map_(std::move(map)), padding_(std::move(padding)) {
-    if (kind != nullptr) {
-      defaults_ = kind->names;
-      mask_strips_ = kind->mask_strips;
+    if (known != nullptr) {
+      defaults_ = known->names;
+      mask_strips_ = known->mask_strips;
     }
   }
 
@@ -342,14 +342,14 @@ TokenizerConfig read_tokenizer_config(const fs::path& folder, const std::optiona
   TokenizerConfig all;
   const std::optional<Json> name = named_class(folder, config);
   const std::string_view class_name = name ? name->text() : std::string_view();
-  all.kind = tokenizer ? find_class(class_name) : &class_of_files(folder, config);
-  all.settings = settings_of(config, all.kind, tokenizer);
-  if (tokenizer) all.steps = steps_of(*tokenizer, config, all.kind, class_name);
+  all.tokenizer_class = tokenizer ? find_class(class_name) : &class_of_files(folder, config);
+  all.settings = settings_of(config, all.tokenizer_class, tokenizer);
+  if (tokenizer) all.steps = steps_of(*tokenizer, config, all.tokenizer_class, class_name);
 
   const std::optional<Json> decoder = find(config, "added_tokens_decoder");
   const NamedTokens named(
       config, decoder ? std::nullopt : find_json(folder / "special_tokens_map.json", kSmallJson),
-      find(tokenizer, "padding"), all.kind);
+      find(tokenizer, "padding"), all.tokenizer_class);
   all.added =
       folder_tokens(folder, decoder,
                     tokenizer ? read_added_tokens(*tokenizer) : std::vector<AddedToken>(), named);

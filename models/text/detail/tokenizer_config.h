@@ -35,14 +35,15 @@ struct StepsJson {
 /// The settings of a folder in addition to its tokenizer.json.
 struct TokenizerConfig {
   TokenizerSettings settings = {};
-  const TokenizerClass* kind = nullptr;  // null: none, or one without defaults
-  SpecialNames names = {};               // as named by the folder or its class
-  std::vector<AddedToken> added = {};    // after those of tokenizer.json, in the order of numbers
-  std::optional<StepsJson> steps = {};   // instead of those of tokenizer.json
+  const TokenizerClass* tokenizer_class = nullptr;  // null: the folder names no known class
+  SpecialNames names = {};                          // as named by the folder or its class
+  std::vector<AddedToken> added = {};   // after those of tokenizer.json, in the order of numbers
+  std::optional<StepsJson> steps = {};  // instead of those of tokenizer.json
 };
 
 /// The settings of a folder. `config` is its tokenizer_config.json, and `tokenizer` its
-/// tokenizer.json, if it has them. **Errors**: std::runtime_error that names the file and the place.
+/// tokenizer.json, if it has them.
+/// **Errors**: std::runtime_error that names the file and the place.
 /// **Source**: the constructor of PreTrainedTokenizerFast in transformers 4.57, and of
 /// TokenizersBackend in transformers 5.
 TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder,

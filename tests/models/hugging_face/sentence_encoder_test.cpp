@@ -364,7 +364,7 @@ TEST_F(SentenceEncoderTest, StaticEmbeddingsReadOnlyTokenizerJson) {
   scratch.truncate(with("Left"));
   EXPECT_TRUE(same_bits(scratch.encode("the cat sat"), last));
   index_t cut = 0;
-  scratch.encode("the cat sat", {.cut = [&](index_t texts, index_t) { cut += texts; }});
+  scratch.encode("the cat sat", {.report_cut = [&](index_t texts, index_t) { cut += texts; }});
   EXPECT_EQ(cut, 1);
   scratch.truncate(R"({"max_length": 3, "strategy": "OnlySecond"})");
   expect_refused([&] { scratch.encode("the"); },

@@ -172,7 +172,7 @@ TEST(TextClassifier, OrdersEqualScoresByTheOutputs) {
 
 TEST(Tasks, ReportTextsThatTheyCut) {
   std::vector<std::pair<index_t, index_t>> reports;
-  const TaskOptions options = {.max_length = 4, .cut = [&](index_t texts, index_t tokens) {
+  const TaskOptions options = {.max_length = 4, .report_cut = [&](index_t texts, index_t tokens) {
                                  reports.emplace_back(texts, tokens);
                                }};
   const TextClassifier model = classifier(Scoring::kNone);

@@ -12,7 +12,7 @@ namespace {
 using namespace test;
 using Ids = std::vector<index_t>;
 using Spans = std::vector<Span>;
-using Files = std::map<std::string, std::string>;
+using FolderFiles = std::map<std::string, std::string>;
 
 constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kMap = "special_tokens_map.json";
@@ -50,17 +50,17 @@ std::string roberta(const std::string& space, const std::string& trims = "true")
          kVocabJson + "}}";
 }
 
-std::unique_ptr<Tokenizer> load(const Files& files) {
+std::unique_ptr<Tokenizer> load(const FolderFiles& files) {
   const TemporaryFolder folder;
   for (const auto& [name, text] : files) folder.write(name, text);
   return load_tokenizer(folder.path());
 }
 
-Encoding encode(Files files, const std::string& text) {
+Encoding encode(FolderFiles files, const std::string& text) {
   if (!files.contains("tokenizer.json")) files["tokenizer.json"] = bert();
   return load(files)->encode(text);
 }
-Ids ids(const Files& files, const std::string& text) {
+Ids ids(const FolderFiles& files, const std::string& text) {
   return encode(files, text).ids;
 }
 
@@ -78,8 +78,9 @@ TEST(TokenizerConfig, AddsTheTokensOfAddedTokensDecoder) {
                 "<a> <b> <c>"),
             (Ids{2, 14, 15, 16, 3}));
   // The flags replace those of tokenizer.json.
-  const Files flags = {{"tokenizer.json", bert("", "," + special_token("[MASK]"))},
-                       {kConfig, R"({"added_tokens_decoder":{"4":{"content":"[MASK]","lstrip":true,
+  const FolderFiles flags = {
+      {"tokenizer.json", bert("", "," + special_token("[MASK]"))},
+      {kConfig, R"({"added_tokens_decoder":{"4":{"content":"[MASK]","lstrip":true,
                            "rstrip":false,"single_word":false,"normalized":false,"special":true}}})"}};
   EXPECT_EQ(encode(flags, "the [MASK] cat").offsets,
             (Spans{{0, 0}, {0, 3}, {3, 10}, {11, 14}, {0, 0}}));
@@ -94,13 +95,13 @@ TEST(TokenizerConfig, AddsTheTokensOfAddedTokensDecoder) {
 }
 
 TEST(TokenizerConfig, AddsTheTokensOfAddedTokensJson) {
-  const Files files = {{kAdded, R"({"<ent>":14})"}};
+  const FolderFiles files = {{kAdded, R"({"<ent>":14})"}};
   EXPECT_EQ(ids(files, "the <ent> cat"), kWith);
   EXPECT_EQ(ids(files, "the <ENT> cat"), kWith);  // normalised
   EXPECT_EQ(ids({{kAdded, R"({"<b>":9,"<a>":8})"}}, "<a> <b>"), (Ids{2, 14, 15, 3}));
   // A special token of this file is not normalised.
-  const Files named = {{kAdded, R"({"<ent>":14})"},
-                       {kConfig, R"({"additional_special_tokens":["<ent>"]})"}};
+  const FolderFiles named = {{kAdded, R"({"<ent>":14})"},
+                             {kConfig, R"({"additional_special_tokens":["<ent>"]})"}};
   EXPECT_EQ(ids(named, "the <ent> cat"), kWith);
   EXPECT_EQ(ids(named, "the <ENT> cat"), kWithout);
   // tokenizer.json overrides it, by text and by number.
@@ -110,11 +111,12 @@ TEST(TokenizerConfig, AddsTheTokensOfAddedTokensJson) {
 }
 
 TEST(TokenizerConfig, AddedTokensDecoderReplacesTheOlderFiles) {
-  const Files files = {{kConfig, R"({"added_tokens_decoder":{}})"},
-                       {kAdded, R"({"<ent>":14})"},
-                       {kMap, R"({"mask_token":"[MASK]","additional_special_tokens":["cat"]})"}};
+  const FolderFiles files = {
+      {kConfig, R"({"added_tokens_decoder":{}})"},
+      {kAdded, R"({"<ent>":14})"},
+      {kMap, R"({"mask_token":"[MASK]","additional_special_tokens":["cat"]})"}};
   EXPECT_EQ(ids(files, "the <ent> [MASK]"), (Ids{2, 5, 11, 13, 12, 7, 10, 8, 3}));
-  Files all = files;
+  FolderFiles all = files;
   all["tokenizer.json"] = bert();
   EXPECT_FALSE(load(all)->is_special(6));
 }
@@ -214,10 +216,10 @@ TEST(TokenizerConfig, AClassNamesItsTokens) {
 }
 
 TEST(TokenizerConfig, PadTokenOfTheBlockPadding) {
-  const Files files = {{"tokenizer.json", bert(R"("padding":{"pad_token":"[MASK]"},)")}};
+  const FolderFiles files = {{"tokenizer.json", bert(R"("padding":{"pad_token":"[MASK]"},)")}};
   EXPECT_EQ(load(files)->special().pad, 4);
   EXPECT_EQ(ids(files, "[MASK]"), (Ids{2, 4, 3}));
-  Files named = files;
+  FolderFiles named = files;
   named[kConfig] = R"({"pad_token":"[UNK]"})";
   EXPECT_EQ(load(named)->special().pad, 1);
 }
@@ -299,7 +301,7 @@ TEST(TokenizerConfig, ModelInputNamesOrTheClassDecideTokenTypes) {
 }
 
 TEST(TokenizerConfig, SplitSpecialTokensMakesThemOrdinaryText) {
-  const Files files = {{kConfig, R"({"split_special_tokens":true,"added_tokens_decoder":
+  const FolderFiles files = {{kConfig, R"({"split_special_tokens":true,"added_tokens_decoder":
                             {"14":{"content":"<ent>"}}})"}};
   EXPECT_EQ(ids(files, "the [SEP] <ent>"), (Ids{2, 5, 7, 9, 8, 14, 3}));  // <ent> is not special
   EXPECT_EQ(ids({{kConfig, R"({"split_special_tokens":false})"}}, "[SEP]"), (Ids{2, 3, 3}));
@@ -340,7 +342,7 @@ TEST(TokenizerConfig, SaysWhatIsWrong) {
 // ---- folders without tokenizer.json ----
 
 const std::string kVocabTxt = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n";
-const std::string kMerges = "#version: 0.2\nh i\nĠ hi\n";
+const std::string kTwoMerges = "#version: 0.2\nh i\nĠ hi\n";
 
 TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
   for (const std::string name :
@@ -349,14 +351,14 @@ TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
         "XLMRobertaTokenizer", "PreTrainedTokenizerFast"}) {
     const std::string named = R"({"tokenizer_class":")" + name + "\"}";
     for (const char* file : {kConfig, "config.json"}) {
-      const Files files = {{"vocab.txt", kVocabTxt}, {file, named}};
+      const FolderFiles files = {{"vocab.txt", kVocabTxt}, {file, named}};
       expect_refused([&] { load(files); }, str_cat(file, ": tokenizer_class: ...'", name,
                                                    "'; save a tokenizer.json with transformers"));
     }
     EXPECT_EQ(ids({{kConfig, named}}, "the cat"), (Ids{2, 5, 6, 3})) << name;
   }
   for (const std::string name : {"CanineTokenizer", "XLMRobertaTokenizer"}) {
-    const Files none = {{kConfig, R"({"tokenizer_class":")" + name + "\"}"}};
+    const FolderFiles none = {{kConfig, R"({"tokenizer_class":")" + name + "\"}"}};
     expect_refused([&] { load(none); }, "tokenizer_class: ...'" + name + "'; save");
   }
   expect_refused(
@@ -364,21 +366,21 @@ TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
         load({{kConfig, R"({"tokenizer_class":"PreTrainedTokenizerFast"})"}});
       },
       "must have a tokenizer...got none; save a tokenizer.json");
-  const Files own = {{"vocab.txt", kVocabTxt},
-                     {kConfig, R"({"auto_map":{"AutoTokenizer":["own.Own",null]}})"}};
+  const FolderFiles own = {{"vocab.txt", kVocabTxt},
+                           {kConfig, R"({"auto_map":{"AutoTokenizer":["own.Own",null]}})"}};
   expect_refused([&] { load(own); }, "tokenizer_config.json: auto_map...; save a tokenizer.json");
   for (const std::string type : {"roformer", "xlm", "clip", "esm"}) {
-    const Files files = {{"vocab.txt", kVocabTxt},
-                         {"config.json", R"({"model_type":")" + type + "\"}"}};
+    const FolderFiles files = {{"vocab.txt", kVocabTxt},
+                               {"config.json", R"({"model_type":")" + type + "\"}"}};
     expect_refused([&] { load(files); }, "config.json: model_type...'" + type);
   }
 }
 
 TEST(TokenizerClass, DecidesWhichFilesAreRead) {
-  const Files both = {
-      {"vocab.txt", kVocabTxt}, {"vocab.json", kVocabJson}, {"merges.txt", kMerges}};
+  const FolderFiles both = {
+      {"vocab.txt", kVocabTxt}, {"vocab.json", kVocabJson}, {"merges.txt", kTwoMerges}};
   const auto size = [&](const std::string& file, const std::string& text) {
-    Files files = both;
+    FolderFiles files = both;
     files[file] = text;
     return load(files)->size();
   };
@@ -407,7 +409,7 @@ TEST(TokenizerClass, OlderFilesHaveTheirAddedTokens) {
 
 TEST(TokenizerClass, ByteLevelClassesHaveTheirOwnEnds) {
   const auto encoding = [](const std::string& config) {
-    return load({{"vocab.json", kVocabJson}, {"merges.txt", kMerges}, {kConfig, config}})
+    return load({{"vocab.json", kVocabJson}, {"merges.txt", kTwoMerges}, {kConfig, config}})
         ->encode("hi hi");
   };
   EXPECT_EQ(encoding(R"({"tokenizer_class":"RobertaTokenizer"})").ids, (Ids{0, 6, 8, 2}));
@@ -419,7 +421,7 @@ TEST(TokenizerClass, ByteLevelClassesHaveTheirOwnEnds) {
                  "tokenizer_config.json: add_bos_token...");
   // The model has no unknown token: characters that it lacks are left out.
   const Ids lacking =
-      load({{"vocab.json", kVocabJson}, {"merges.txt", kMerges}})->encode("hixi").ids;
+      load({{"vocab.json", kVocabJson}, {"merges.txt", kTwoMerges}})->encode("hixi").ids;
   EXPECT_EQ(lacking, (Ids{0, 6, 5, 2}));
   EXPECT_EQ(encoding(R"({"tokenizer_class":"BartTokenizer","trim_offsets":false})").offsets,
             (Spans{{0, 0}, {0, 2}, {2, 5}, {0, 0}}));
