@@ -130,8 +130,6 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
                                             const UnpaddedRows& unpadded) const {
   require(type || !tokens.types.defined(), kTokenEncoderOp,
           "token_types must be at least 1 for types, got 0");
-  if (type) check_rows("types", tokens.types, type->weight.size(0));
-  if (learned) check_rows("positions", tokens.positions, learned->weight.size(0));
   Tensor positions = tokens.positions;
   if (padding_id && !positions.defined()) {
     positions =
@@ -141,6 +139,10 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
   const ModulePath path("embeddings");
   const nn::HookedRows rows(unpadded);
   const Tensor types = unpad_numbers(unpadded, tokens.types);
+  if (type) check_rows("types", types, type->weight.size(0));
+  if (learned && tokens.positions.defined()) {
+    check_rows("positions", positions, learned->weight.size(0));
+  }
   Tensor x = nn::hooked("words", word(unpad_numbers(unpadded, tokens.ids)));
   if (type) x = x + (types.defined() ? (*type)(types) : type->weight->select(0, 0));
   if (sinusoidal) x = (*sinusoidal)(x, positions);

@@ -20,7 +20,7 @@ DropoutMask Dropout::draw() const {
   if (!active()) return {};
   require(
       detail::DropoutRefused::count() == 0, "Dropout",
-      "the module must be in eval mode in an evaluation, got training mode; name each Dropout in "
+      "the module must be in eval mode within evaluate(), got training mode; name each Dropout in "
       "visit, and let the loss capture the evaluated model by reference, not a copy of it");
   return {p, default_rng().next_u64()};
 }

@@ -8,14 +8,14 @@ namespace tessera::nn {
 
 namespace detail {
 
-/// While an object exists, a call of an active Dropout by the same thread is an error. EvalScope
-/// switches off the Dropouts of its module, so such a Dropout is not a part of that module.
+/// While an object exists, a call of an active Dropout by the same thread is an error. evaluate()
+/// switches off the Dropouts of its model, so such a Dropout is not a part of that model.
 class DropoutRefused {
  public:
   DropoutRefused() { ++count(); }
-  DropoutRefused(const DropoutRefused&) : DropoutRefused() {}
-  DropoutRefused& operator=(const DropoutRefused&) = default;
   ~DropoutRefused() { --count(); }
+  DropoutRefused(const DropoutRefused&) = delete;
+  DropoutRefused& operator=(const DropoutRefused&) = delete;
 
   /// The number of objects of this thread.
   static int& count();
@@ -27,7 +27,7 @@ class DropoutRefused {
 /// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
 /// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
-/// **Errors**: a p outside [0, 1]; an active() module in an evaluation (nn::EvalScope); as
+/// **Errors**: a p outside [0, 1]; an active() module in nn::evaluate(); as
 /// dropout(), except that x can be any tensor if the module is not active and there is no residual.
 /// **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
@@ -41,7 +41,7 @@ struct Dropout {
   /// The output plus `residual`, if defined, in the same pass.
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
   /// A mask with a new key, for an op with built-in dropout. If dropout is not active, the mask
-  /// drops nothing, and no key is drawn. **Errors**: an active() module in an evaluation.
+  /// drops nothing, and no key is drawn. **Errors**: an active() module in nn::evaluate().
   DropoutMask draw() const;
 
   static void visit(auto&, auto&&) {}

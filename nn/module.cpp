@@ -17,27 +17,30 @@ bool is_same_variable(const Tensor& a, const Tensor& b) {
          a.offset() == b.offset() && a.shape() == b.shape() && a.strides() == b.strides();
 }
 
-/// Replaces variables by new ones, one for each: tied parameters stay tied.
+/// New tensors for parameters, one for each variable: tied parameters stay tied. Parameters change
+/// only in replace_all(), which cannot fail.
 class Replacements {
  public:
-  /// Sets `parameter` to its replacement, made by `make(parameter)` the first time. The replacement
+  /// Adds a replacement of `parameter`, made by `make(parameter)` the first time. The replacement
   /// of a variable is a variable.
-  void replace(Tensor& parameter, const std::function<Tensor(const Tensor&)>& make) {
-    const auto known = std::find_if(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
-      return is_same_variable(pair.first, parameter);
-    });
-    if (known != pairs_.end()) {
-      parameter = known->second;
+  void add(Tensor& parameter, const std::function<Tensor(const Tensor&)>& make) {
+    const auto known = std::ranges::find_if(
+        all_, [&](const auto& other) { return is_same_variable(*other.first, parameter); });
+    if (known != all_.end()) {
+      all_.emplace_back(&parameter, known->second);
       return;
     }
     Tensor made = make(parameter.detach());
     if (parameter.requires_grad()) made.set_requires_grad();
-    pairs_.emplace_back(parameter, made);
-    parameter = made;
+    all_.emplace_back(&parameter, std::move(made));
+  }
+
+  void replace_all() {
+    for (auto& [parameter, made] : all_) *parameter = std::move(made);
   }
 
  private:
-  std::vector<std::pair<Tensor, Tensor>> pairs_;
+  std::vector<std::pair<Tensor*, Tensor>> all_;
 };
 
 }  // namespace
@@ -54,17 +57,17 @@ void set_training(const Parts& parts, bool training) {
 }
 
 void set_requires_grad(const Parts& parts, bool wanted) {
-  const auto set = [&](const std::string&, Tensor& parameter) {
-    parameter.set_requires_grad(wanted);
-  };
-  if (wanted) {
-    // A copy of the handle has the same errors: after an error nothing is changed.
-    const auto check = [](const std::string&, Tensor copy) { copy.set_requires_grad(); };
-    parts.for_each(check, refuse_prepacked);
-    parts.for_each(set, refuse_prepacked);
-  } else {
-    parts.for_each(set, kSkipPrepacked);
+  if (!wanted) {
+    const auto freeze = [](const std::string&, Tensor& p) { p.set_requires_grad(false); };
+    return parts.for_each(freeze, kSkipPrepacked);
   }
+  std::vector<std::pair<Tensor*, Tensor>> variables;
+  const auto add = [&](const std::string&, Tensor& parameter) {
+    variables.emplace_back(&parameter, parameter);
+    variables.back().second.set_requires_grad();
+  };
+  parts.for_each(add, refuse_prepacked);
+  for (auto& [parameter, variable] : variables) *parameter = std::move(variable);
 }
 
 void zero_grad(const Parts& parts) {
@@ -74,22 +77,30 @@ void zero_grad(const Parts& parts) {
 
 void convert(const Parts& parts, DType dtype) {
   require(is_floating(dtype), "convert", "dtype must be floating, got ", dtype);
-  parts.for_each([](const std::string&, const Tensor&) {}, refuse_prepacked);
   Replacements converted;
+  std::vector<Tensor> before;
   const auto convert_one = [&](const std::string&, Tensor& parameter) {
     if (parameter.dtype() == dtype || !is_floating(parameter.dtype())) return;
-    converted.replace(parameter, [&](const Tensor& p) { return p.to(dtype); });
+    converted.add(parameter, [&](const Tensor& p) { return p.to(dtype); });
+    before.push_back(parameter);
   };
   parts.for_each(convert_one, refuse_prepacked);
+  converted.replace_all();
+  for (const Tensor& variable : before) mark_replaced(variable);
   for (Buffer* const buffer : parts.buffers) buffer->convert(dtype);
 }
 
 void clone_parameters(const Parts& parts) {
   Replacements cloned;
   const auto replace = [&](const std::string&, Tensor& parameter) {
-    cloned.replace(parameter, [](const Tensor& p) { return p.clone(); });
+    cloned.add(parameter, [](const Tensor& p) { return p.clone(); });
   };
   parts.for_each(replace, kSkipPrepacked);  // prepacked weights never change
+  cloned.replace_all();
+}
+
+void mark_replaced(const Tensor& variable) {
+  if (variable.grad_slot()) variable.grad_slot()->is_replaced = true;
 }
 
 }  // namespace tessera::nn::detail

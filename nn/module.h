@@ -42,6 +42,8 @@ void zero_grad(const Parts& parts);
 void convert(const Parts& parts, DType dtype);
 /// Gives the parts parameters of their own.
 void clone_parameters(const Parts& parts);
+/// Marks a variable that was replaced, for code that still holds it.
+void mark_replaced(const Tensor& variable);
 
 }  // namespace detail
 

@@ -31,7 +31,9 @@ struct FoundWeights {
 void replace(const FoundWeights& found, const Weight& weight, const Weight& value) {
   const Weight before = weight;
   for (const auto& [name, other] : found.weights) {
-    if (other->is_same(before)) other->take_form(value);
+    if (!other->is_same(before)) continue;
+    if (!other->is_prepacked()) mark_replaced(**other);
+    other->take_form(value);
   }
 }
 

@@ -88,8 +88,9 @@ LoadReport detail::load_state_dict(const Parts& parts, const StateDict& state,
             " of the state must not be a variable while a tape records, got one; call detach()");
   }
   const auto check = [&](const std::string& name, const Tensor& parameter) {
+    const bool is_loaded = plan.tensors.contains(name);
     require(
-        !is_busy || !parameter.requires_grad(), "load_state_dict", name,
+        !is_busy || !is_loaded || !parameter.requires_grad(), "load_state_dict", name,
         " must not change while a tape has recorded ops that may read it again; load before, or "
         "after backward");
   };

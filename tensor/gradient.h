@@ -24,6 +24,8 @@ struct GradSlot {
   DType dtype = kFloat32;
   std::uint64_t recording = 0;  // of the tape that recorded the variable; 0: a leaf
   Tensor gradient = {};         // undefined until a gradient is added
+  bool is_frozen = false;       // by set_requires_grad(false), through any handle
+  bool is_replaced = false;     // in a module, by convert() or prepack()
 };
 
 using GradSlots = std::vector<std::shared_ptr<GradSlot>>;

@@ -238,8 +238,9 @@ Pool& pool() {
       unnamed_parameters().mutex().unlock();
       pool().mutex().unlock();
     };
+    Pool& made = *new Pool;
     ::pthread_atfork(lock, unlock, unlock);
-    return *new Pool;
+    return made;
   }();
   return instance;
 }

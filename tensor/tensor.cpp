@@ -226,7 +226,10 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
   require(is_floating(dtype_), "set_requires_grad", "dtype must be floating, got ", dtype_);
   require(!slot_ || slot_->recording == 0, "set_requires_grad",
           "tensor must not be computed under a tape; call detach() first");
-  if (!wanted) slot_ = nullptr;
+  if (!wanted && slot_) {
+    slot_->is_frozen = true;
+    slot_ = nullptr;
+  }
   if (wanted && !slot_) {
     slot_ = std::make_shared<GradSlot>(GradSlot{.shape = shape_, .dtype = dtype_});
   }
@@ -258,9 +261,11 @@ Tensor Scalar::to_tensor(DType dtype) const {
 }
 
 Tensor& Tensor::fill(Scalar value) {
+  check_defined("fill");
+  const double real = value.value();
+  const bool fits = dtype_ != kInt64 || value.is_integral() || (real >= -0x1p63 && real < 0x1p63);
+  require(fits, "fill", "value must fit int64, got ", real);
   prepare_write("fill");
-  const bool fits = dtype_ != kInt64 || value.is_integral() || std::abs(value.value()) < 0x1p63;
-  require(fits, "fill", "value must fit int64, got ", value.value());
   return copy_from(value.to_tensor(value.is_integral() ? kInt64 : kFloat64));
 }
 

@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
               "aggregation of tokens; first, average and max keep words whole",
               {"none", "simple", "first", "average", "max"});
   command.add("--window", window,
-              "tokens per window of a long line; the model's limit if only --stride is given",
+              "tokens per window of a long line; with --stride, the model's limit if absent",
               {1, examples::kMany});
   command.add("--stride", stride,
               "tokens that adjacent windows share; a quarter of --window if absent; if both are "

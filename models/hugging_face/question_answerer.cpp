@@ -168,7 +168,9 @@ QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
   if (reader.tokenizer->settings().padding != text::Side::kRight) {
-    fail_file(path.string(), "padding_side of the tokenizer must be right for questions, got left");
+    fail_file(path.string(),
+              "padding_side of tokenizer_config.json, or without it padding.direction of "
+              "tokenizer.json, must be right for questions, got left");
   }
   auto model =
       load_model<TokenClassifier>(token_classifier_options(folder, kEnds), folder, kAnswerRenames);

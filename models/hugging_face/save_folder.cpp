@@ -315,6 +315,13 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
   save_safetensors(path / "model.safetensors",
                    {{"embedding.weight", std::get<nn::Embedding>(model.words).weight}});
   copy_tokenizer(path, from);
+  const TextReader saved = read_static_reader(path, model.reader.tokenizer->vocabulary().size());
+  const bool fits = saved.max_length == model.reader.max_length && saved.cut == model.reader.cut &&
+                    saved.adds_special == model.reader.adds_special;
+  require(fits, "save_folder",
+          "max_length, cut and adds_special of the reader of static embeddings must be those of "
+          "tokenizer.json, whose max_length is ",
+          saved.max_length, ", got max_length ", model.reader.max_length);
   return path;
 }
 

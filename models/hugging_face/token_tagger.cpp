@@ -67,7 +67,8 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(text::ListOf<std::string> 
     std::ranges::move(found[n], std::back_inserter(results[text_of[n]]));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const bool has_windows = std::ranges::equal_range(text_of, i).size() > 1;  // it is sorted
+    const auto [begin, end] = std::equal_range(text_of.begin(), text_of.end(), i);
+    const bool has_windows = end - begin > 1;
     if (has_windows) results[i] = without_overlaps(texts[i], std::move(results[i]));
   }
   return results;

@@ -35,6 +35,20 @@ JsonObject vocab_json(const TokenList& tokens) {
   return vocabulary;
 }
 
+/// The model's tokens and those that the folder adds, numbered as in the tokenizer.
+Vocabulary with_added(const Vocabulary& tokens, const TokenizerConfig& named,
+                      const std::string& file) {
+  index_t model_size = 0;
+  for (index_t id = 0; id < tokens.size(); ++id) model_size += !tokens.token(id).empty();
+  try {
+    Vocabulary all(tokens.tokens(), {}, std::ssize(named.added));
+    number_tokens(named.added, model_size, all);
+    return all;
+  } catch (const std::invalid_argument& error) {
+    fail_file(file, error.what());
+  }
+}
+
 /// Errors: the vocabulary does not have the token.
 index_t special_number(const Vocabulary& tokens, const std::string& name, const std::string& file) {
   const auto id = tokens.find(name);
@@ -86,7 +100,8 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
   const std::string file = vocabulary.string();
   const Vocabulary tokens = tokens_of_lines(read_text(vocabulary), file);
   const SpecialNames names = complete_names(named.names, tokens);
-  special_number(tokens, *names.unknown, file);
+  const Vocabulary all = with_added(tokens, named, file);
+  special_number(all, *names.unknown, file);
   const auto accents = config ? config->find("strip_accents") : std::nullopt;
   JsonObject normalizer = {
       {"type", "BertNormalizer"},
@@ -102,7 +117,7 @@ JsonObject word_piece(const fs::path& vocabulary, const std::optional<Json>& con
   return {{"normalizer", std::move(normalizer)},
           {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
           {"post_processor",
-           processor_of(kind_of_ends(names), tokens, names, file).add("trim_offsets", false)},
+           processor_of(kind_of_ends(names), all, names, file).add("trim_offsets", false)},
           {"decoder", JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})},
           {"model", std::move(model)}};
 }
@@ -133,9 +148,10 @@ JsonObject byte_pair(const fs::path& vocabulary, const fs::path& merges,
     config->at("add_bos_token")
         .fail("must be false without tokenizer.json, got true; save one with transformers");
   }
-  const bool has_ends = !is_plain && tokens.find(*names.cls) && tokens.find(*names.sep);
+  const Vocabulary all = with_added(tokens, named, vocabulary.string());
+  const bool has_ends = !is_plain && all.find(*names.cls) && all.find(*names.sep);
   const auto ends = [&] {
-    return processor_of(kind_of_ends(names), tokens, names, vocabulary.string())
+    return processor_of(kind_of_ends(names), all, names, vocabulary.string())
         .add("trim_offsets", flag(config, "trim_offsets", true))
         .add("add_prefix_space", space);
   };
@@ -159,7 +175,9 @@ JsonObject word_ends(const fs::path& vocabulary, const fs::path& merges,
                                      {"strip_accents", false},
                                      {"lowercase", false}})},
           {"pre_tokenizer", JsonObject({{"type", "BertPreTokenizer"}})},
-          {"post_processor", processor_of("BertProcessing", tokens, names, vocabulary.string())},
+          {"post_processor",
+           processor_of("BertProcessing", with_added(tokens, named, vocabulary.string()), names,
+                        vocabulary.string())},
           {"decoder", JsonObject({{"type", "BPEDecoder"}, {"suffix", kEnd}})},
           {"model", std::move(model)}};
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "nn/dropout.h"
 #include "nn/training/batch_sampler.h"
 #include "nn/training/communicator.h"
 #include "nn/training/detail/digest.h"
@@ -68,6 +69,7 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
   require(static_cast<bool>(examples.loss), "evaluate",
           "the examples must have a loss function, got an empty one");
   const NoGrad plain;
+  const DropoutRefused refused;
   BatchSampler sampler(examples.lengths, {.batch_size = options.batch_size, .shuffle = false});
   const index_t batches = sampler.batches_per_epoch();
   const Share mine = communicator != nullptr ? share_of(batches, *communicator) : Share{0, batches};

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "nn/dropout.h"
 #include "nn/module.h"
 #include "nn/training/shards.h"
 
@@ -39,8 +38,6 @@ Examples examples_of(const Tensor& inputs, const Tensor& targets,
                      std::function<LossSum(const Tensor& inputs, const Tensor& targets)> loss);
 
 /// While in scope, the module is in eval mode; afterwards each part has its mode from before.
-/// Until then, a call of an active Dropout by this thread is an error: `visit` does not name that
-/// Dropout, or it belongs to a different module.
 /// **Errors**: a const module with a part in training mode, unless the part is not active(), such
 /// as a Dropout with p = 0.
 class EvalScope {
@@ -57,7 +54,6 @@ class EvalScope {
   EvalScope(const detail::Parts& parts, bool is_const);
 
   std::vector<bool*> training_;
-  detail::DropoutRefused refused_;
 };
 
 /// The options of evaluate().
@@ -78,7 +74,8 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
 /// The totals of all examples, computed in batches of examples of similar length. Meanwhile the
 /// model is in eval mode; afterwards the thread's generator has its previous state.
 /// **Errors**: as EvalScope, BatchSampler and totals_of; an empty loss function; those of the loss
-/// function.
+/// function; a call of an active Dropout, which `visit` does not name, or which is part of a
+/// different model.
 template <class M>
 LossTotals evaluate(M& model, const Examples& examples, const EvaluationOptions& options = {}) {
   const EvalScope scope(model);

@@ -55,8 +55,7 @@ void LossTotals::add(const LossTotals& other) {
 }
 
 LossTotals totals_of(const LossSum& sum) {
-  if (!(sum.count >= 0 && std::isfinite(sum.count)) ||
-      (sum.count > 0 && std::isinf(1 / sum.count))) {
+  if (!(sum.count >= 0 && std::isfinite(sum.count))) {
     fail("LossSum", "count must be finite and at least 0, got ",
          std::isnan(sum.count) ? "NaN, or no count" : shortest(sum.count),
          "; return {sum of the losses, number of targets}, or summed_mean(mean of the losses, "
@@ -67,7 +66,11 @@ LossTotals totals_of(const LossSum& sum) {
   require(sum.loss.count() == 1, "LossSum",
           "loss must have 1 element, the sum of the losses, got shape ", sum.loss.shape(),
           "; use Reduction::kSum or sum()");
-  const bool fits = std::isnan(sum.correct) || (sum.correct >= 0 && sum.correct <= sum.count);
+  require(std::isfinite(1 / sum.count), "LossSum", "count must be 0 or at least 1e-300, got ",
+          sum.count);
+  // Both may be sums of weights, rounded.
+  const bool fits =
+      std::isnan(sum.correct) || (sum.correct >= 0 && sum.correct <= 1.001 * sum.count);
   require(fits, "LossSum", "correct must be from 0 to count, ", sum.count, ", got ", sum.correct);
   return {sum.loss.item(), sum.count, sum.correct};
 }

@@ -70,6 +70,7 @@ LrScheduler::LrScheduler(Optimizer& optimizer, std::vector<Schedule> schedules)
     require(static_cast<bool>(schedule), kSchedulerOp,
             "each schedule must be a function, got an empty one");
   }
+  for (std::size_t i = 0; i < groups; ++i) rate(i, 0);  // an error must change nothing
   optimizer.is_scheduled_ = true;
   set_step(0);
 }

@@ -168,11 +168,13 @@ void Optimizer::open_pieces() {
 void Optimizer::check_step() const {
   const bool is_busy = active_recorder != nullptr && !active_recorder->empty();
   for (const auto& [parameter, tensor] : variables_) {
+    const GradSlot& slot = *tensor.grad_slot();
     constexpr long kOwn = 2;  // handles, in groups_ and variables_
-    require(tensor.grad_slot().use_count() > kOwn, name(), parameter,
-            " must still be a variable of the model, got one that only this optimiser holds; make "
-            "the optimiser after convert(), prepack() and set_requires_grad(), and change a "
-            "parameter by copy_from(), not by =");
+    const bool is_lost = tensor.grad_slot().use_count() <= kOwn && !slot.is_frozen;
+    require(!slot.is_replaced && !is_lost, name(), parameter,
+            " must still be a variable of the model, which has replaced it; make the optimiser "
+            "after nn::convert, prepack and unpack, or convert or prepack only nn::clone(module), "
+            "and change a parameter by copy_from(), not by =");
     const Tensor& gradient = tensor.grad_slot()->gradient;
     if (!gradient.defined()) continue;
     require(gradient.shape() == tensor.shape() && gradient.dtype() == tensor.dtype(), name(),

@@ -75,8 +75,8 @@ class Optimizer {
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
   /// the first call.
   /// **Errors**: no parameter has a gradient; and, each naming the parameter: a tape has recorded
-  /// ops and has not run backward, so the tape may read the parameter again; only the optimiser
-  /// still holds the parameter, because the model has replaced it, for example by convert(); the
+  /// ops and has not run backward, so the tape may read the parameter again; the model has replaced
+  /// the parameter, by convert(), prepack() or `=` (found only if nothing else holds it); the
   /// parameter's gradient is not contiguous, or has a different shape or dtype. After an error
   /// nothing is changed.
   void step();

@@ -20,6 +20,8 @@ namespace tessera::nn {
 class WeightAverage {
  public:
   WeightAverage(Parameters parameters, double decay);
+  WeightAverage(const WeightAverage&) = delete;
+  WeightAverage& operator=(const WeightAverage&) = delete;
 
   /// Adds the current weights to the averages; call it after each step.
   void update();

@@ -48,7 +48,7 @@ bool TapeScope::is_of_this_thread() const {
 
 TapeScope::~TapeScope() {
   if (!is_of_this_thread()) {
-    std::fputs("Tape: must be destroyed in the thread that made it\n", stderr);
+    std::fputs("Tape or NoGrad: must be destroyed in the thread that made it\n", stderr);
     std::terminate();
   }
   if (newest_scope == this) {

@@ -114,7 +114,7 @@ class Tape final : private Recorder {
   detail::TapeScope scope_;
 };
 
-/// While a NoGrad is in scope, nothing is recorded on this thread.
+/// While a NoGrad is in scope, nothing is recorded on this thread, which must also destroy it.
 /// **Source**: torch.no_grad.
 class NoGrad {
  public:

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -65,6 +67,18 @@ constexpr std::array<std::pair<std::string_view, double>, 3> kNotFiniteNames = {
      {"Infinity", std::numeric_limits<double>::infinity()},
      {"-Infinity", -std::numeric_limits<double>::infinity()}}};
 
+/// The value of a number that float64 lacks, as in Python: `NaN`, `Infinity`, `-Infinity`, 1e999.
+std::optional<double> not_finite(std::string_view text) {
+  for (const auto& [name, number] : kNotFiniteNames) {
+    if (text == name) return number;
+  }
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool may_be_large = digits.size() > 300 || digits.find_first_of("eE") != digits.npos;
+  if (!may_be_large || digits.find_first_not_of("0123456789.eE+-") != digits.npos) return {};
+  const double number = std::strtod(std::string(text).c_str(), nullptr);
+  return std::isinf(number) ? std::optional(number) : std::nullopt;
+}
+
 /// Refuses text beyond the limits, before the parser allocates memory for its values. Returns the
 /// numbers that the parser would refuse.
 std::vector<JsonNotFinite> check_limits(std::string_view json, const std::string& file,
@@ -90,11 +104,8 @@ std::vector<JsonNotFinite> check_limits(std::string_view json, const std::string
     }
     const std::size_t begin = at - 1;
     at = c == '"' ? after_text(json, at) : std::min(json.find_first_of(kEnds, at), json.size());
-    for (const auto& [name, number] : kNotFiniteNames) {
-      if (json.substr(begin, at - begin) == name) {
-        found.push_back({values, begin, at - begin, number});
-      }
-    }
+    const std::optional<double> number = not_finite(json.substr(begin, at - begin));
+    if (number) found.push_back({values, begin, at - begin, *number});
   }
   return found;
 }
@@ -185,6 +196,7 @@ std::string quoted(std::string_view text, const char* op = "json") {
 struct Json::Document {
   std::string file;
   Dom top;
+  bool is_finite;  // no number is NaN or infinite
 };
 
 Json parse_json(std::string_view text, const std::string& file, const JsonLimits& limits) {
@@ -197,7 +209,7 @@ Json parse_json(std::string_view text, const std::string& file, const JsonLimits
     plain.replace(each.begin, each.size, "0" + std::string(each.size - 1, ' '));
   }
   auto document = std::make_shared<Json::Document>(
-      Json::Document{file, parsed(numbers.empty() ? text : plain, file)});
+      Json::Document{file, parsed(numbers.empty() ? text : plain, file), numbers.empty()});
   index_t values = 0;
   std::span<const JsonNotFinite> left = numbers;
   prepare(document->top, file, values, left);
@@ -370,7 +382,9 @@ std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimit
   return read_json(path, limits);
 }
 
-JsonText::JsonText(const Json& json) : JsonText(text_of(dom_of(json.value_))) {}
+JsonText::JsonText(const Json& json)
+    : JsonText(json.document_->is_finite ? written(dom_of(json.value_).dump())
+                                         : text_of(dom_of(json.value_))) {}
 JsonText::JsonText(std::string_view text, const char* op) : text_(quoted(text, op)) {}
 
 JsonText JsonText::written(std::string json) {

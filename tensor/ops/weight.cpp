@@ -80,8 +80,8 @@ Weight::Weight(const Weight& other) : use_(other.use_) {
 
 Weight::Weight(Weight&& other) noexcept
     : use_(other.use_),
-      wanted_(other.wanted_),
-      elements_(std::move(other.elements_)),
+      wanted_(std::exchange(other.wanted_, WeightFormat::kExact)),
+      elements_(std::exchange(other.elements_, Tensor())),
       only_panels_(std::move(other.only_panels_)) {
   cache_.store(other.cache_.load());
   other.cache_.store(nullptr);

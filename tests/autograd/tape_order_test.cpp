@@ -105,7 +105,7 @@ TEST(TapeOrderDeathTest, AnotherThreadMustNotDestroyATape) {
         auto tape = std::make_unique<Tape>();
         std::thread([&] { tape.reset(); }).join();
       },
-      "Tape: must be destroyed in the thread that made it");
+      "Tape or NoGrad: must be destroyed in the thread that made it");
 }
 
 }  // namespace

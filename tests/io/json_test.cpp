@@ -119,11 +119,7 @@ TEST(Json, ErrorsEscapeKeysThatCannotBePrinted) {
 TEST(Json, IntegersAreWrittenAsSuch) {
   for (const std::string number : {"2.0", "2e0", "-0", "9223372036854775808", "1e400"}) {
     const std::string text = "[" + number + "]";
-    if (number == "1e400") {
-      EXPECT_TRUE(contains(parse_error(text), "must be JSON"));
-    } else {
-      EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: must be an"));
-    }
+    EXPECT_TRUE(error_of([&] { parse(text).item(0).integer(); }).starts_with("[0]: must be an"));
   }
   EXPECT_EQ(parse("[-9223372036854775808]").item(0).integer(), std::numeric_limits<index_t>::min());
 }
@@ -154,6 +150,11 @@ TEST(Json, NumbersMayBeNotFinite) {
   EXPECT_TRUE(error_of([&] { json.at("a").item(2).integer("b"); }).ends_with("got Infinity"));
   EXPECT_EQ(parse(" NaN ").kind(), Json::Kind::kNumber);
   EXPECT_EQ(parse("[Infinity\n, 0]").item(1).integer(), 0);
+  const Json large = parse("[-1e999, 1" + std::string(400, '0') + ", 1e-999, 1e308, \"1e999\"]");
+  EXPECT_TRUE(error_of([&] { large.item(0).number(); }).ends_with("got -Infinity"));
+  EXPECT_TRUE(error_of([&] { large.item(1).number(); }).ends_with("got Infinity"));
+  EXPECT_EQ(large.item(2).number(), 0);
+  EXPECT_EQ(large.item(3).number(), 1e308);
 }
 
 TEST(Json, RefusesTheSameKeyTwice) {

@@ -106,7 +106,7 @@ TEST(Module, LoadingWhatDoesNotFitChangesNothing) {
     Tape tape;
     StateDict variable = other;
     variable.at("stack.1.weight").set_requires_grad();
-    expect_error({"stack.1.weight of the state must be no variable"}, variable);
+    expect_error({"stack.1.weight of the state must not be a variable"}, variable);
     variable.at("stack.1.weight").set_requires_grad(false);
     set_requires_grad(sample.first);
     const Tensor loss = sum(sample.first(ones({1, 3})));

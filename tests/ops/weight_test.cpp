@@ -143,6 +143,7 @@ TEST(Weight, AMovedOneIsNoWeight) {
   Weight from = Weight::gated(ones({4, 3}));
   Weight to = std::move(from);
   EXPECT_FALSE(from.defined());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(from.rank(), 0);
   EXPECT_TRUE(to.defined());
   Weight plain = ones({2, 2});
   plain = std::move(to);

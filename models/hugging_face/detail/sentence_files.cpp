@@ -11,6 +11,7 @@
 #include "models/hugging_face/detail/config.h"
 #include "models/hugging_face/detail/json_edit.h"
 #include "models/hugging_face/detail/weight_files.h"
+#include "nn/detail/check.h"
 #include "tensor/autograd/tape.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
@@ -271,7 +272,12 @@ void check_row_numbers(const WeightFiles& files, const std::string& name, index_
 /// The vectors of model2vec's `table`, one per token: row mapping[i] times weights[i] for token i.
 Tensor token_vectors(const WeightFiles& files, Tensor table) {
   if (const Shape* const shape = files.shape("mapping")) {
-    check_row_numbers(files, "mapping", shape->empty() ? 0 : (*shape)[0]);
+    if (shape->size() != 1) {
+      fail_file(files.file_of("mapping"), "tensor 'mapping': must have 1 axis, got shape ", *shape);
+    }
+    const double bytes =
+        4.0 * static_cast<double>((*shape)[0]) * static_cast<double>(table.size(1));
+    nn::detail::require_memory("StaticEmbedding", bytes, (*shape)[0], " rows of ", table.size(1));
     const Tensor mapping = files.read_as_stored("mapping");
     const bool is_inside = mapping.dtype() == kInt64 && mapping.count() > 0 &&
                            min(mapping).item<index_t>() >= 0 &&
@@ -449,7 +455,10 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
   };
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);
-  if (settings.truncate_dim > 0) changes.emplace_back("truncate_dim", settings.truncate_dim);
+  if (settings.truncate_dim > 0 || (old && old->has("truncate_dim"))) {
+    const index_t columns = settings.truncate_dim;
+    changes.emplace_back("truncate_dim", columns > 0 ? std::optional(columns) : std::nullopt);
+  }
   write_text(to / file, old ? edited(*old, changes) : file_of(changes));
   if (encoder_to.empty()) return;
   write_text(encoder_to / "sentence_bert_config.json",

@@ -45,6 +45,12 @@ constexpr TokenizerClass kClasses[] = {
     {"deberta", ClassFiles::kNone, kDeberta, true, true},
     {"debertav2", ClassFiles::kNone, kDeberta, true, false},
     {"tokenizersbackend", ClassFiles::kNone, {}, false, false},
+    {"bertjapanese", ClassFiles::kOwnCode, {}, false, false},
+    {"bertweet", ClassFiles::kOwnCode, {}, false, false},
+    {"canine", ClassFiles::kOwnCode, {}, false, false},
+    {"phobert", ClassFiles::kOwnCode, {}, false, false},
+    {"roformer", ClassFiles::kOwnCode, {}, false, false},
+    {"xlm", ClassFiles::kOwnCode, {}, false, false},
 };
 
 // For folders that name no class; the names depend on the vocabulary.
@@ -82,32 +88,37 @@ std::optional<Json> named_class(const fs::path& folder, const std::optional<Json
   const auto name = config ? config->find("tokenizer_class") : std::nullopt;
   if (name) return name;
   const auto model = find_json(folder / "config.json", kSmallJson);
-  return model ? model->find("tokenizer_class") : std::nullopt;
+  if (!model) return std::nullopt;
+  const auto own = model->find("tokenizer_class");
+  return own ? own : model->find("model_type");
 }
 
 bool is_generic_class(std::string_view name) {
   return name.starts_with("PreTrained") || name == "TokenizersBackend";
 }
 
-const TokenizerClass& class_of_files(const fs::path& folder, const std::optional<Json>& config) {
+const TokenizerClass& class_of_files(const fs::path& folder, const std::optional<Json>& config,
+                                     const std::optional<Json>& name) {
   const bool has_text = fs::exists(folder / "vocab.txt");
   const bool has_files = has_text || fs::exists(folder / "vocab.json");
-  const TokenizerClass& usual = has_text ? kUsualText : kUsualPairs;
-  std::optional<Json> name = named_class(folder, config);
-  const bool is_class = name.has_value();
-  if (!name && config) {
-    if (const auto code = config->find("auto_map")) refuse(*code);
+  const bool is_class = name && name->key() == "tokenizer_class";
+  const auto code = config && !is_class ? config->find("auto_map") : std::nullopt;
+  if (code && code->has("AutoTokenizer")) {
+    const Json own = code->at("AutoTokenizer");  // [slow, fast], or the name of one
+    refuse(own.is_list() && own.size() > 0 ? own.item(0) : own);
   }
-  if (!name && has_files) {
-    const auto model = find_json(folder / "config.json", kSmallJson);
-    if (model) name = model->find("model_type");
-  }
-  if (!name) return usual;
-  const TokenizerClass* const known = find_class(name->text());
+  const TokenizerClass* const known = name ? find_class(name->text()) : nullptr;
   if (known != nullptr && known->files != ClassFiles::kNone) return *known;
   // Without a vocabulary, the generic class just lacks its file.
-  if (has_files || (is_class && !is_generic_class(name->text()))) refuse(*name);
-  return usual;
+  if (name && (has_files || (is_class && !is_generic_class(name->text())))) refuse(*name);
+  return has_text ? kUsualText : kUsualPairs;
+}
+
+void check_class(const std::optional<Json>& name) {
+  const TokenizerClass* const known = name ? find_class(name->text()) : nullptr;
+  if (known == nullptr || known->files != ClassFiles::kOwnCode) return;
+  name->fail("must be a class that Tessera builds, got ", printable(name->text()),
+             ", which finds words by a dictionary or by code of its own");
 }
 
 }  // namespace tessera::text

@@ -17,6 +17,7 @@ enum class ClassFiles {
   kByteLevel,       // vocab.json and merges.txt, as RoBERTa
   kPlainByteLevel,  // the same, without special tokens around texts, as GPT-2
   kWordEnds,        // the same, but the last token of a word ends with </w>, as HerBERT
+  kOwnCode,         // cannot be built, even if there is a tokenizer.json: transformers ignores it
 };
 
 /// The special tokens that a class has by default, in the order of kSpecialKeys; empty: none.
@@ -37,17 +38,23 @@ struct TokenizerClass {
 /// it is unknown.
 const TokenizerClass* find_class(std::string_view name);
 
-/// The class that a folder names: the tokenizer_class of tokenizer_config.json or config.json.
+/// The class that a folder names: the tokenizer_class of tokenizer_config.json or config.json, else
+/// the model_type of config.json.
 std::optional<Json> named_class(const std::filesystem::path& folder,
                                 const std::optional<Json>& config);
+
+/// Throws if the class has code of its own. **Errors**: std::runtime_error that names the file and
+/// the class.
+void check_class(const std::optional<Json>& name);
 
 /// Whether a class is the one that reads any tokenizer.json and nothing else.
 bool is_generic_class(std::string_view name);
 
-/// The class of a folder without tokenizer.json: the one it names, else the one of its model_type,
-/// else BERT's for a vocab.txt and RoBERTa's for a vocab.json. **Errors**: std::runtime_error that
-/// names the file and the class: an unknown class, or one that needs a tokenizer.json.
+/// The class of a folder without tokenizer.json: the one of `name`, from named_class, else BERT's
+/// for a vocab.txt and RoBERTa's for a vocab.json. **Errors**: std::runtime_error that names the
+/// file and the class: an unknown class, or one that needs a tokenizer.json.
 const TokenizerClass& class_of_files(const std::filesystem::path& folder,
-                                     const std::optional<Json>& config);
+                                     const std::optional<Json>& config,
+                                     const std::optional<Json>& name);
 
 }  // namespace tessera::text

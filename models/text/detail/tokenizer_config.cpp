@@ -80,11 +80,12 @@ TokenizerSettings settings_of(const std::optional<Json>& config, const Tokenizer
 
 // ---- steps that the folder changes ----
 
-/// A BertNormalizer with the settings in the tokenizer_config.json of a BERT.
+/// A BertNormalizer with the settings in the tokenizer_config.json of a class like BERT's.
 std::optional<Json> normalizer_of(const std::optional<Json>& normalizer, const Json& config,
-                                  std::string_view class_name) {
+                                  const TokenizerClass* known, std::string_view class_name) {
   if (!normalizer || normalizer->text("type") != "BertNormalizer") return normalizer;
-  if (is_generic_class(class_name)) return normalizer;
+  const bool is_bert = known != nullptr && known->files == ClassFiles::kWordPiece;
+  if (!is_bert && !class_name.empty()) return normalizer;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
       {{"lowercase", "do_lower_case"},
        {"handle_chinese_chars", "tokenize_chinese_chars"},
@@ -93,12 +94,17 @@ std::optional<Json> normalizer_of(const std::optional<Json>& normalizer, const J
                        {"clean_text", normalizer->boolean("clean_text", true)}};
   bool differs = false;
   for (const auto& [ours, theirs] : kKeys) {
-    const std::optional<Json> own = normalizer->find(ours);
-    const std::optional<Json> named = config.find(theirs);
-    const std::optional<Json> value = named ? named : own;
-    differs = differs || (named && (!own || own->boolean() != named->boolean()));
-    // As a boolean, so that the error for another type names the config's file.
-    chosen.add(ours, value ? std::optional(value->boolean()) : std::nullopt);
+    // null is a value: "strip_accents": null means as `lowercase` says.
+    const auto flag_of = [](const std::optional<Json>& json) {
+      return json && !json->is_null() ? std::optional(json->boolean()) : std::nullopt;
+    };
+    const bool is_mpnet = known != nullptr && known->name == "mpnet";  // reads only two of them
+    const bool is_read = !is_mpnet || ours != "handle_chinese_chars";
+    const std::optional<Json> named = is_read ? find_value(config, theirs) : std::nullopt;
+    const std::optional<bool> own = flag_of(normalizer->find(ours));
+    const std::optional<bool> value = named ? flag_of(named) : own;
+    differs = differs || value != own;
+    chosen.add(ours, value);
   }
   if (!differs) return normalizer;
   return parse_json(chosen.text(), normalizer->place());
@@ -119,7 +125,7 @@ std::optional<Json> with_flag(const std::optional<Json>& step, std::string_view 
 StepsJson steps_of(const Json& tokenizer, const std::optional<Json>& config,
                    const TokenizerClass* known, std::string_view class_name) {
   StepsJson steps = StepsJson::of(tokenizer);
-  if (config) steps.normalizer = normalizer_of(steps.normalizer, *config, class_name);
+  if (config) steps.normalizer = normalizer_of(steps.normalizer, *config, known, class_name);
   const bool is_roberta = known != nullptr && known->files == ClassFiles::kByteLevel;
   const bool has_default =
       is_roberta || (known != nullptr && known->files == ClassFiles::kPlainByteLevel);
@@ -162,10 +168,8 @@ class NamedTokens {
 
   std::optional<NamedToken> at(std::string_view key) const {
     const bool strips = mask_strips_ && key == "mask_token";
-    for (const auto* const file : {&map_, &config_}) {
-      const auto json = find_value(*file, key);
-      if (json && json->is_null()) return std::nullopt;  // also no default
-      if (json) return named(*json, false, strips);
+    if (const auto json = value(key)) {
+      return json->is_null() ? std::nullopt : std::optional(named(*json, false, strips));
     }
     const auto place = std::ranges::find(kSpecialKeys, key) - kSpecialKeys.begin();
     const std::string_view usual = defaults_[static_cast<std::size_t>(place)];
@@ -177,8 +181,9 @@ class NamedTokens {
     const auto json = find(padding_, key);
     return json ? std::optional(named(*json, false, strips)) : std::nullopt;
   }
-  /// The text of the token `key` or, without one, of the token `other`.
+  /// The text of the token `key` or, without this key, of the token `other`; empty for null.
   std::optional<std::string> text(std::string_view key, std::string_view other) const {
+    if (is_null(key)) return "";
     std::optional<NamedToken> token = at(key);
     if (!token) token = at(other);
     return token ? std::optional(token->token.content) : std::nullopt;
@@ -211,6 +216,15 @@ class NamedTokens {
   }
 
  private:
+  std::optional<Json> value(std::string_view key) const {
+    const auto json = find_value(map_, key);
+    return json ? json : find_value(config_, key);
+  }
+  bool is_null(std::string_view key) const {
+    const auto json = value(key);
+    return json && json->is_null();
+  }
+
   static NamedToken named(const Json& json, bool in_list, bool strips) {
     using From = NamedToken::From;
     AddedToken token = read_added_token(json, true);
@@ -342,7 +356,8 @@ TokenizerConfig read_tokenizer_config(const fs::path& folder, const std::optiona
   TokenizerConfig all;
   const std::optional<Json> name = named_class(folder, config);
   const std::string_view class_name = name ? name->text() : std::string_view();
-  all.tokenizer_class = tokenizer ? find_class(class_name) : &class_of_files(folder, config);
+  check_class(name);
+  all.tokenizer_class = tokenizer ? find_class(class_name) : &class_of_files(folder, config, name);
   all.settings = settings_of(config, all.tokenizer_class, tokenizer);
   if (tokenizer) all.steps = steps_of(*tokenizer, config, all.tokenizer_class, class_name);
 

@@ -420,7 +420,7 @@ TEST_F(SentenceEncoderTest, StaticEmbeddingsUseMappingsAndWeights) {
   refuses({{"embeddings", table}, {"mapping", mapping - 1}},
           "'mapping': must have integers from 0 to 91");
   refuses({{"embeddings", table}, {"mapping", weights}}, "'mapping': must have integers");
-  refuses({{"embeddings", table}, {"mapping", table}}, "'mapping': must have shape");
+  refuses({{"embeddings", table}, {"mapping", table}}, "'mapping': must have 1 axis, got shape (");
   // sentence-transformers ignores them here, and model2vec does not.
   refuses({{"embedding.weight", table}, {"weights", weights}}, "'weights': must be absent");
   refuses({{"embedding.weight", table}, {"mapping", mapping}}, "'mapping': must be absent");

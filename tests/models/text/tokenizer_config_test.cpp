@@ -345,22 +345,30 @@ const std::string kVocabTxt = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n";
 const std::string kTwoMerges = "#version: 0.2\nh i\nĠ hi\n";
 
 TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
+  const auto named = [](const std::string& name) {
+    return R"({"tokenizer_class":")" + name + "\"}";
+  };
   for (const std::string name :
-       {"BertJapaneseTokenizer", "RoFormerTokenizer", "XLMTokenizer", "CLIPTokenizerFast",
-        "EsmTokenizer", "PhobertTokenizer", "FunnelTokenizer", "CanineTokenizer", "OwnTokenizer",
+       {"CLIPTokenizerFast", "EsmTokenizer", "FunnelTokenizer", "OwnTokenizer",
         "XLMRobertaTokenizer", "PreTrainedTokenizerFast"}) {
-    const std::string named = R"({"tokenizer_class":")" + name + "\"}";
     for (const char* file : {kConfig, "config.json"}) {
-      const FolderFiles files = {{"vocab.txt", kVocabTxt}, {file, named}};
+      const FolderFiles files = {{"vocab.txt", kVocabTxt}, {file, named(name)}};
       expect_refused([&] { load(files); }, str_cat(file, ": tokenizer_class: ...'", name,
                                                    "'; save a tokenizer.json with transformers"));
     }
-    EXPECT_EQ(ids({{kConfig, named}}, "the cat"), (Ids{2, 5, 6, 3})) << name;
+    EXPECT_EQ(ids({{kConfig, named(name)}}, "the cat"), (Ids{2, 5, 6, 3})) << name;
   }
-  for (const std::string name : {"CanineTokenizer", "XLMRobertaTokenizer"}) {
-    const FolderFiles none = {{kConfig, R"({"tokenizer_class":")" + name + "\"}"}};
-    expect_refused([&] { load(none); }, "tokenizer_class: ...'" + name + "'; save");
+  // transformers does not use a tokenizer.json of these classes, or replaces its steps by code.
+  for (const std::string name : {"BertJapaneseTokenizer", "RoFormerTokenizerFast", "XLMTokenizer",
+                                 "PhobertTokenizer", "BertweetTokenizer", "CanineTokenizer"}) {
+    const FolderFiles files = {{"vocab.txt", kVocabTxt}, {kConfig, named(name)}};
+    const std::string error =
+        "tokenizer_class: ...'" + name + "', which finds words by a dictionary";
+    expect_refused([&] { load(files); }, error);
+    expect_refused([&] { ids({{kConfig, named(name)}}, "the cat"); }, error);
   }
+  const FolderFiles none = {{kConfig, named("XLMRobertaTokenizer")}};
+  expect_refused([&] { load(none); }, "tokenizer_class: ...'XLMRobertaTokenizer'; save");
   expect_refused(
       [&] {
         load({{kConfig, R"({"tokenizer_class":"PreTrainedTokenizerFast"})"}});
@@ -368,7 +376,8 @@ TEST(TokenizerClass, UnknownClassesAreRefusedByName) {
       "must have a tokenizer...got none; save a tokenizer.json");
   const FolderFiles own = {{"vocab.txt", kVocabTxt},
                            {kConfig, R"({"auto_map":{"AutoTokenizer":["own.Own",null]}})"}};
-  expect_refused([&] { load(own); }, "tokenizer_config.json: auto_map...; save a tokenizer.json");
+  expect_refused([&] { load(own); },
+                 "tokenizer_config.json: auto_map...'own.Own'; save a tokenizer.json");
   for (const std::string type : {"roformer", "xlm", "clip", "esm"}) {
     const FolderFiles files = {{"vocab.txt", kVocabTxt},
                                {"config.json", R"({"model_type":")" + type + "\"}"}};
@@ -405,6 +414,63 @@ TEST(TokenizerClass, OlderFilesHaveTheirAddedTokens) {
   EXPECT_EQ(tokens(kConfig, R"({"added_tokens_decoder":{"9":{"content":"<ent>"}}})"), with);
   EXPECT_EQ(tokens(kConfig, R"({"additional_special_tokens":["<ent>"]})"), with);
   EXPECT_EQ(tokens(kMap, R"({"additional_special_tokens":["<ent>"]})"), with);
+}
+
+TEST(TokenizerClass, IsThatOfTheModelIfTheFolderNamesNone) {
+  const auto first = [](const std::string& config) {
+    return ids({{"tokenizer.json", roberta("true")}, {"config.json", config}}, "hi")[1];
+  };
+  EXPECT_EQ(first("{}"), 8);
+  EXPECT_EQ(first(R"({"model_type":"modernbert"})"), 8);
+  EXPECT_EQ(first(R"({"model_type":"roberta"})"), 6);  // add_prefix_space is false by default
+  EXPECT_EQ(ids({}, "the [MASK]"), (Ids{2, 5, 7, 10, 8, 3}));
+  EXPECT_EQ(ids({{"config.json", R"({"model_type":"bert"})"}}, "the [MASK]"), (Ids{2, 5, 4, 3}));
+}
+
+TEST(TokenizerConfig, OnlyClassesLikeBertChangeTheNormalizer) {
+  std::string keeps_accents = bert();
+  const std::string null = R"("strip_accents":null)";
+  keeps_accents.replace(keeps_accents.find(null), null.size(), R"("strip_accents":false)");
+  const auto of = [&](const std::string& config, const std::string& text) {
+    return ids({{"tokenizer.json", keeps_accents}, {kConfig, config}}, text);
+  };
+  const Ids unknown = {2, 1, 3};
+  EXPECT_EQ(of(R"({"tokenizer_class":"BertTokenizer"})", "th\xc3\xa9"), unknown);
+  // null is a value: accents are stripped because the text is in lower case.
+  EXPECT_EQ(of(R"({"tokenizer_class":"BertTokenizer","strip_accents":null})", "th\xc3\xa9"),
+            (Ids{2, 5, 3}));
+  const std::string glued =
+      "the\xe6\x88\x91"
+      "cat";
+  EXPECT_EQ(of(R"({"tokenizer_class":"BertTokenizer","tokenize_chinese_chars":false})", glued),
+            unknown);
+  for (const std::string name : {"MPNetTokenizer", "XLMRobertaTokenizer", "OwnTokenizer"}) {
+    EXPECT_EQ(of(R"({"tokenizer_class":")" + name + R"(","tokenize_chinese_chars":false})", glued),
+              (Ids{2, 5, 1, 6, 3}))
+        << name;
+  }
+}
+
+TEST(TokenizerConfig, ANullNamesNoToken) {
+  const auto special = [](const std::string& more) {
+    return load({{"tokenizer.json", roberta("false")},
+                 {kConfig, R"({"tokenizer_class":"RobertaTokenizer")" + more + "}"}})
+        ->special();
+  };
+  EXPECT_EQ(special("").cls, 0);
+  EXPECT_EQ(special(R"(,"cls_token":null)").cls, std::nullopt);
+  EXPECT_EQ(special(R"(,"cls_token":null)").sep, 2);
+}
+
+TEST(TokenizerClass, EndsMayBeAddedTokens) {
+  const std::string few = R"({"h":0,"i":1,"hi":2,"\u0120":3,"\u0120hi":4})";
+  const FolderFiles files = {{"vocab.json", few},
+                             {"merges.txt", kTwoMerges},
+                             {kConfig, R"({"tokenizer_class":"RobertaTokenizer"})"}};
+  EXPECT_EQ(load(files)->encode("hi").ids, (Ids{5, 2, 6}));  // <s> and </s> of the class
+  FolderFiles added = files;
+  added[kAdded] = R"({"</s>":5,"<s>":6})";
+  EXPECT_EQ(load(added)->encode("hi").ids, (Ids{6, 2, 5}));
 }
 
 TEST(TokenizerClass, ByteLevelClassesHaveTheirOwnEnds) {

@@ -89,7 +89,8 @@ TEST(AllReduce, TextsOfWrongSizesAreRefused) {
     });
   }
   run_processes(2, [&](Communicator& processes) {
-    const test::Net net;
+    test::Net net;
+    const EvalScope scope(net);
     const test::Points points(20, 3);
     Cutting cutting(processes, processes.rank() == 1 ? 0 : -1);
     EXPECT_TRUE(throws("evaluate", {"all ranks must send 72 bytes together, got 71"}, [&] {

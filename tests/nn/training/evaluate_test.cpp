@@ -54,7 +54,8 @@ TEST(Evaluate, AnActiveDropoutIsAnError) {
                           return nn::LossSum{sum(model(ones({4}))), 1};
                         }};
   };
-  const auto error = "Dropout: the module must be in eval mode in an evaluation, got training mode";
+  const auto error =
+      "Dropout: the module must be in eval mode within evaluate(), got training mode";
   ForgottenDropout forgotten;
   EXPECT_TRUE(
       throws("Dropout", {error}, [&] { nn::evaluate(forgotten, examples_with(forgotten)); }));
