@@ -14,6 +14,7 @@
 #include "models/hugging_face/detail/json_edit.h"
 #include "models/hugging_face/detail/new_folder.h"
 #include "models/hugging_face/detail/sentence_files.h"
+#include "models/hugging_face/detail/sentence_settings.h"
 #include "models/hugging_face/folder.h"
 #include "nn/state_dict.h"
 #include "tensor/autograd/tape.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/hugging_face/detail/sentence_files.h"
+#include "models/hugging_face/detail/sentence_settings.h"
 #include "models/hugging_face/folder.h"
 #include "models/text/detail/unicode.h"
 #include "models/text/utf8.h"

@@ -1,5 +1,4 @@
-// The files of a sentence-transformers folder: the list of its modules, the files of each module,
-// and the settings.
+// The list of the modules of a sentence-transformers folder, and the files of each module.
 #pragma once
 
 #include <filesystem>
@@ -48,18 +47,5 @@ nn::Embedding read_static_embedding(const std::filesystem::path& folder);
 /// The tokenizer of a StaticEmbedding with `rows` vectors: tokenizer.json with its truncation, and
 /// none of the files next to it.
 TextReader read_static_reader(const std::filesystem::path& folder, index_t rows);
-
-/// The settings of a folder, and the largest number of tokens of a text, including special ones; 0
-/// if there is no limit. Reads config_sentence_transformers.json of `folder`, and
-/// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional;
-/// an empty `encoder_folder` means that there is no transformer.
-std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
-                                                   const std::filesystem::path& encoder_folder);
-
-/// Writes both files, the second only if `encoder_to` is not empty.
-/// config_sentence_transformers.json keeps the other keys that it has in the folder `from`.
-void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
-                    const SentenceSettings& settings, index_t max_length,
-                    const std::filesystem::path& from);
 
 }  // namespace tessera::models
