@@ -87,7 +87,7 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // at the end of the epoch, if due
 };
 
-/// Functions that run() calls, each if due, in this order. They must not destroy the trainer, its
+/// Functions that run() calls, each if due, in this order. No function may destroy the trainer, its
 /// model or its optimiser. `save` is called before `evaluation` and
 /// `epoch`, so the results that these two report are already saved.
 struct TrainerCallbacks {

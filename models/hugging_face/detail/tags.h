@@ -29,7 +29,7 @@ bool continues_word(std::string_view text, text::Span bytes, std::string_view to
 ///
 /// A label "B-X" begins a group. "I-X", or a label without prefix, continues a group of X before
 /// it, or begins one. A group's score is the mean of its scores; its label is the part after the
-/// first "-". Of equal scores the one with the lower number is used.
+/// first "-". If scores are equal, the label with the lower number is used.
 /// **Errors**: a token without a score for each label.
 /// **Source**: Ramshaw and Marcus, "Text chunking using transformation-based learning", 1995,
 /// section 4, for BIO; transformers.TokenClassificationPipeline for the strategies.

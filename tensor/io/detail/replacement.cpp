@@ -126,7 +126,7 @@ Replacement::~Replacement() {
   try {
     fs::remove_all(path_);
   } catch (...) {
-    // What remains is stale, and a later process removes it.
+    // A later process removes the rest, which is stale.
   }
 }
 
