@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "nn/detail/check.h"
 #include "tensor/detail/parse_number.h"
 #include "tensor/error.h"
 #include "tensor/io/file.h"
