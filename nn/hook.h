@@ -77,8 +77,8 @@ concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const HookPoint&>
 /// of the point. A tape records how the function computes the tensor, so gradients flow through it.
 /// An undefined tensor keeps the point. Several hooks are called from the oldest to the newest, and
 /// each gets the result of the previous ones. While the function runs, all hooks are paused except
-/// those that the function makes, so it may run a model itself. A pattern that matches no point is
-/// not an error: see calls().
+/// those that the function makes, so it may run a model itself. The function must not replace or
+/// destroy the model that calls it. A pattern that matches no point is not an error: see calls().
 ///
 /// While a hook exists, fused operations are computed one by one, with the same bits. Layers do not
 /// use gradient checkpoints, and batches of texts run in the hook's thread. Without a hook, a point

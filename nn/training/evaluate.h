@@ -72,7 +72,8 @@ LossTotals evaluate(const Examples& examples, const EvaluationOptions& options,
 }  // namespace detail
 
 /// The totals of all examples, computed in batches of examples of similar length. Meanwhile the
-/// model is in eval mode; afterwards the thread's generator has its previous state.
+/// model is in eval mode, and the loss function must not replace its parts; afterwards the thread's
+/// generator has its previous state.
 /// **Errors**: as EvalScope, BatchSampler and totals_of; an empty loss function; those of the loss
 /// function; a call of an active Dropout, which `visit` does not name, or which is part of a
 /// different model.

@@ -29,7 +29,9 @@ LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,
   const Tensor loss = cross_entropy(scores, targets, options);
   const Tensor counted = ne(targets, options.ignore_index);
   const Tensor right = eq(argmax(scores.detach(), {-1}), targets);
-  return {loss, count_true(counted), count_true(logical_and(counted, right))};
+  const bool is_nan = std::isnan(loss.detach().item());  // then argmax chose a NaN
+  return {loss, count_true(counted),
+          is_nan ? std::nan("") : count_true(logical_and(counted, right))};
 }
 
 LossSum summed_squared_error(const Tensor& x, const Tensor& targets) {

@@ -31,8 +31,8 @@ LossSum summed_mean(const Tensor& mean, double count,
                     double correct = std::numeric_limits<double>::quiet_NaN());
 
 /// The cross-entropy of scores and target classes as a LossSum: counts the targets that are not
-/// ignored; a target is correct if its class has the greatest score. `options.reduction` is not
-/// read.
+/// ignored; a target is correct if its class has the greatest score. If the loss is NaN, `correct`
+/// is NaN too. `options.reduction` is not read.
 ///
 /// **Shapes**: as cross_entropy. **Errors**: as cross_entropy; a defined `options.weight`.
 LossSum summed_cross_entropy(const Tensor& scores, const Tensor& targets,

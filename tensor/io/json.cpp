@@ -378,8 +378,10 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
 }
 
 std::optional<Json> find_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  return read_json(path, limits);
+  std::error_code error;
+  const bool exists = std::filesystem::exists(path, error);
+  if (error) fail_file(path.string(), error.message());  // such as links in a circle
+  return exists ? std::optional(read_json(path, limits)) : std::nullopt;
 }
 
 JsonText::JsonText(const Json& json)

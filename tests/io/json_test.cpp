@@ -206,6 +206,9 @@ TEST(Json, ReadsFiles) {
   EXPECT_TRUE(file_error([&] { read_json(missing); }).starts_with(missing.string()));
   EXPECT_FALSE(find_json(missing));
   EXPECT_EQ(find_json(folder.path() / "x.json")->integer("layers"), 12);
+  const std::filesystem::path loop = folder.path() / "loop";
+  std::filesystem::create_symlink("loop", loop);
+  EXPECT_TRUE(file_error([&] { find_json(loop); }).starts_with(loop.string() + ": "));
 }
 
 TEST(Json, QuotesText) {

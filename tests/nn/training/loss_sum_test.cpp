@@ -39,6 +39,13 @@ TEST(LossSum, MustHaveACount) {
   fails("LossSum", error, [] { totals_of({full({}, 3)}); });
 }
 
+TEST(SummedCrossEntropy, CountsNothingIfScoresAreNaN) {
+  const Tensor scores = full({4, 3}, std::nan(""));
+  const LossSum sum = summed_cross_entropy(scores, zeros({4}, kInt64));
+  EXPECT_TRUE(std::isnan(sum.correct));
+  EXPECT_EQ(sum.count, 4);
+}
+
 TEST(SummedSquaredError, CountsValues) {
   const LossSum sum = summed_squared_error(tensor({1.0, 4.0, 0.0}), tensor({0.0, 2.0, 0.0}));
   EXPECT_EQ(sum.loss.item(), 5);
