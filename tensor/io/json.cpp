@@ -2,10 +2,7 @@
 #include "tensor/io/json.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -16,9 +13,13 @@
 
 #include "tensor/detail/keyed_hash.h"
 #include "tensor/format.h"
+#include "tensor/io/detail/json_limits.h"
 #include "tensor/io/file.h"
 
 namespace tessera {
+
+using detail::check_limits;
+using detail::JsonNotFinite;
 
 namespace {
 
@@ -43,71 +44,6 @@ const Dom::array_t& list_of(const Dom& value) {
 }
 const Dom::object_t& members_of(const Dom& value) {
   return value.get_ref<const Dom::object_t&>();
-}
-
-/// Functions that walk over a document may recurse this far, whatever a caller's limit is.
-constexpr index_t kMostDepth = 1000;
-
-/// The position after the quote that ends a text whose first byte is at `at`.
-std::size_t after_text(std::string_view json, std::size_t at) {
-  while (at < json.size() && json[at] != '"') at += json[at] == '\\' ? 2 : 1;
-  return at + 1;
-}
-
-/// A number that JSON lacks, but that Python's json module writes and reads.
-struct JsonNotFinite {
-  index_t value;      // the number of values and keys up to it
-  std::size_t begin;  // its place in the text
-  std::size_t size;
-  double number;
-};
-
-constexpr std::array<std::pair<std::string_view, double>, 3> kNotFiniteNames = {
-    {{"NaN", std::numeric_limits<double>::quiet_NaN()},
-     {"Infinity", std::numeric_limits<double>::infinity()},
-     {"-Infinity", -std::numeric_limits<double>::infinity()}}};
-
-/// The value of a number that float64 lacks, as in Python: `NaN`, `Infinity`, `-Infinity`, 1e999.
-std::optional<double> not_finite(std::string_view text) {
-  for (const auto& [name, number] : kNotFiniteNames) {
-    if (text == name) return number;
-  }
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  const bool may_be_large = digits.size() > 300 || digits.find_first_of("eE") != digits.npos;
-  if (!may_be_large || digits.find_first_not_of("0123456789.eE+-") != digits.npos) return {};
-  const double number = std::strtod(std::string(text).c_str(), nullptr);
-  return std::isinf(number) ? std::optional(number) : std::nullopt;
-}
-
-/// Refuses text beyond the limits, before the parser allocates memory for its values. Returns the
-/// numbers that the parser would refuse.
-std::vector<JsonNotFinite> check_limits(std::string_view json, const std::string& file,
-                                        const JsonLimits& limits) {
-  if (std::ssize(json) > limits.bytes) {
-    fail_file(file, "must have at most ", limits.bytes, " bytes, got ", json.size());
-  }
-  constexpr std::string_view kEnds = ",:]} \t\r\n";
-  const index_t most_depth = std::min(limits.depth, kMostDepth);
-  std::vector<JsonNotFinite> found;
-  index_t depth = 0, values = 0;
-  for (std::size_t at = 0; at < json.size();) {
-    const char c = json[at++];
-    if (c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == ',' || c == ':') continue;
-    if (c == ']' || c == '}') {
-      --depth;
-      continue;
-    }
-    if (++values > limits.values) fail_file(file, "must have at most ", limits.values, " values");
-    if (c == '[' || c == '{') {
-      if (++depth <= most_depth) continue;
-      fail_file(file, "lists and objects must be at most ", most_depth, " deep");
-    }
-    const std::size_t begin = at - 1;
-    at = c == '"' ? after_text(json, at) : std::min(json.find_first_of(kEnds, at), json.size());
-    const std::optional<double> number = not_finite(json.substr(begin, at - begin));
-    if (number) found.push_back({values, begin, at - begin, *number});
-  }
-  return found;
 }
 
 /// Refuses equal keys in an object, gives -0 its sign, which the parser drops, and sets the numbers
