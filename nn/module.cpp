@@ -58,7 +58,10 @@ void set_training(const Parts& parts, bool training) {
 
 void set_requires_grad(const Parts& parts, bool wanted) {
   if (!wanted) {
-    const auto freeze = [](const std::string&, Tensor& p) { p.set_requires_grad(false); };
+    const auto freeze = [](const std::string&, Tensor& parameter) {
+      parameter.zero_grad();  // an optimiser may still hold the variable
+      parameter.set_requires_grad(false);
+    };
     return parts.for_each(freeze, kSkipPrepacked);
   }
   std::vector<std::pair<Tensor*, Tensor>> variables;

@@ -51,6 +51,7 @@ Vocabulary with_added(const Vocabulary& tokens, const TokenizerConfig& named,
 
 /// Errors: the vocabulary does not have the token.
 index_t special_number(const Vocabulary& tokens, const std::string& name, const std::string& file) {
+  if (name.empty()) fail_file(file, "special tokens of texts must have names, got null for one");
   const auto id = tokens.find(name);
   if (!id) fail_file(file, "must have the special token ", printable(name), ", got none");
   return *id;

@@ -1,5 +1,6 @@
 #include "nn/training/loss_sum.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tensor/create.h"
@@ -74,7 +75,7 @@ LossTotals totals_of(const LossSum& sum) {
   const bool fits =
       std::isnan(sum.correct) || (sum.correct >= 0 && sum.correct <= 1.001 * sum.count);
   require(fits, "LossSum", "correct must be from 0 to count, ", sum.count, ", got ", sum.correct);
-  return {sum.loss.item(), sum.count, sum.correct};
+  return {sum.loss.item(), sum.count, std::min(sum.correct, sum.count)};
 }
 
 }  // namespace tessera::nn

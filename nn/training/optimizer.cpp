@@ -98,6 +98,7 @@ Optimizer::Optimizer(Algorithm algorithm, std::vector<ParameterGroup> groups, do
     detail::require_not_negative(name(), "weight_decay", decay);
     for (const Parameter& parameter : group.parameters) {
       check_variable(name(), parameter);
+      parameter.tensor.grad_slot()->is_replaced = false;  // in a copy of this model
       variables_.push_back(parameter);
     }
     groups_.push_back({std::move(group.parameters), rate, rate, decay});

@@ -290,7 +290,7 @@ std::optional<EvaluationReport> Trainer::evaluate_if_due() {
                           .is_best = false};
   const double score =
       options_.best_by == BestBy::kLoss ? -report.totals.mean() : report.totals.accuracy();
-  const bool is_counted = !std::isnan(report.totals.correct);
+  const bool is_counted = !std::isnan(report.totals.correct) || std::isnan(report.totals.loss);
   require(
       is_counted || options_.best_by == BestBy::kLoss, kTrainerOp,
       "best_by must be kLoss if the held-out loss counts no correct predictions, got kAccuracy; "

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "tensor/error.h"
 #include "tensor/kernels/dispatch.h"

@@ -154,6 +154,9 @@ TEST(Json, NumbersMayBeNotFinite) {
   EXPECT_TRUE(error_of([&] { large.item(0).number(); }).ends_with("got -Infinity"));
   EXPECT_TRUE(error_of([&] { large.item(1).number(); }).ends_with("got Infinity"));
   EXPECT_EQ(large.item(2).number(), 0);
+  for (const std::string wrong : {"1e999.5", "01e999", "+1e999", ".1e999", "1e999-", "1.e999"}) {
+    EXPECT_TRUE(contains(parse_error("[" + wrong + "]"), "must be JSON")) << wrong;
+  }
   EXPECT_EQ(large.item(3).number(), 1e308);
 }
 

@@ -84,8 +84,8 @@ TokenizerSettings settings_of(const std::optional<Json>& config, const Tokenizer
 std::optional<Json> normalizer_of(const std::optional<Json>& normalizer, const Json& config,
                                   const TokenizerClass* known, std::string_view class_name) {
   if (!normalizer || normalizer->text("type") != "BertNormalizer") return normalizer;
-  const bool is_bert = known != nullptr && known->files == ClassFiles::kWordPiece;
-  if (!is_bert && !class_name.empty()) return normalizer;
+  if (is_generic_class(class_name)) return normalizer;
+  if (known != nullptr && known->files != ClassFiles::kWordPiece) return normalizer;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKeys = {
       {{"lowercase", "do_lower_case"},
        {"handle_chinese_chars", "tokenize_chinese_chars"},
@@ -94,13 +94,15 @@ std::optional<Json> normalizer_of(const std::optional<Json>& normalizer, const J
                        {"clean_text", normalizer->boolean("clean_text", true)}};
   bool differs = false;
   for (const auto& [ours, theirs] : kKeys) {
-    // null is a value: "strip_accents": null means as `lowercase` says.
+    // "strip_accents": null is a value, which means as `lowercase` says.
     const auto flag_of = [](const std::optional<Json>& json) {
       return json && !json->is_null() ? std::optional(json->boolean()) : std::nullopt;
     };
     const bool is_mpnet = known != nullptr && known->name == "mpnet";  // reads only two of them
     const bool is_read = !is_mpnet || ours != "handle_chinese_chars";
-    const std::optional<Json> named = is_read ? find_value(config, theirs) : std::nullopt;
+    const std::optional<Json> named = !is_read                    ? std::nullopt
+                                      : theirs == "strip_accents" ? find_value(config, theirs)
+                                                                  : config.find(theirs);
     const std::optional<bool> own = flag_of(normalizer->find(ours));
     const std::optional<bool> value = named ? flag_of(named) : own;
     differs = differs || value != own;
@@ -338,6 +340,17 @@ SpecialNames complete_names(SpecialNames names, const Vocabulary& tokens) {
   return names;
 }
 
+/// Whether a tokenizer.json has all special tokens of a class.
+bool has_names(const Json& tokenizer, const TokenizerClass& known) {
+  std::set<std::string, std::less<>> added;
+  for (AddedToken& token : read_added_tokens(tokenizer)) added.insert(std::move(token.content));
+  const auto vocabulary = tokenizer.at("model").find("vocab");
+  return std::ranges::all_of(known.names, [&](std::string_view name) {
+    return name.empty() || added.contains(name) ||
+           (vocabulary && vocabulary->is_object() && vocabulary->has(name));
+  });
+}
+
 StepsJson StepsJson::of(const Json& tokenizer) {
   return {tokenizer.find("normalizer"), tokenizer.find("pre_tokenizer"),
           tokenizer.find("post_processor")};
@@ -362,9 +375,13 @@ TokenizerConfig read_tokenizer_config(const fs::path& folder, const std::optiona
   if (tokenizer) all.steps = steps_of(*tokenizer, config, all.tokenizer_class, class_name);
 
   const std::optional<Json> decoder = find(config, "added_tokens_decoder");
+  // The model's own type may be that of a tokenizer of a different kind, with names of its own.
+  const bool is_guess = tokenizer && name && name->key() == "model_type";
+  const bool has_defaults =
+      !is_guess || all.tokenizer_class == nullptr || has_names(*tokenizer, *all.tokenizer_class);
   const NamedTokens named(
       config, decoder ? std::nullopt : find_json(folder / "special_tokens_map.json", kSmallJson),
-      find(tokenizer, "padding"), all.tokenizer_class);
+      find(tokenizer, "padding"), has_defaults ? all.tokenizer_class : nullptr);
   all.added =
       folder_tokens(folder, decoder,
                     tokenizer ? read_added_tokens(*tokenizer) : std::vector<AddedToken>(), named);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "tensor/error.h"
@@ -28,16 +30,41 @@ constexpr std::array<std::pair<std::string_view, double>, 3> kNotFiniteNames = {
      {"Infinity", std::numeric_limits<double>::infinity()},
      {"-Infinity", -std::numeric_limits<double>::infinity()}}};
 
+/// Whether the text is a number by the grammar of JSON.
+bool is_number(std::string_view text) {
+  const auto skip_digits = [&] {
+    const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count > 0;
+  };
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const bool starts_with_zero =
+      text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+  if (starts_with_zero || !skip_digits()) return false;
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (!skip_digits()) return false;
+  }
+  if (text.empty() || (text[0] != 'e' && text[0] != 'E')) return text.empty();
+  text.remove_prefix(1);
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  return skip_digits() && text.empty();
+}
+
 /// The value of a number that float64 lacks, as in Python: `NaN`, `Infinity`, `-Infinity`, 1e999.
 std::optional<double> not_finite(std::string_view text) {
   for (const auto& [name, number] : kNotFiniteNames) {
     if (text == name) return number;
   }
-  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  const bool may_be_large = digits.size() > 300 || digits.find_first_of("eE") != digits.npos;
-  if (!may_be_large || digits.find_first_not_of("0123456789.eE+-") != digits.npos) return {};
-  const double number = std::strtod(std::string(text).c_str(), nullptr);
-  return std::isinf(number) ? std::optional(number) : std::nullopt;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc::result_out_of_range || stop != end || !is_number(text)) return {};
+  // Too large or too small: without its point, which depends on the locale, it stays so.
+  std::string digits(text);
+  std::erase(digits, '.');
+  const double limit = std::strtod(digits.c_str(), nullptr);
+  return std::isinf(limit) ? std::optional(limit) : std::nullopt;
 }
 
 }  // namespace

@@ -237,11 +237,16 @@ TEST(Optimizer, ReplacedVariablesAreFound) {
   Pair own = nn::clone(pair);
   nn::convert(own, kFloat64);
   step();
+  give_gradient(pair.second.weight, ones(pair.second.weight.shape()));
+  const Tensor frozen = pair.second.weight->detach().clone();
   nn::set_requires_grad(pair.second, false);
   step();  // a frozen part is skipped
+  EXPECT_TRUE(same_bits(pair.second.weight, frozen));
   Pair copy = pair;
   nn::convert(copy.first, kFloat64);
   fails("SGD", {"first.weight", error, "nn::clone(module)"}, step);
+  nn::SGD(pair.first).zero_grad();  // a new optimiser is made of the present variables
+  step();
   Pair other;
   nn::set_requires_grad(other);
   nn::SGD second(other);
