@@ -27,8 +27,8 @@ class DropoutRefused {
 /// by 1 / (1 - p); p is rounded to a multiple of 1/65536. In evaluation mode, changes nothing. If
 /// active(), each call draws a key for its mask from the calling thread's default_rng().
 ///
-/// **Errors**: a p outside [0, 1]; an active() module in nn::evaluate(); as
-/// dropout(), except that x can be any tensor if the module is not active and there is no residual.
+/// **Errors**: a p outside [0, 1]; an active() module in nn::evaluate(); as dropout(), except that
+/// x can be any tensor if the module is not active and there is no residual.
 /// **Source**: Srivastava et al., 2014; torch.nn.Dropout.
 struct Dropout {
   double p;

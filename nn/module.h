@@ -100,7 +100,8 @@ void zero_grad(M& module) {
 ///
 /// Convert before the optimiser is made: an optimiser holds the parameters that existed when it was
 /// made. If these are converted later, its next step is an error.
-/// **Errors**: a dtype that is not floating; a prepacked weight. After these errors nothing is changed.
+/// **Errors**: a dtype that is not floating; a prepacked weight. After these errors nothing is
+/// changed.
 /// **Source**: torch.nn.Module.to.
 template <class M>
 void convert(M& module, DType dtype) {
