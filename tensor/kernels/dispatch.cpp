@@ -47,14 +47,6 @@ extern const Int8Kernels kInt8Kernels;
 
 namespace {
 
-struct Isa {
-  const char* name;
-  const FloatKernels<float>* float32;
-  const FloatKernels<double>* float64;
-  const Int8Kernels* int8;
-  bool has_dots = false;  // dot products of bytes at its vector width
-};
-
 #if defined(__x86_64__)
 /// Whether the processor has AVX-VNNI; some compilers have no name for it.
 bool has_avx_vnni() {
@@ -66,9 +58,9 @@ bool has_avx_vnni() {
 
 // __builtin_cpu_supports also checks that the operating system saves the wide registers; if it does
 // not, the instruction set counts as missing.
-std::vector<Isa> detect() {
-  std::vector<Isa> isas = {{"baseline", &baseline::kFloat32Kernels,
-                            &baseline_float64::kFloat64Kernels, &baseline::kInt8Kernels}};
+std::vector<IsaKernels> detect() {
+  std::vector<IsaKernels> isas = {{"baseline", &baseline::kFloat32Kernels,
+                                   &baseline_float64::kFloat64Kernels, &baseline::kInt8Kernels}};
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -93,27 +85,27 @@ std::vector<Isa> detect() {
   return isas;
 }
 
-const std::vector<Isa>& detected() {
-  static const std::vector<Isa> isas = detect();
+const std::vector<IsaKernels>& detected() {
+  static const std::vector<IsaKernels> isas = detect();
   return isas;
 }
 
-const Isa* find(const std::string& name, const char* op) {
+const IsaKernels* find(const std::string& name, const char* op) {
   std::string names;
-  for (const Isa& isa : detected()) {
-    if (isa.name == name) return &isa;
-    names += std::string(names.empty() ? "" : ", ") + isa.name;
+  for (const IsaKernels& one : detected()) {
+    if (one.isa == name) return &one;
+    names += std::string(names.empty() ? "" : ", ") + one.isa;
   }
   throw std::invalid_argument(std::string(op) + ": instruction set must be one of " + names +
                               ", got '" + name + "'");
 }
 
-std::atomic<const Isa*>& current() {
-  static std::atomic<const Isa*> isa = [] {
+std::atomic<const IsaKernels*>& current() {
+  static std::atomic<const IsaKernels*> kernels = [] {
     const char* forced = std::getenv("TESSERA_ISA");
     return forced != nullptr && *forced != '\0' ? find(forced, "TESSERA_ISA") : &detected().back();
   }();
-  return isa;
+  return kernels;
 }
 
 std::atomic<bool>& dots_allowed() {
@@ -129,38 +121,28 @@ std::atomic<bool>& dots_allowed() {
 
 }  // namespace
 
-template <>
-const FloatKernels<float>& table() {
-  return *current().load(std::memory_order_relaxed)->float32;
-}
-template <>
-const FloatKernels<double>& table() {
-  return *current().load(std::memory_order_relaxed)->float64;
-}
-const Int8Kernels& int8_table() {
-  return *current().load(std::memory_order_relaxed)->int8;
+const IsaKernels& isa_kernels() {
+  return *current().load(std::memory_order_relaxed);
 }
 
-bool dot_products() {
-  const bool has_dots = current().load(std::memory_order_relaxed)->has_dots;
-  const bool allowed = dots_allowed().load(std::memory_order_relaxed);
-  return has_dots && allowed;
+bool dot_products(const IsaKernels& kernels) {
+  return kernels.has_dots && dots_allowed().load(std::memory_order_relaxed);
 }
 
 }  // namespace kernels
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
-  for (const auto& isa : kernels::detected()) names.push_back(isa.name);
+  for (const auto& one : kernels::detected()) names.push_back(one.isa);
   return names;
 }
 
 std::string current_isa() {
-  return kernels::current().load()->name;
+  return kernels::isa_kernels().isa;
 }
 
 bool dot_products() {
-  return kernels::dot_products();
+  return kernels::dot_products(kernels::isa_kernels());
 }
 
 void set_dot_products(bool allowed) {

@@ -30,8 +30,8 @@ bool dot_products();
 /// **Errors**: a TESSERA_DOT_PRODUCTS that is neither 0 nor 1 nor empty.
 void set_dot_products(bool allowed);
 
-/// Switches every later op, on every thread, to `name`; for tests and comparisons, while no other
-/// thread runs an op. Prepacked weights must be prepacked again.
+/// Switches every later op, on every thread, to `name`; for tests and comparisons. Ops that run
+/// end with the kernels with which they began. Prepacked weights must be prepacked again.
 /// **Errors**: a name that is not available; as current_isa.
 void set_isa(const std::string& name);
 

@@ -1,7 +1,7 @@
 // The interface of the kernels: tables of function pointers, one of each kind per instruction set.
-// `table<T>()` and `int8_table()` return those of the instruction set in use. Each file of isa/ is
-// compiled for one instruction set: it includes the headers of all kernels in a namespace of its
-// own, and fills the tables with pointers to their functions, which have the names of the fields.
+// `table<T>()` returns those of the instruction set in use. Each file of isa/ is compiled for one
+// instruction set: it includes the headers of all kernels in a namespace of its own, and fills the
+// tables with pointers to their functions, which have the names of the fields.
 //
 // Kernels take raw pointers, extents and strides (in elements); they allocate nothing and throw
 // nothing. `x_row` is the stride between the rows of x.
@@ -381,18 +381,35 @@ struct Int8Kernels {
   void (*gemm)(const Int8Args&) noexcept;
 };
 
-/// The kernels for float or double, in the version for the instruction set in use (dispatch.h).
+/// The kernels of one instruction set.
+struct IsaKernels {
+  const char* isa;
+  const FloatKernels<float>* float32;
+  const FloatKernels<double>* float64;
+  const Int8Kernels* int8;
+  bool has_dots = false;  // dot products of bytes at its vector width
+
+  template <class T>
+  const FloatKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return *float32;
+    } else {
+      return *float64;
+    }
+  }
+};
+
+/// The kernels of the instruction set in use (dispatch.h). An op calls this once: set_isa may be
+/// called while the op runs.
+const IsaKernels& isa_kernels();
+
+/// The kernels for float or double of the instruction set in use.
 template <class T>
-const FloatKernels<T>& table();
-template <>
-const FloatKernels<float>& table();
-template <>
-const FloatKernels<double>& table();
+const FloatKernels<T>& table() {
+  return isa_kernels().of<T>();
+}
 
-/// The same for int8.
-const Int8Kernels& int8_table();
-
-/// As tessera::dot_products.
-bool dot_products();
+/// Whether these kernels may use dot products of bytes, as tessera::dot_products.
+bool dot_products(const IsaKernels& kernels);
 
 }  // namespace tessera::kernels

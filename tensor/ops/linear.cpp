@@ -73,10 +73,10 @@ void check_passes_gradient(const char* op, const Recording& recording, const Wei
 
 /// The product of int8 in place of `product`. Rounds each row of x (m, k) to 8 bits; a row with inf
 /// or NaN gives a row of NaN.
-void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
+void multiply_int8(const Tensor& x, const detail::WeightPanels& weight,
                    kernels::GemmArgs<float> product) {
-  const auto& kernel = kernels::int8_table();
-  const bool dots = kernels::dot_products();
+  const kernels::Int8Kernels& kernel = *weight.kernels().int8;
+  const bool dots = kernels::dot_products(weight.kernels());
   const index_t words = product.m * kernel.row_size(product.k, dots);
   const Storage memory = Storage::allocate((words + 2 * product.m) * index_t{4});
   auto* const codes = reinterpret_cast<std::uint32_t*>(memory.data());
@@ -86,7 +86,7 @@ void multiply_int8(const Tensor& x, const kernels::Int8Panels& weight,
   kernel.quantize_rows(product.m, product.k, detail::matrix_ref<float>(x), rows);
   product.workers = thread_count();
   detail::count_product(product, 1, sizeof(std::int8_t));
-  kernel.gemm({product, rows, weight});
+  kernel.gemm({product, rows, weight.int8()});
 }
 
 /// out = x weight^T, then `bias` and the rest of the epilogue.
@@ -106,11 +106,11 @@ void run_product(const Tensor& x, const Weight& weight, const Tensor& bias,
   const std::shared_ptr<const detail::WeightPanels> panels = weight.panels(epilogue.gated);
   if constexpr (std::is_same_v<T, float>) {
     if (panels->format() == WeightFormat::kInt8) {
-      return multiply_int8(rows, panels->int8(), args);
+      return multiply_int8(rows, *panels, args);
     }
   }
   args.packed_b = panels->exact<T>();
-  detail::multiply_once(args);
+  detail::multiply_once(panels->kernels().of<T>(), args);
 }
 
 template <class T>

@@ -30,8 +30,8 @@ void multiply_batches(const Tensor& a, const Tensor& b, Tensor& out) {
                                .c_row = out.size(-1),
                                .a = matrix_ref<T>(a),
                                .b = matrix_ref<T>(b)};
-  if (out.rank() == 2) return multiply_once(args);
   const auto& kernel = kernels::table<T>();
+  if (out.rank() == 2) return multiply_once(kernel, args);
   const Shape batch = leading(out.shape());
   const auto plan =
       plan_loop<3>(batch, {leading(out.strides()), leading(a.strides()), leading(b.strides())});

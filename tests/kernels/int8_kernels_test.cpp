@@ -58,7 +58,9 @@ class Int8KernelsTest : public ::testing::TestWithParam<Int8Loop> {
 INSTANTIATE_TEST_SUITE_P(Loops, Int8KernelsTest, ::testing::ValuesIn(each_int8_loop()),
                          int8_loop_name);
 
-using kernels::int8_table;
+const kernels::Int8Kernels& int8_table() {
+  return *kernels::isa_kernels().int8;
+}
 
 index_t int8_panel_width() {
   return 2 * kernels::table<float>().lanes;

@@ -1,6 +1,8 @@
 #include "tensor/ops/weight.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "nn/linear.h"
@@ -169,6 +171,44 @@ TEST(Weight, AnotherInstructionSetPacksAnew) {
     EXPECT_TRUE(is_current(layer, x)) << isa;
   }
   set_isa(before);
+}
+
+TEST(Weight, OpsEndWithTheInstructionSetWithWhichTheyBegan) {
+  const std::string before = current_isa();
+  const nn::Linear layer(130, 150);
+  const Weight rounded = layer.weight.in_format(WeightFormat::kInt8);
+  const Tensor x = random_tensor({9, 130}, kFloat32, 2);
+  const std::vector<std::function<Tensor()>> ops = {[&] { return layer(x); },
+                                                    [&] { return linear(x, rounded); }};
+  // Without fused multiply-add, as in "baseline", the bits differ.
+  std::vector<std::vector<Tensor>> results(ops.size());
+  for (const std::string& isa : available_isas()) {
+    set_isa(isa);
+    for (std::size_t i = 0; i < ops.size(); ++i) results[i].push_back(ops[i]());
+  }
+  std::atomic<bool> done = false;
+  std::atomic<bool> all_equal = true;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    threads.emplace_back([&, i] {
+      while (!done) {
+        const Tensor y = ops[i]();
+        const bool equal = std::ranges::any_of(
+            results[i], [&](const Tensor& one) { return static_cast<bool>(same_bits(y, one)); });
+        if (!equal) all_equal = false;
+      }
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    for (const std::string& isa : available_isas()) {
+      set_isa(isa);
+      std::this_thread::yield();
+    }
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  set_isa(before);
+  EXPECT_TRUE(all_equal);
 }
 
 TEST(Weight, PacksOnceAndWhenItIsFirstMultiplied) {

@@ -13,8 +13,8 @@ namespace tessera::detail {
 
 namespace {
 
-index_t lanes_of(DType dtype) {
-  return visit_floating(dtype, [](auto kind) { return kernels::table<decltype(kind)>().lanes; });
+index_t lanes_of(const kernels::IsaKernels& kernels, DType dtype) {
+  return visit_floating(dtype, [&](auto kind) { return kernels.of<decltype(kind)>().lanes; });
 }
 
 /// A hash of the elements' bits (FNV-1a, one step per element).
@@ -42,13 +42,14 @@ std::uint64_t bits_at(const std::byte* element) {
 
 }  // namespace
 
-WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format)
-    : shape_(std::move(shape)),
+WeightPanels::WeightPanels(const kernels::IsaKernels& kernels, Shape shape, DType dtype, bool gated,
+                           WeightFormat format)
+    : kernels_(&kernels),
+      shape_(std::move(shape)),
       dtype_(dtype),
       gated_(gated),
       format_(format),
-      made_for_(&kernels::table<float>()),
-      lanes_(lanes_of(dtype)) {
+      lanes_(lanes_of(kernels, dtype)) {
   constexpr index_t kGroup = kernels::kInt8Group;
   const bool is_int8 = format == WeightFormat::kInt8;
   words_ = is_int8 ? (shape_[1] + kGroup - 1) / kGroup : shape_[1];
@@ -57,7 +58,7 @@ WeightPanels::WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat fo
 }
 
 WeightPanels::WeightPanels(const Tensor& weight, bool gated, WeightFormat format)
-    : WeightPanels(weight.shape(), weight.dtype(), gated, format) {
+    : WeightPanels(kernels::isa_kernels(), weight.shape(), weight.dtype(), gated, format) {
   source_ = weight.detach();
   version_ = source_.storage().version();
   take_sample();
@@ -103,7 +104,7 @@ void WeightPanels::check_source() const {
 void WeightPanels::pack_exact() {
   visit_floating(dtype_, [&](auto kind) {
     using T = decltype(kind);
-    const auto& kernel = kernels::table<T>();
+    const auto& kernel = kernels_->of<T>();
     const auto pack = gated_ ? kernel.pack_gated_b : kernel.pack_b;
     pack(shape_[1], outputs(), matrix_ref<T>(source_.t()), reinterpret_cast<T*>(at(0)));
   });
@@ -111,7 +112,7 @@ void WeightPanels::pack_exact() {
 
 void WeightPanels::pack_int8() {
   const index_t scales = columns_ * words_;
-  const bool finite = kernels::int8_table().pack(
+  const bool finite = kernels_->int8->pack(
       shape_[1], outputs(), gated_, matrix_ref<float>(source_.t()),
       reinterpret_cast<std::int8_t*>(at(0)), reinterpret_cast<float*>(at(scales)),
       reinterpret_cast<std::int32_t*>(at(scales + columns_)));
@@ -173,7 +174,7 @@ std::shared_ptr<const WeightPanels> WeightPanels::rows(index_t begin, index_t en
   }
   const index_t step = width * word_size();
   const std::shared_ptr<WeightPanels> made(
-      new WeightPanels({end - begin, shape_[1]}, dtype_, gated, format_));
+      new WeightPanels(*kernels_, {end - begin, shape_[1]}, dtype_, gated, format_));
   const index_t all_words = made->columns_ * made->words_;
   const index_t after = format_ == WeightFormat::kInt8 ? 2 : 0;  // a scale and a sum
   std::memset(made->at(0), 0,
@@ -210,7 +211,7 @@ WeightFormat fitting_format(WeightFormat wanted, DType dtype, const Shape& shape
 }
 
 index_t panel_width(DType dtype) {
-  return kernels::kPanelVectors * lanes_of(dtype);
+  return kernels::kPanelVectors * lanes_of(kernels::isa_kernels(), dtype);
 }
 
 bool are_same_elements(const Tensor& a, const Tensor& b) {
@@ -223,10 +224,11 @@ bool is_finite(const Tensor& matrix) {
   const index_t k = matrix.size(1);
   const index_t row = matrix.strides()[0];
   const index_t column = matrix.strides()[1];
+  const auto is_finite_row = kernels::isa_kernels().int8->is_finite;
   std::atomic<bool> all = true;
   kernels::parallel_for(matrix.size(0), k, [&](index_t begin, index_t end) {
     for (index_t i = begin; i < end && all; ++i) {
-      if (!kernels::int8_table().is_finite(k, x + i * row, column)) all = false;
+      if (!is_finite_row(k, x + i * row, column)) all = false;
     }
   });
   return all;

@@ -44,10 +44,9 @@ void count_product(const kernels::GemmArgs<T>& args, index_t products = 1,
   count_work(2 * m * columns * k, b + m * (k + n) * double{sizeof(T)});
 }
 
-/// One product, shared by all threads.
+/// One product, shared by all threads. A packed B must be packed for `kernel`.
 template <class T>
-void multiply_once(kernels::GemmArgs<T> args) {
-  const auto& kernel = kernels::table<T>();
+void multiply_once(const kernels::FloatKernels<T>& kernel, kernels::GemmArgs<T> args) {
   args.workers = thread_count();
   Tensor workspace;
   if (const index_t room = kernel.gemm_workspace(args); room > 0) {
@@ -89,7 +88,9 @@ class WeightPanels {
   bool is_gated() const { return gated_; }
   WeightFormat format() const { return format_; }
   /// Whether the panels are for the instruction set in use.
-  bool is_current() const { return made_for_ == &kernels::table<float>(); }
+  bool is_current() const { return kernels_ == &kernels::isa_kernels(); }
+  /// The kernels that read the panels.
+  const kernels::IsaKernels& kernels() const { return *kernels_; }
 
   /// The elements (out, in): exact, or as the format rounded them.
   Tensor elements() const;
@@ -112,7 +113,8 @@ class WeightPanels {
     std::uint64_t bits;
   };
 
-  WeightPanels(Shape shape, DType dtype, bool gated, WeightFormat format);
+  WeightPanels(const kernels::IsaKernels& kernels, Shape shape, DType dtype, bool gated,
+               WeightFormat format);
   void take_sample();
   template <class Bits>
   bool has_sample() const;
@@ -124,15 +126,15 @@ class WeightPanels {
   index_t first_word(index_t column) const;
   std::byte* at(index_t word) const { return memory_.data() + word * word_size(); }
 
+  const kernels::IsaKernels* kernels_;
   Shape shape_;
   DType dtype_;
   bool gated_;
   WeightFormat format_;
-  const void* made_for_;  // the address of an instruction set's kernels
-  index_t lanes_;         // a panel has kPanelVectors times as many columns
-  index_t words_;         // of a column
-  index_t columns_;       // of all panels in the memory
-  index_t first_ = 0;     // the column with the first row
+  index_t lanes_;      // a panel has kPanelVectors times as many columns
+  index_t words_;      // of a column
+  index_t columns_;    // of all panels in the memory
+  index_t first_ = 0;  // the column with the first row
   Storage memory_;
   Tensor source_;  // the packed matrix, and its storage's version when it was packed
   std::uint64_t version_ = 0;
