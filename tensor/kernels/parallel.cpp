@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <latch>
 #include <thread>
+#include <vector>
 
 #include "tensor/kernels/governor.h"
 
@@ -52,15 +55,18 @@ int affinity_count() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// OMP_NUM_THREADS may be a list, one number per nesting level; the first one counts here.
-int default_thread_count() {
-  const char* value = std::getenv("OMP_NUM_THREADS");
-  const int number = value != nullptr ? std::atoi(value) : 0;
-  return std::min(number > 0 ? number : affinity_count(), cgroup_quota());
-}
-
 /// More than any machine has, and few enough for a region's arrays.
 constexpr int kMostThreads = 1024;
+
+/// OMP_NUM_THREADS may be a list, one number per nesting level; the first one counts here.
+int default_thread_count() {
+  static const int count = [] {
+    const char* value = std::getenv("OMP_NUM_THREADS");
+    const int number = value != nullptr ? std::atoi(value) : 0;
+    return std::min({number > 0 ? number : affinity_count(), cgroup_quota(), kMostThreads});
+  }();
+  return count;
+}
 
 thread_local int chosen_thread_count = 0;
 thread_local bool is_governed = true;
@@ -83,8 +89,7 @@ int thread_count() noexcept {
   constexpr bool serial = true;
 #endif
   if (serial) return 1;
-  static const int fallback = std::min(default_thread_count(), kMostThreads);
-  return chosen_thread_count > 0 ? chosen_thread_count : fallback;
+  return chosen_thread_count > 0 ? chosen_thread_count : default_thread_count();
 }
 
 void set_thread_count(int threads) noexcept {
@@ -153,6 +158,28 @@ thread_local Governor governor;
 /// Whether the calling thread should run all tasks now.
 bool should_use_one_thread(index_t time) {
   return is_governed && governor.is_pausing(time);
+}
+
+/// The most threads that the system can start, up to `wanted`. OpenMP ends the process if it cannot
+/// start a thread, for example under a limit of memory; so a number above the default is tried here
+/// once.
+index_t startable(index_t wanted) {
+  thread_local index_t tried = default_thread_count();
+  thread_local index_t most = kMostThreads;
+  wanted = std::min(wanted, most);
+  if (wanted <= tried) return wanted;
+  std::vector<std::thread> started;
+  std::latch end(1);
+  try {
+    started.reserve(static_cast<std::size_t>(wanted));
+    while (std::ssize(started) + 1 < wanted) started.emplace_back([&end] { end.wait(); });
+  } catch (const std::exception&) {  // fewer threads give the same results
+    most = std::ssize(started) + 1;
+  }
+  end.count_down();
+  for (std::thread& thread : started) thread.join();
+  tried = std::ssize(started) + 1;
+  return tried;
 }
 
 /// Threads of LLVM's OpenMP spin for 200 ms after a region unless another time is set, those of
@@ -229,7 +256,7 @@ void run_tasks(index_t tasks, [[maybe_unused]] index_t workers,
   if (tasks > 1 && workers > 1 && thread_count() > 1) {
     const index_t start = now();
     if (!should_use_one_thread(start)) {
-      workers = std::min<index_t>(workers, kMostThreads);
+      workers = startable(std::min(tasks, workers));
       if (tasks <= workers) return run_team<OwnTasks>(start, tasks, tasks, body, context);
       return run_team<SharedTasks>(start, tasks, workers, body, context);
     }
