@@ -17,6 +17,7 @@ const std::map<std::string, void (*)(std::string_view)> kTargets = {
     {"npz", fuzz_npz},
     {"safetensors", fuzz_safetensors},
     {"tokenizer", fuzz_tokenizer},
+    {"tokenizer_config", fuzz_tokenizer_config},
     {"vocabulary", fuzz_vocabulary}};
 
 /// The members of a tar archive: a header of 512 bytes with the name and, at 124, the size in octal

@@ -24,6 +24,7 @@ void fuzz_npy(std::string_view bytes);
 void fuzz_npz(std::string_view bytes);
 void fuzz_safetensors(std::string_view bytes);
 void fuzz_tokenizer(std::string_view bytes);
+void fuzz_tokenizer_config(std::string_view bytes);
 void fuzz_vocabulary(std::string_view bytes);
 
 /// A folder of this process, in memory if the system has such a file system; removed with the
