@@ -12,7 +12,8 @@ namespace tessera::models {
 
 /// Sequences of tokens, by their ids in a vocabulary. Only `ids` is required.
 ///
-/// Positions after a length are padding. Real tokens do not see padding, so padding does not change
+/// `positions` are read by tables of positions, rotary layers, custom parts of layers and
+/// Pooling::kWeightedMean. Positions after a length are padding. Real tokens do not see padding, so padding does not change
 /// their results. Models do not compute padding, and their output at padding is zeros.
 struct Tokens {
   Tensor ids = {};        // (B, T) int64

@@ -290,6 +290,12 @@ Storage::~Storage() {
   }
 }
 
+index_t Storage::size() const {
+  const Block& of = block();
+  return of.is_borrowed ? static_cast<const BorrowedBlock&>(of).count
+                        : static_cast<index_t>(of.bytes - sizeof(Block));
+}
+
 Storage::Block& Storage::block() const {
   require(block_ != nullptr, "storage", "tensor must be defined, got an undefined one");
   return *block_;

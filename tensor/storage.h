@@ -56,6 +56,8 @@ class Storage {
 
   /// The first byte. **Errors**: no block, as in a default handle and so in an undefined tensor.
   std::byte* data() const;
+  /// The bytes from data() on, at least as many as were requested. **Errors**: no block.
+  index_t size() const;
   /// The version of the contents. A reused block never has an earlier version again. **Errors**: no
   /// block.
   std::uint64_t version() const;

@@ -33,6 +33,9 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 Tensor Tensor::of_storage(Storage storage, const Shape& shape, DType dtype) {
   Tensor result;
   result.count_ = element_count("of_storage", shape);
+  const index_t room = storage.size() / item_size(dtype);
+  require(result.count_ <= room, "of_storage", "storage must have room for shape ", shape, " of ",
+          dtype, ", got ", storage.size(), " bytes");
   result.storage_ = std::move(storage);
   result.shape_ = shape;
   result.strides_ = row_major_strides(shape);

@@ -51,8 +51,9 @@ class Tensor {
   /// **Errors**: a negative size; a number of bytes that does not fit int64; OutOfMemory
   /// (storage.h).
   static Tensor empty(const Shape& shape, DType dtype = kFloat32);
-  /// The elements, row-major, at the beginning of `storage`, which must be large enough.
-  /// **Errors**: a negative size; a number of elements that does not fit int64.
+  /// The elements, row-major, at the beginning of `storage`.
+  /// **Errors**: a negative size; a number of elements that does not fit int64; a storage without a
+  /// block, or with fewer bytes than the elements need.
   static Tensor of_storage(Storage storage, const Shape& shape, DType dtype);
 
   /// Whether this tensor has storage; false for Tensor().

@@ -30,6 +30,14 @@ void require_bool(const char* op, const Tensor& mask) {
   require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
+void require_not_negative(const char* op, const Tensor& lengths) {
+  const Tensor flat = lengths.contiguous();
+  const auto count = static_cast<std::size_t>(flat.count());
+  for (const index_t length : std::span(flat.data<index_t>(), count)) {
+    require(length >= 0, op, "lengths must be at least 0, got ", length);
+  }
+}
+
 }  // namespace
 
 std::vector<Tensor> AttentionMask::tensors() const {
@@ -41,7 +49,17 @@ AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const
   const std::vector<Tensor*> parts = {&result.lengths_, &result.keep_, &result.bias_};
   require(tensors.size() == parts.size(), "with_tensors", "list must have ", parts.size(),
           " tensors, got ", tensors.size());
-  for (std::size_t i = 0; i < parts.size(); ++i) *parts[i] = tensors[i];
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Tensor& given = tensors[i];
+    Tensor& part = *parts[i];
+    const bool same_kind =
+        given.dtype() == part.dtype() || (is_floating(given.dtype()) && is_floating(part.dtype()));
+    require(!given.defined() || (part.defined() && same_kind && given.shape() == part.shape()),
+            "with_tensors", "tensor ", i, " must be ", part.dtype(), ' ', part.shape(),
+            " as in the mask, or undefined, got ", given.dtype(), ' ', given.shape());
+    part = given;
+  }
+  if (result.lengths_.defined()) require_not_negative("with_tensors", result.lengths_);
   return result;
 }
 
@@ -77,10 +95,7 @@ AttentionMask length_mask(const Tensor& lengths) {
           "lengths must be int64 of shape (B), got ", lengths.dtype(), ' ', lengths.shape());
   AttentionMask mask;
   mask.lengths_ = lengths.contiguous();
-  const auto count = static_cast<std::size_t>(lengths.count());
-  for (index_t length : std::span(mask.lengths_.data<index_t>(), count)) {
-    require(length >= 0, "length_mask", "lengths must be at least 0, got ", length);
-  }
+  require_not_negative("length_mask", mask.lengths_);
   return mask;
 }
 

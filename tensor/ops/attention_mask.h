@@ -38,8 +38,10 @@ class AttentionMask {
   /// All tensors of the mask, in one fixed order; undefined for absent parts. So a backward can
   /// save and replace the tensors without naming the parts.
   std::vector<Tensor> tensors() const;
-  /// The same mask with its tensors replaced by these, in the order of `tensors`.
-  /// **Errors**: a different number of tensors.
+  /// The same mask with its tensors replaced by these, in the order of `tensors`; an undefined
+  /// tensor removes a part.
+  /// **Errors**: a different number of tensors; a tensor of a different shape or kind of dtype; a
+  /// negative length.
   AttentionMask with_tensors(std::span<const Tensor> tensors) const;
 
   /// A mask under which a key is used if both `a` and `b` allow the key: the smaller window and the

@@ -13,7 +13,7 @@ namespace tessera {
 /// **Numerics**: the variance is the biased one: the sum of squared deviations is divided by the
 /// number of elements. The variance is computed in two passes, so a mean of 1e6 with a deviation of
 /// 1 loses no digits. If all elements of a row are equal and eps is above 0, the result is exactly
-/// bias.
+/// bias. Squares overflow: in float32, a row with deviations from about 1.8e19 gives bias or NaN.
 /// **Errors**: x is undefined or not floating; weight or bias of a different dtype; shapes that do
 /// not match; an empty normalized_shape; an eps below 0.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016, equation 4;
@@ -33,7 +33,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// **Shapes**: x (..., normalized_shape) -> the same; weight: normalized_shape. An undefined weight
 /// is 1. In PyTorch, the default of eps is the machine epsilon of the dtype. Here the default does
 /// not depend on the dtype, so a model that is converted to a different dtype computes the same
-/// function.
+/// function. Squares overflow: in float32, a row with elements from about 1.8e19 gives 0 or NaN.
 /// **Errors**: x is undefined or not floating; a weight of a different dtype; shapes that do not
 /// match; an empty normalized_shape; an eps below 0.
 /// **Source**: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4;

@@ -318,6 +318,13 @@ TEST(AttentionEdges, AMaskGivesAndTakesItsTensors) {
   EXPECT_TRUE(causal.causal());
   for (const Tensor& each : causal.tensors()) EXPECT_FALSE(each.defined());
   fails("with_tensors", {"3", "2"}, [&] { full.with_tensors(std::vector<Tensor>(2)); });
+  for (const auto& [part, wrong] : std::vector<std::pair<std::size_t, Tensor>>{
+           {0, tensor({3, 2, 1})}, {0, tensor({0.5, 1.0})}, {0, tensor({3, -1})}, {1, ones({3})}}) {
+    std::vector<Tensor> changed = tensors;
+    changed[part] = wrong;
+    fails("with_tensors", "must be", [&] { full.with_tensors(changed); });
+  }
+  fails("with_tensors", "tensor 0 must be", [&] { causal.with_tensors(tensors); });
 }
 
 TEST(AttentionEdges, KeyMasksCoverAllQueriesAndHeads) {

@@ -23,8 +23,13 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/tensor.h"
+#include "tests/support/fails.h"
+
 namespace tessera {
 namespace {
+
+using namespace test;
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kRecycles = false;
@@ -73,6 +78,19 @@ TEST(StorageTest, NoBlockHasNoContents) {
       EXPECT_NE(std::string(error.what()).find("tensor must be defined"), std::string::npos);
     }
   }
+}
+
+TEST(StorageTest, ATensorFitsIntoIt) {
+  const auto memory = std::make_shared<std::vector<std::byte>>(100);
+  const Storage borrowed = Storage::borrow(std::shared_ptr<void>(memory, memory->data()), 100);
+  EXPECT_EQ(borrowed.size(), 100);
+  EXPECT_EQ(Tensor::of_storage(borrowed, {5, 5}, kFloat32).count(), 25);
+  EXPECT_GE(Storage::allocate(100).size(), 100);
+  fails("of_storage", {"room for shape (26,) of float32", "got 100 bytes"},
+        [&] { Tensor::of_storage(borrowed, {26}, kFloat32); });
+  fails("of_storage", "got 100 bytes",
+        [&] { Tensor::of_storage(borrowed, {index_t{1} << 61}, kFloat64); });
+  fails("storage", "tensor must be defined", [&] { Tensor::of_storage(Storage(), {0}, kFloat32); });
 }
 
 TEST(StorageTest, BorrowsMemoryUntilTheLastHandleGoes) {
