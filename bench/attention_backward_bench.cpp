@@ -6,10 +6,10 @@
 
 #include "bench/case.h"
 #include "bench/registry.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/random.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

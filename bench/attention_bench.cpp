@@ -8,11 +8,11 @@
 
 #include "bench/ladders.h"
 #include "bench/registry.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/ops.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

@@ -2,7 +2,7 @@
 // tensor/kernels/attention.h, one idea per step.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::bench {
 

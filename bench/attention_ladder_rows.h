@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/attention_ladder.h"
-#include "tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/simd.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

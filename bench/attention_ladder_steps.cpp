@@ -8,7 +8,7 @@
 #include "bench/attention_ladder_rows.h"
 #include "bench/attention_ladder_tiles.h"
 #include "bench/register_tile.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/attention_ladder_rows.h"
-#include "tensor/kernels/attention_softmax.h"
+#include "tessera/tensor/kernels/attention_softmax.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::bench {
 

@@ -17,7 +17,7 @@
 
 #include "bench/results/comparison.h"
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace {
 

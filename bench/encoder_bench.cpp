@@ -6,15 +6,15 @@
 
 #include "bench/case.h"
 #include "bench/registry.h"
-#include "models/encoder.h"
-#include "nn/module.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
-#include "tensor/random.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string_view>
 
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::bench {
 

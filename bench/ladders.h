@@ -4,7 +4,7 @@
 #include "bench/attention_ladder.h"
 #include "bench/matmul_ladder.h"
 #include "bench/probe_loops.h"
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/dispatch.h"
 
 namespace tessera::bench {
 

@@ -5,14 +5,14 @@
 #include "bench/case.h"
 #include "bench/oracles.h"
 #include "bench/registry.h"
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "tensor/error.h"
-#include "tensor/ops/detail/product.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
-#include "tensor/random.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/detail/product.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

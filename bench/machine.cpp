@@ -14,10 +14,10 @@
 
 #include "bench/build_info.h"
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/version.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/version.h"
 
 namespace tessera::bench {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/io/json.h"
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::bench {
 

@@ -12,9 +12,9 @@
 #include "bench/registry.h"
 #include "bench/report/report.h"
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace {
 

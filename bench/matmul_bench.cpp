@@ -5,10 +5,10 @@
 #include "bench/ladders.h"
 #include "bench/oracles.h"
 #include "bench/registry.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/random.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

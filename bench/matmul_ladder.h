@@ -2,7 +2,7 @@
 // step.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::bench {
 

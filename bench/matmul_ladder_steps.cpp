@@ -5,7 +5,7 @@
 // of k in every step, so all of them give the same bits as the library.
 #include "bench/matmul_ladder.h"
 #include "bench/register_tile.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

@@ -8,10 +8,10 @@
 #include <exception>
 
 #include "bench/probe.h"
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/storage.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/storage.h"
 
 namespace tessera::bench {
 

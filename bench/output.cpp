@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "bench/results/units.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::bench {
 

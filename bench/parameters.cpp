@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::bench {
 

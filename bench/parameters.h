@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/dtype.h"
+#include "tessera/tensor/dtype.h"
 
 namespace tessera::bench {
 

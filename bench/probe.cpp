@@ -8,8 +8,8 @@
 #include "bench/best_seconds.h"
 #include "bench/ladders.h"
 #include "bench/machine.h"
-#include "tensor/detail/large_pages.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/detail/large_pages.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::bench {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/results/results.h"
-#include "tensor/dtype.h"
+#include "tessera/tensor/dtype.h"
 
 namespace tessera::bench {
 

@@ -1,7 +1,7 @@
 // The loops of probe_loops.h on whole registers, once per instruction set.
 #include "bench/probe_loops.h"
 
-#include "tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/simd.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

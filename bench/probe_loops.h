@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::bench {
 

@@ -1,7 +1,7 @@
 // The register tile of both ladders: step 3 of matmul's, step 4 of attention's.
 #pragma once
 
-#include "tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/simd.h"
 
 namespace tessera::bench::TESSERA_LADDER_ISA {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <regex>
 
-#include "models/text/text_file.h"
-#include "tensor/error.h"
+#include "tessera/models/text/text_file.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::bench {
 

@@ -8,7 +8,7 @@
 
 #include "bench/report/report.h"
 #include "examples/programs/cli.h"
-#include "tensor/io/file.h"
+#include "tessera/tensor/io/file.h"
 
 namespace {
 

@@ -4,11 +4,11 @@
 
 #include "bench/oracles.h"
 #include "bench/registry.h"
-#include "nn/module.h"
-#include "nn/norm.h"
-#include "tensor/error.h"
-#include "tensor/ops/softmax.h"
-#include "tensor/random.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/norm.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/softmax.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

@@ -5,15 +5,15 @@
 
 #include "bench/case.h"
 #include "bench/registry.h"
-#include "nn/loss.h"
-#include "nn/training/clip_grad.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/random.h"
+#include "tessera/nn/loss.h"
+#include "tessera/nn/training/clip_grad.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

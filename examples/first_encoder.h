@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "models/models.h"
-#include "tensor/create.h"
-#include "tensor/ops/ops.h"
+#include <tessera/models/models.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/ops/ops.h>
 
 namespace tessera::examples {
 

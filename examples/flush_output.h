@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "tensor/error.h"
+#include <tessera/tensor/error.h>
 
 namespace tessera::examples {
 

@@ -1,9 +1,9 @@
-#include "models/classifier.h"
+#include "tessera/models/classifier.h"
 
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "tensor/error.h"
-#include "tensor/ops/unary.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 

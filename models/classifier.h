@@ -14,10 +14,10 @@
 
 #include <optional>
 
-#include "models/encoder.h"
-#include "models/pooling.h"
-#include "models/token_encoder.h"
-#include "nn/linear.h"
+#include "tessera/models/encoder.h"
+#include "tessera/models/pooling.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/linear.h"
 
 namespace tessera::models {
 

@@ -1,14 +1,14 @@
-#include "models/encoder.h"
+#include "tessera/models/encoder.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "models/tokens.h"
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 namespace tessera::models {
 

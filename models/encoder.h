@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/encoder_layer.h"
+#include "tessera/models/encoder_layer.h"
 
 namespace tessera::models {
 

@@ -1,17 +1,17 @@
-#include "models/encoder_layer.h"
+#include "tessera/models/encoder_layer.h"
 
 #include <span>
 #include <vector>
 
-#include "models/tokens.h"
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "nn/module.h"
-#include "tensor/autograd/gradient_checkpoint.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/gradient.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/autograd/gradient_checkpoint.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 namespace tessera::models {
 

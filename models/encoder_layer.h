@@ -4,11 +4,11 @@
 #include <functional>
 #include <optional>
 
-#include "nn/any_module.h"
-#include "nn/attention.h"
-#include "nn/feed_forward.h"
-#include "nn/norm.h"
-#include "nn/relative_position.h"
+#include "tessera/nn/any_module.h"
+#include "tessera/nn/attention.h"
+#include "tessera/nn/feed_forward.h"
+#include "tessera/nn/norm.h"
+#include "tessera/nn/relative_position.h"
 
 namespace tessera::models {
 

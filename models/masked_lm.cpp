@@ -1,8 +1,8 @@
-#include "models/masked_lm.h"
+#include "tessera/models/masked_lm.h"
 
-#include "nn/hook.h"
-#include "tensor/error.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera::models {
 

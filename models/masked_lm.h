@@ -6,9 +6,9 @@
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
 #pragma once
 
-#include "models/token_encoder.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/norm.h"
 
 namespace tessera::models {
 

@@ -2,11 +2,11 @@
 // runs have their own headers.
 #pragma once
 
-#include "models/classifier.h"
-#include "models/encoder.h"
-#include "models/encoder_layer.h"
-#include "models/masked_lm.h"
-#include "models/pooling.h"
-#include "models/token_encoder.h"
-#include "models/tokens.h"
-#include "nn/nn.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/encoder.h"
+#include "tessera/models/encoder_layer.h"
+#include "tessera/models/masked_lm.h"
+#include "tessera/models/pooling.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/nn.h"

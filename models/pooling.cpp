@@ -1,16 +1,16 @@
-#include "models/pooling.h"
+#include "tessera/models/pooling.h"
 
 #include <array>
 #include <limits>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 

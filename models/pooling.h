@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/tokens.h"
+#include "tessera/models/tokens.h"
 
 namespace tessera::models {
 

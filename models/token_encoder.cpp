@@ -1,14 +1,14 @@
-#include "models/token_encoder.h"
+#include "tessera/models/token_encoder.h"
 
 #include <cmath>
 #include <vector>
 
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera::models {
 

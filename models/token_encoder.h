@@ -10,11 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include "models/encoder.h"
-#include "models/tokens.h"
-#include "nn/embedding.h"
-#include "nn/linear.h"
-#include "nn/positional_encoding.h"
+#include "tessera/models/encoder.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/embedding.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/positional_encoding.h"
 
 namespace tessera::models {
 

@@ -1,11 +1,11 @@
-#include "models/tokens.h"
+#include "tessera/models/tokens.h"
 
 #include <cstddef>
 #include <span>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/compare.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/compare.h"
 
 namespace tessera::models {
 

@@ -5,8 +5,8 @@
 //   model({.ids = ids, .types = types})                    // two texts per row, as BERT's pairs
 #pragma once
 
-#include "tensor/ops/unpad_rows.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/unpad_rows.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::models {
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "nn/visit.h"
+#include "tessera/nn/visit.h"
 
 namespace tessera::nn {
 

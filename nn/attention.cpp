@@ -1,14 +1,14 @@
-#include "nn/attention.h"
+#include "tessera/nn/attention.h"
 
 #include <cmath>
 
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera::nn {
 

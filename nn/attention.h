@@ -4,10 +4,10 @@
 #include <array>
 #include <optional>
 
-#include "nn/dropout.h"
-#include "nn/linear.h"
-#include "nn/rotary.h"
-#include "tensor/ops/attention.h"
+#include "tessera/nn/dropout.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/rotary.h"
+#include "tessera/tensor/ops/attention.h"
 
 namespace tessera::nn {
 

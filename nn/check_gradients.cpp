@@ -1,14 +1,14 @@
-#include "nn/check_gradients.h"
+#include "tessera/nn/check_gradients.h"
 
 #include <cmath>
 #include <string>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/random.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::nn {
 

@@ -20,8 +20,8 @@
 #include <span>
 #include <vector>
 
-#include "nn/module.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

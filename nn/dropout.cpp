@@ -1,9 +1,9 @@
-#include "nn/dropout.h"
+#include "tessera/nn/dropout.h"
 
-#include "nn/detail/check.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/random.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::nn {
 

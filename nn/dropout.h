@@ -1,8 +1,8 @@
 // Dropout.
 #pragma once
 
-#include "tensor/ops/dropout.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/dropout.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

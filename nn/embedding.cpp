@@ -1,10 +1,10 @@
-#include "nn/embedding.h"
+#include "tessera/nn/embedding.h"
 
-#include "nn/detail/check.h"
-#include "tensor/autograd/recording.h"
-#include "tensor/error.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera::nn {
 

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "nn/parameter_source.h"
-#include "tensor/ops/weight.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

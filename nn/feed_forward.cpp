@@ -1,8 +1,8 @@
-#include "nn/feed_forward.h"
+#include "tessera/nn/feed_forward.h"
 
-#include "nn/detail/check.h"
-#include "nn/hook.h"
-#include "tensor/ops/linear.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/ops/linear.h"
 
 namespace tessera::nn {
 

@@ -1,8 +1,8 @@
 // The position-wise feed-forward network.
 #pragma once
 
-#include "nn/dropout.h"
-#include "nn/linear.h"
+#include "tessera/nn/dropout.h"
+#include "tessera/nn/linear.h"
 
 namespace tessera::nn {
 

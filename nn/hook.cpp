@@ -1,11 +1,11 @@
-#include "nn/hook.h"
+#include "tessera/nn/hook.h"
 
 #include <cstdio>
 #include <exception>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/rearrange.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/rearrange.h"
 
 namespace tessera::nn {
 

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/module_path.h"
-#include "tensor/ops/unpad_rows.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/module_path.h"
+#include "tessera/tensor/ops/unpad_rows.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

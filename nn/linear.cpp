@@ -1,8 +1,8 @@
-#include "nn/linear.h"
+#include "tessera/nn/linear.h"
 
-#include "nn/detail/check.h"
-#include "tensor/error.h"
-#include "tensor/ops/unary.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::nn {
 

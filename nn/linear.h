@@ -1,9 +1,9 @@
 // The affine layer, and activation functions by name; the layer applies them in the same pass.
 #pragma once
 
-#include "nn/parameter_source.h"
-#include "nn/visit.h"
-#include "tensor/ops/linear.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/nn/visit.h"
+#include "tessera/tensor/ops/linear.h"
 
 namespace tessera::nn {
 

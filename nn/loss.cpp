@@ -1,12 +1,12 @@
-#include "nn/loss.h"
+#include "tessera/nn/loss.h"
 
-#include "nn/detail/check.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::nn {
 

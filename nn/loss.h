@@ -10,8 +10,8 @@
 //   Tensor loss = nn::info_nce_loss(encode(questions), encode(answers));   // (B, D) and (B, D)
 #pragma once
 
-#include "tensor/ops/loss.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/loss.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

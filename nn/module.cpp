@@ -1,12 +1,12 @@
-#include "nn/module.h"
+#include "tessera/nn/module.h"
 
 #include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/gradient.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
 
 namespace tessera::nn::detail {
 

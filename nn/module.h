@@ -27,9 +27,9 @@
 // its own.
 #pragma once
 
-#include "nn/state_dict.h"
-#include "nn/visit.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/state_dict.h"
+#include "tessera/nn/visit.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

@@ -1,7 +1,7 @@
-#include "nn/norm.h"
+#include "tessera/nn/norm.h"
 
-#include "nn/detail/check.h"
-#include "tensor/ops/layer_norm.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/ops/layer_norm.h"
 
 namespace tessera::nn {
 

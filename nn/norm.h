@@ -1,8 +1,8 @@
 // Layer normalisation and RMS normalisation.
 #pragma once
 
-#include "nn/parameter_source.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

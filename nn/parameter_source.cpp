@@ -1,12 +1,12 @@
-#include "nn/parameter_source.h"
+#include "tessera/nn/parameter_source.h"
 
 #include <cmath>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 namespace tessera::nn {
 

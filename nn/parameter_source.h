@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "nn/state_dict.h"
-#include "tensor/random.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/state_dict.h"
+#include "tessera/tensor/random.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

@@ -1,8 +1,8 @@
-#include "nn/positional_encoding.h"
+#include "tessera/nn/positional_encoding.h"
 
-#include "nn/detail/check.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera::nn {
 

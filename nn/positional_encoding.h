@@ -1,10 +1,10 @@
 // Vectors that encode the positions of tokens, added to the input of a transformer.
 #pragma once
 
-#include "nn/dropout.h"
-#include "nn/parameter_source.h"
-#include "nn/visit.h"
-#include "tensor/ops/positions.h"
+#include "tessera/nn/dropout.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/nn/visit.h"
+#include "tessera/tensor/ops/positions.h"
 
 namespace tessera::nn {
 

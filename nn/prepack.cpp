@@ -1,14 +1,14 @@
-#include "nn/prepack.h"
+#include "tessera/nn/prepack.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/storage.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/storage.h"
 
 namespace tessera::nn::detail {
 

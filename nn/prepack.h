@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "nn/visit.h"
+#include "tessera/nn/visit.h"
 
 namespace tessera::nn {
 

@@ -1,4 +1,4 @@
-#include "nn/relative_position.h"
+#include "tessera/nn/relative_position.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "nn/detail/check.h"
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera::nn {
 

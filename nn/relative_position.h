@@ -8,9 +8,9 @@
 // the bias has H Tq Tk elements, until sums along the diagonals give the gradient of the line.
 #pragma once
 
-#include "nn/parameter_source.h"
-#include "nn/visit.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/nn/visit.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

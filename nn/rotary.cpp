@@ -1,6 +1,6 @@
-#include "nn/rotary.h"
+#include "tessera/nn/rotary.h"
 
-#include "nn/detail/check.h"
+#include "tessera/nn/detail/check.h"
 
 namespace tessera::nn {
 

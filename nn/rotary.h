@@ -1,8 +1,8 @@
 // Rotary positions for attention.
 #pragma once
 
-#include "nn/visit.h"
-#include "tensor/ops/positions.h"
+#include "tessera/nn/visit.h"
+#include "tessera/tensor/ops/positions.h"
 
 namespace tessera::nn {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/any_module.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/any_module.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

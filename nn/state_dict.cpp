@@ -1,13 +1,13 @@
-#include "nn/state_dict.h"
+#include "tessera/nn/state_dict.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-#include "nn/detail/differences.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/gradient.h"
+#include "tessera/nn/detail/differences.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/gradient.h"
 
 namespace tessera::nn {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/visit.h"
+#include "tessera/nn/visit.h"
 
 namespace tessera::nn {
 

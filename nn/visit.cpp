@@ -1,6 +1,6 @@
-#include "nn/visit.h"
+#include "tessera/nn/visit.h"
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::nn {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/ops/weight.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

@@ -1,9 +1,9 @@
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

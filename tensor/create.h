@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tensor/dtype.h"
+#include "tessera/tensor/dtype.h"
 
 #include <ostream>
 

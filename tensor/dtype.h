@@ -5,7 +5,7 @@
 #include <iosfwd>
 #include <type_traits>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 

@@ -1,9 +1,9 @@
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera {
 

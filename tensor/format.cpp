@@ -1,4 +1,4 @@
-#include "tensor/format.h"
+#include "tessera/tensor/format.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-#include "tensor/detail/parse_number.h"
+#include "tessera/tensor/detail/parse_number.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 

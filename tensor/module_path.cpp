@@ -1,4 +1,4 @@
-#include "tensor/module_path.h"
+#include "tessera/tensor/module_path.h"
 
 namespace tessera {
 

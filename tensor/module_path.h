@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tensor/profile_span.h"
-#include "tensor/shape.h"
+#include "tessera/tensor/profile_span.h"
+#include "tessera/tensor/shape.h"
 
 namespace tessera {
 

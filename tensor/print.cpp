@@ -1,11 +1,11 @@
-#include "tensor/print.h"
+#include "tessera/tensor/print.h"
 
 #include <ostream>
 #include <string_view>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/format.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
 
 namespace tessera {
 

@@ -10,7 +10,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,12 +1,12 @@
-#include "tensor/profile.h"
+#include "tessera/tensor/profile.h"
 
 #include <chrono>
 #include <mutex>
 
-#include "tensor/detail/profile_log.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/module_path.h"
+#include "tessera/tensor/detail/profile_log.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/module_path.h"
 
 namespace tessera {
 

@@ -5,13 +5,13 @@
 #include <tuple>
 #include <utility>
 
-#include "tensor/detail/profile_log.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/profile.h"
+#include "tessera/tensor/detail/profile_log.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/profile.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 

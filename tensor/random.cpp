@@ -1,5 +1,5 @@
 // Compiled with -ffp-contract=off: fused multiply-adds in only some builds would change bits.
-#include "tensor/random.h"
+#include "tessera/tensor/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera {
 

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

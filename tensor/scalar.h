@@ -4,8 +4,8 @@
 #include <concepts>
 #include <limits>
 
-#include "tensor/dtype.h"
-#include "tensor/error.h"
+#include "tessera/tensor/dtype.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

@@ -1,9 +1,9 @@
-#include "tensor/shape.h"
+#include "tessera/tensor/shape.h"
 
 #include <ostream>
 #include <string>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tensor/storage.h"
+#include "tessera/tensor/storage.h"
 
 #include <pthread.h>
 #include <sys/sysinfo.h>
@@ -13,7 +13,7 @@
 #include <span>
 #include <utility>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 

@@ -1,4 +1,4 @@
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "tensor/detail/loop.h"
-#include "tensor/error.h"
-#include "tensor/gradient.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera {
 

@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/dtype.h"
-#include "tensor/scalar.h"
-#include "tensor/shape.h"
-#include "tensor/storage.h"
+#include "tessera/tensor/dtype.h"
+#include "tessera/tensor/scalar.h"
+#include "tessera/tensor/shape.h"
+#include "tessera/tensor/storage.h"
 
 namespace tessera {
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/detail/loop.h"
-#include "tensor/error.h"
-#include "tensor/gradient.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -10,9 +10,9 @@
 #include "bench/oracles.h"
 #include "bench/peers/peers.h"
 #include "bench/registry.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/random.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

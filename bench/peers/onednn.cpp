@@ -9,7 +9,7 @@
 #include "bench/oracles.h"
 #include "bench/peers/peers.h"
 #include "bench/registry.h"
-#include "tensor/random.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::bench {
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "bench/report/report.h"
-#include "models/pages/chart.h"
-#include "models/pages/ranks.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/chart.h"
+#include "tessera/models/pages/ranks.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::results {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "bench/results/units.h"
-#include "models/pages/page.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
 
 namespace tessera::results {
 

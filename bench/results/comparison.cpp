@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "bench/results/units.h"
-#include "models/pages/ranks.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
+#include "tessera/models/pages/ranks.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
 
 namespace tessera::results {
 

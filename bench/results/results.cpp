@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::results {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::results {
 

@@ -1,5 +1,5 @@
 #include "bench/results/units.h"
-#include "tensor/format.h"
+#include "tessera/tensor/format.h"
 
 #include <array>
 #include <cmath>

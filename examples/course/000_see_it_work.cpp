@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/models.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
 #include "examples/first_encoder.h"
-#include "models/models.h"
 
 using namespace tessera;
 using namespace tessera::examples;

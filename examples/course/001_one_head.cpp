@@ -12,11 +12,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/ops.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/pages/chart.h>
+#include <tessera/tensor/ops/ops.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "models/pages/chart.h"
-#include "tensor/ops/ops.h"
 
 using namespace tessera;
 using namespace tessera::examples;

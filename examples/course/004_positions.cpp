@@ -11,13 +11,13 @@
 #include <cstdio>
 #include <string>
 
+#include <tessera/models/encoder_layer.h>
+#include <tessera/nn/module.h>
+#include <tessera/nn/positional_encoding.h>
+#include <tessera/nn/rotary.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "models/encoder_layer.h"
-#include "nn/module.h"
-#include "nn/positional_encoding.h"
-#include "nn/rotary.h"
 
 using namespace tessera;
 using namespace tessera::examples;

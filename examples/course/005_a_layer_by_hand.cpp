@@ -13,11 +13,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include <tessera/models/encoder_layer.h>
+#include <tessera/nn/module.h>
+#include <tessera/tensor/ops/rearrange.h>
 #include "examples/course/example.h"
 #include "examples/course/layer_by_hand.h"
-#include "models/encoder_layer.h"
-#include "nn/module.h"
-#include "tensor/ops/rearrange.h"
 
 using namespace tessera;
 using namespace tessera::examples;

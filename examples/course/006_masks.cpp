@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/encoder.h>
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/rearrange.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "models/encoder.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/rearrange.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -22,14 +22,14 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/pooling.h>
+#include <tessera/models/text/tokenizers.h>
+#include <tessera/nn/embedding.h>
+#include <tessera/tensor/io/file.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/pooling.h"
-#include "models/text/tokenizers.h"
-#include "nn/embedding.h"
-#include "tensor/io/file.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -15,13 +15,13 @@
 #include <filesystem>
 #include <map>
 
+#include <tessera/models/hugging_face/hugging_face.h>
+#include <tessera/models/inspect/inspect.h>
+#include <tessera/tensor/io/safetensors.h>
 #include "examples/course/example.h"
 #include "examples/course/layer_by_hand.h"
 #include "examples/course/model_lesson.h"
 #include "examples/course/pictures.h"
-#include "models/hugging_face/hugging_face.h"
-#include "models/inspect/inspect.h"
-#include "tensor/io/safetensors.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -19,13 +19,13 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/hugging_face.h>
+#include <tessera/models/inspect/inspect.h>
+#include <tessera/nn/hook.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
 #include "examples/course/model_lesson.h"
 #include "examples/course/pictures.h"
-#include "models/hugging_face/hugging_face.h"
-#include "models/inspect/inspect.h"
-#include "nn/hook.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -15,11 +15,11 @@
 #include <functional>
 #include <string>
 
+#include <tessera/tensor/autograd/tape.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/print.h>
 #include "examples/course/example.h"
 #include "examples/course/layer_by_hand.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
-#include "tensor/print.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -19,9 +19,9 @@
 #include <tuple>
 #include <vector>
 
+#include <tessera/nn/nn.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "nn/nn.h"
 
 using namespace tessera;
 using namespace tessera::examples;

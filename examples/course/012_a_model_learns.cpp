@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/models.h>
+#include <tessera/models/pages/chart.h>
 #include "examples/course/example.h"
 #include "examples/course/pictures.h"
-#include "models/models.h"
-#include "models/pages/chart.h"
 
 using namespace tessera;
 

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include <tessera/tensor/kernels/types.h>
 #include "examples/course/example.h"
-#include "tensor/kernels/types.h"
 
 using namespace tessera;
 using namespace tessera::examples;

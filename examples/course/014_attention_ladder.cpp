@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <vector>
 
+#include <tessera/tensor/ops/attention.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "tensor/ops/attention.h"
 
 using namespace tessera;
 using namespace tessera::examples;

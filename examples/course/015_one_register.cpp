@@ -5,9 +5,9 @@
 // 015_one_register.md, shows how.
 #include <cstdio>
 
+#include <tessera/tensor/ops/matmul.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
-#include "tensor/ops/matmul.h"
 
 using namespace tessera;
 using namespace tessera::examples;

@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
+#include <tessera/nn/training/detail/digest.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/kernels/parallel.h>
+#include <tessera/tensor/ops/matmul.h>
+#include <tessera/tensor/random.h>
 #include "examples/course/example.h"
-#include "nn/training/detail/digest.h"
-#include "tensor/create.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/random.h"
 
 using namespace tessera;
 using namespace tessera::examples;

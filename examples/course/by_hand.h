@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include <tessera/tensor/print.h>
 #include "examples/course/matrix.h"
-#include "tensor/print.h"
 
 namespace tessera::examples {
 

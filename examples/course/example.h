@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <tessera/nn/training/communicator.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/kernels/dispatch.h>
 #include "examples/flush_output.h"
 #include "examples/named_error.h"
-#include "nn/training/communicator.h"
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
 
 namespace tessera::examples {
 

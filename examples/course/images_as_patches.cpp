@@ -4,8 +4,8 @@
 // affine layers: a patch becomes a vector, and the mean of the vectors becomes ten scores.
 //
 // Source: Dosovitskiy et al., "An image is worth 16x16 words", 2021, section 3.1.
+#include <tessera/models/models.h>
 #include "examples/course/example.h"
-#include "models/models.h"
 
 using namespace tessera;
 

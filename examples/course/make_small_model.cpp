@@ -14,10 +14,10 @@
 #include <map>
 #include <set>
 
+#include <tessera/models/models.h>
+#include <tessera/models/text/text.h>
+#include <tessera/tensor/io/safetensors.h>
 #include "examples/course/example.h"
-#include "models/models.h"
-#include "models/text/text.h"
-#include "tensor/io/safetensors.h"
 
 using namespace tessera;
 

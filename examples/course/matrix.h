@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/tensor.h"
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/tensor.h>
 
 namespace tessera::examples {
 

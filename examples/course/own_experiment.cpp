@@ -7,9 +7,9 @@
 // folder after a change of the program.
 #include <iostream>
 
-#include "models/models.h"
-#include "models/runs/runs.h"
-#include "models/text/text.h"
+#include <tessera/models/models.h>
+#include <tessera/models/runs/runs.h>
+#include <tessera/models/text/text.h>
 
 using namespace tessera;
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/file.h>
 
 namespace tessera::examples {
 

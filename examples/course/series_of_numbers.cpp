@@ -4,8 +4,8 @@
 // two affine layers: a value becomes a vector, and the last vector becomes the next value.
 #include <cmath>
 
+#include <tessera/models/models.h>
 #include "examples/course/example.h"
-#include "models/models.h"
 
 using namespace tessera;
 

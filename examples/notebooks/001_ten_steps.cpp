@@ -11,13 +11,13 @@
 #include <iostream>
 #include <vector>
 
+#include <tessera/nn/attention.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/print.h>
+#include <tessera/tensor/random.h>
 #include "examples/course/example.h"
-#include "nn/attention.h"
-#include "tensor/create.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
-#include "tensor/print.h"
-#include "tensor/random.h"
 
 using namespace tessera;
 

@@ -11,12 +11,12 @@
 #include <iostream>
 #include <vector>
 
+#include <tessera/nn/positional_encoding.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/print.h>
 #include "examples/course/example.h"
-#include "nn/positional_encoding.h"
-#include "tensor/create.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
-#include "tensor/print.h"
 
 using namespace tessera;
 

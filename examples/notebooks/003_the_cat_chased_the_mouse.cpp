@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/print.h>
+#include <tessera/tensor/random.h>
 #include "examples/course/example.h"
-#include "tensor/create.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
-#include "tensor/print.h"
-#include "tensor/random.h"
 
 using namespace tessera;
 

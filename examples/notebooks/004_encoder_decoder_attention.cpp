@@ -13,13 +13,13 @@
 #include <stdexcept>
 #include <vector>
 
+#include <tessera/nn/attention.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/ops/attention.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/print.h>
 #include "examples/course/example.h"
-#include "nn/attention.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/ops.h"
-#include "tensor/print.h"
 
 using namespace tessera;
 

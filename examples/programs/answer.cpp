@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/models/hugging_face/question_answerer.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/json.h>
 #include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "models/hugging_face/question_answerer.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
 
 namespace {
 

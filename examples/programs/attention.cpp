@@ -5,18 +5,18 @@
 #include <string_view>
 #include <utility>
 
+#include <tessera/models/inspect/attention_flow.h>
+#include <tessera/models/inspect/heads.h>
+#include <tessera/models/inspect/record.h>
+#include <tessera/models/pages/attention_page.h>
+#include <tessera/nn/hook.h>
+#include <tessera/tensor/autograd/tape.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/detail/parse_number.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/ops/indexing.h>
+#include <tessera/tensor/ops/reduce.h>
 #include "examples/programs/processes.h"
-#include "models/inspect/attention_flow.h"
-#include "models/inspect/heads.h"
-#include "models/inspect/record.h"
-#include "models/pages/attention_page.h"
-#include "nn/hook.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
 
 namespace tessera::examples {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/text_reader.h>
+#include <tessera/models/text/tokenizer.h>
+#include <tessera/models/token_encoder.h>
 #include "examples/programs/cli.h"
-#include "models/hugging_face/text_reader.h"
-#include "models/text/tokenizer.h"
-#include "models/token_encoder.h"
 
 namespace tessera::examples {
 

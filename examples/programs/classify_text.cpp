@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/text_classifier.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/json.h>
 #include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "models/hugging_face/text_classifier.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
 
 namespace {
 

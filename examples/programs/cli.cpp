@@ -11,19 +11,19 @@
 #include <new>
 #include <optional>
 
+#include <tessera/models/text/text_file.h>
+#include <tessera/tensor/detail/parse_number.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/file.h>
+#include <tessera/tensor/kernels/dispatch.h>
+#include <tessera/tensor/kernels/parallel.h>
+#include <tessera/tensor/profile.h>
+#include <tessera/tensor/profile_span.h>
+#include <tessera/tensor/storage.h>
 #include "examples/flush_output.h"
 #include "examples/named_error.h"
 #include "examples/programs/processes.h"
-#include "models/text/text_file.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/profile.h"
-#include "tensor/profile_span.h"
-#include "tensor/storage.h"
 
 namespace tessera::examples {
 

@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/tokenizer.h"
-#include "nn/training/checkpoint.h"
-#include "tensor/kernels/types.h"
+#include <tessera/models/text/tokenizer.h>
+#include <tessera/nn/training/checkpoint.h>
+#include <tessera/tensor/kernels/types.h>
 
 namespace CLI {
 class App;

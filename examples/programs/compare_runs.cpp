@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/pages/comparison_page.h>
+#include <tessera/models/runs/run.h>
 #include "examples/programs/cli.h"
-#include "models/pages/comparison_page.h"
-#include "models/runs/run.h"
 
 namespace {
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "nn/training/batch_sampler.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/ops/reduce.h"
+#include <tessera/nn/training/batch_sampler.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/ops/reduce.h>
 
 namespace tessera::examples {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/pages/training_page.h"
-#include "models/text/batches.h"
-#include "tensor/tensor.h"
+#include <tessera/models/pages/training_page.h>
+#include <tessera/models/text/batches.h>
+#include <tessera/tensor/tensor.h>
 
 namespace tessera::examples {
 

@@ -10,11 +10,11 @@
 #include <ctime>
 #include <iostream>
 
+#include <tessera/models/text/utf8.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
 #include "examples/named_error.h"
 #include "examples/programs/cli.h"
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
 
 namespace tessera::examples {
 

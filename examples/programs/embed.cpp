@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/json.h>
+#include <tessera/tensor/io/npy.h>
 #include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
-#include "tensor/io/npy.h"
 
 namespace {
 

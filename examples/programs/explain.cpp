@@ -17,18 +17,18 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/models/hugging_face/detail/heads.h>
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/hugging_face/text_classifier.h>
+#include <tessera/models/inspect/inspect.h>
+#include <tessera/models/pages/explanation_page.h>
+#include <tessera/models/pages/page.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/ops/arithmetic.h>
+#include <tessera/tensor/ops/reduce.h>
 #include "examples/programs/cli.h"
-#include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/inspect/inspect.h"
-#include "models/pages/explanation_page.h"
-#include "models/pages/page.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
 
 namespace {
 

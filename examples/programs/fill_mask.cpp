@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/mask_filler.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/file.h>
+#include <tessera/tensor/io/json.h>
 #include "examples/programs/cli.h"
 #include "examples/programs/model_options.h"
-#include "models/hugging_face/mask_filler.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
 
 namespace {
 

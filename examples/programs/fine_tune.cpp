@@ -14,20 +14,20 @@
 #include <variant>
 #include <vector>
 
+#include <tessera/models/hugging_face/fine_tuning.h>
+#include <tessera/models/hugging_face/save_folder.h>
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/hugging_face/text_classifier.h>
+#include <tessera/models/hugging_face/token_tagger.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/file.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/profile_span.h>
 #include "examples/programs/confusion_counter.h"
 #include "examples/programs/fine_tuning_data.h"
 #include "examples/programs/processes.h"
 #include "examples/programs/training.h"
-#include "models/hugging_face/fine_tuning.h"
-#include "models/hugging_face/save_folder.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/token_tagger.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/ops/ops.h"
-#include "tensor/profile_span.h"
 
 namespace {
 

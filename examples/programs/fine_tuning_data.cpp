@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/runs/text_examples.h>
+#include <tessera/models/text/text_file.h>
+#include <tessera/tensor/detail/parse_number.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/file.h>
 #include "examples/programs/cli.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/runs/text_examples.h"
-#include "models/text/text_file.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
 
 namespace tessera::examples {
 

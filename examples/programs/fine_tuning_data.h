@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "models/text/batches.h"
-#include "models/text/labelled_text.h"
-#include "models/text/tokenizer.h"
+#include <tessera/models/text/batches.h>
+#include <tessera/models/text/labelled_text.h>
+#include <tessera/models/text/tokenizer.h>
 
 namespace tessera::examples {
 

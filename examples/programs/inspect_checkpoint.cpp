@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/json.h>
+#include <tessera/tensor/io/safetensors.h>
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
-#include "tensor/io/safetensors.h"
 
 namespace {
 

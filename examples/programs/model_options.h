@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/hugging_face/text_classifier.h>
+#include <tessera/models/hugging_face/text_reader.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/profile_span.h>
 #include "examples/programs/attention.h"
 #include "examples/programs/cli.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/text_reader.h"
-#include "tensor/error.h"
-#include "tensor/profile_span.h"
 
 namespace tessera::examples {
 

@@ -10,11 +10,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/kernels/parallel.h>
 #include "examples/programs/cli.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
 #if defined(TESSERA_HAS_MPI)
-#include "nn/training/mpi/session.h"
+#include <tessera/nn/training/mpi/session.h>
 #endif
 
 namespace tessera::examples {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "nn/training/communicator.h"
+#include <tessera/nn/training/communicator.h>
 
 namespace tessera::examples {
 

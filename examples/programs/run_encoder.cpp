@@ -10,14 +10,14 @@
 #include <iostream>
 #include <string>
 
+#include <tessera/models/encoder.h>
+#include <tessera/nn/module.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/npy.h>
+#include <tessera/tensor/io/safetensors.h>
+#include <tessera/tensor/ops/compare.h>
+#include <tessera/tensor/ops/rearrange.h>
 #include "examples/programs/cli.h"
-#include "models/encoder.h"
-#include "nn/module.h"
-#include "tensor/error.h"
-#include "tensor/io/npy.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/rearrange.h"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/text/tokenizers.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/json.h>
 #include "examples/programs/cli.h"
-#include "models/text/tokenizers.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
 
 namespace {
 

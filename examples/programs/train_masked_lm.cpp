@@ -15,18 +15,18 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/models.h>
+#include <tessera/models/runs/text_examples.h>
+#include <tessera/models/text/masked_tokens.h>
+#include <tessera/models/text/text_file.h>
+#include <tessera/models/text/tokenizers.h>
+#include <tessera/models/text/utf8.h>
+#include <tessera/nn/nn.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/ops/ops.h>
 #include "examples/programs/training.h"
-#include "models/models.h"
-#include "models/runs/text_examples.h"
-#include "models/text/masked_tokens.h"
-#include "models/text/text_file.h"
-#include "models/text/tokenizers.h"
-#include "models/text/utf8.h"
-#include "nn/nn.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/ops/ops.h"
 
 namespace {
 

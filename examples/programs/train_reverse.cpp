@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include <tessera/models/models.h>
+#include <tessera/models/pages/attention_page.h>
+#include <tessera/models/runs/text_examples.h>
+#include <tessera/nn/nn.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/ops/ops.h>
 #include "examples/programs/confusion_counter.h"
 #include "examples/programs/training.h"
-#include "models/models.h"
-#include "models/pages/attention_page.h"
-#include "models/runs/text_examples.h"
-#include "nn/nn.h"
-#include "tensor/create.h"
-#include "tensor/format.h"
-#include "tensor/ops/ops.h"
 
 namespace {
 

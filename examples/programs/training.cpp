@@ -10,15 +10,15 @@
 #include <system_error>
 #include <utility>
 
+#include <tessera/models/text/tokenizers.h>
+#include <tessera/nn/training/shards.h>
+#include <tessera/tensor/format.h>
+#include <tessera/tensor/io/file.h>
+#include <tessera/tensor/kernels/dispatch.h>
+#include <tessera/tensor/kernels/parallel.h>
+#include <tessera/tensor/profile_span.h>
+#include <tessera/tensor/storage.h>
 #include "examples/programs/processes.h"
-#include "models/text/tokenizers.h"
-#include "nn/training/shards.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/profile_span.h"
-#include "tensor/storage.h"
 
 namespace tessera::examples {
 

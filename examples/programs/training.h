@@ -20,18 +20,18 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/models/pages/training_page.h>
+#include <tessera/models/runs/run.h>
+#include <tessera/models/text/tokenizer.h>
+#include <tessera/models/token_encoder.h>
+#include <tessera/nn/training/checkpoint.h>
+#include <tessera/nn/training/optim.h>
+#include <tessera/nn/training/trainer.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/file.h>
+#include <tessera/tensor/random.h>
+#include <tessera/tensor/tensor.h>
 #include "examples/programs/cli.h"
-#include "models/pages/training_page.h"
-#include "models/runs/run.h"
-#include "models/text/tokenizer.h"
-#include "models/token_encoder.h"
-#include "nn/training/checkpoint.h"
-#include "nn/training/optim.h"
-#include "nn/training/trainer.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/random.h"
-#include "tensor/tensor.h"
 
 namespace tessera::examples {
 

@@ -1,4 +1,4 @@
-#include "models/hugging_face/fine_tuning.h"
+#include "tessera/models/hugging_face/fine_tuning.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "tensor/error.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::models {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/module.h"
-#include "nn/training/parameters.h"
-#include "tensor/error.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/training/parameters.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::models {
 

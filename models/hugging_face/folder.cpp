@@ -1,14 +1,14 @@
-#include "models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/folder.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/weight_files.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/weight_files.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::models {
 

@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "models/token_encoder.h"
-#include "nn/module.h"
-#include "nn/parameter_source.h"
-#include "tensor/io/json.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::models {
 

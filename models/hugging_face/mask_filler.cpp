@@ -1,14 +1,14 @@
-#include "models/hugging_face/mask_filler.h"
+#include "tessera/models/hugging_face/mask_filler.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "models/hugging_face/detail/heads.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/softmax.h"
-#include "tensor/ops/sort.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/softmax.h"
+#include "tessera/tensor/ops/sort.h"
 
 namespace tessera::models {
 

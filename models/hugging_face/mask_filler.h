@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/text_reader.h"
-#include "models/masked_lm.h"
+#include "tessera/models/hugging_face/text_reader.h"
+#include "tessera/models/masked_lm.h"
 
 namespace tessera::models {
 

@@ -1,16 +1,16 @@
-#include "models/hugging_face/question_answerer.h"
+#include "tessera/models/hugging_face/question_answerer.h"
 
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
 #include <utility>
 
-#include "models/hugging_face/detail/answers.h"
-#include "models/hugging_face/detail/heads.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/models/hugging_face/detail/answers.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::models {
 

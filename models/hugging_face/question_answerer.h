@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/classifier.h"
-#include "models/hugging_face/text_reader.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/hugging_face/text_reader.h"
 
 namespace tessera::models {
 

@@ -1,4 +1,4 @@
-#include "models/hugging_face/save_folder.h"
+#include "tessera/models/hugging_face/save_folder.h"
 
 #include <algorithm>
 #include <array>
@@ -9,18 +9,18 @@
 #include <variant>
 #include <vector>
 
-#include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/detail/json_edit.h"
-#include "models/hugging_face/detail/new_folder.h"
-#include "models/hugging_face/detail/sentence_files.h"
-#include "models/hugging_face/detail/sentence_settings.h"
-#include "models/hugging_face/folder.h"
-#include "nn/state_dict.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/models/hugging_face/detail/json_edit.h"
+#include "tessera/models/hugging_face/detail/new_folder.h"
+#include "tessera/models/hugging_face/detail/sentence_files.h"
+#include "tessera/models/hugging_face/detail/sentence_settings.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/nn/state_dict.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/safetensors.h"
 
 namespace tessera::models {
 

@@ -12,11 +12,11 @@
 
 #include <filesystem>
 
-#include "models/hugging_face/mask_filler.h"
-#include "models/hugging_face/question_answerer.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/hugging_face/token_tagger.h"
+#include "tessera/models/hugging_face/mask_filler.h"
+#include "tessera/models/hugging_face/question_answerer.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/text_classifier.h"
+#include "tessera/models/hugging_face/token_tagger.h"
 
 namespace tessera::models {
 

@@ -1,4 +1,4 @@
-#include "models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -6,22 +6,22 @@
 #include <span>
 #include <utility>
 
-#include "models/hugging_face/detail/sentence_files.h"
-#include "models/hugging_face/detail/sentence_settings.h"
-#include "models/hugging_face/folder.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
-#include "nn/hook.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/models/hugging_face/detail/sentence_files.h"
+#include "tessera/models/hugging_face/detail/sentence_settings.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 

@@ -13,13 +13,13 @@
 #include <variant>
 #include <vector>
 
-#include "models/hugging_face/text_reader.h"
-#include "models/pooling.h"
-#include "models/token_encoder.h"
-#include "nn/embedding.h"
-#include "nn/linear.h"
-#include "nn/norm.h"
-#include "nn/prepack.h"
+#include "tessera/models/hugging_face/text_reader.h"
+#include "tessera/models/pooling.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/embedding.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/norm.h"
+#include "tessera/nn/prepack.h"
 
 namespace tessera::models {
 

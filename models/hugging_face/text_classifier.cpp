@@ -1,12 +1,12 @@
-#include "models/hugging_face/text_classifier.h"
+#include "tessera/models/hugging_face/text_classifier.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
 
-#include "models/hugging_face/detail/heads.h"
-#include "tensor/error.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::models {
 

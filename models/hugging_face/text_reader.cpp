@@ -1,4 +1,4 @@
-#include "models/hugging_face/text_reader.h"
+#include "tessera/models/hugging_face/text_reader.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "models/hugging_face/detail/sentence_files.h"
-#include "models/hugging_face/detail/weight_files.h"
-#include "models/text/tokenizers.h"
-#include "nn/hook.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/hugging_face/detail/sentence_files.h"
+#include "tessera/models/hugging_face/detail/weight_files.h"
+#include "tessera/models/text/tokenizers.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::models {
 

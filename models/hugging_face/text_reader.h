@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/folder.h"
-#include "models/text/tokenizer.h"
-#include "models/tokens.h"
-#include "nn/prepack.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/prepack.h"
 
 namespace tessera::models {
 

@@ -1,13 +1,13 @@
-#include "models/hugging_face/token_tagger.h"
+#include "tessera/models/hugging_face/token_tagger.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/detail/tags.h"
-#include "tensor/error.h"
-#include "tensor/ops/softmax.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/models/hugging_face/detail/tags.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/softmax.h"
 
 namespace tessera::models {
 

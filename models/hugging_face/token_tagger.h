@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/classifier.h"
-#include "models/hugging_face/text_reader.h"
-#include "tensor/random.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/hugging_face/text_reader.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::models {
 

@@ -1,12 +1,12 @@
-#include "models/inspect/attention_flow.h"
+#include "tessera/models/inspect/attention_flow.h"
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera::inspect {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "tensor/ops/weight.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::inspect {
 

@@ -1,15 +1,15 @@
-#include "models/inspect/attribution.h"
+#include "tessera/models/inspect/attribution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "nn/hook.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera::inspect {
 

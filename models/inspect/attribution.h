@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "models/inspect/record.h"
+#include "tessera/models/inspect/record.h"
 
 namespace tessera::inspect {
 

@@ -1,4 +1,4 @@
-#include "models/inspect/heads.h"
+#include "tessera/models/inspect/heads.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "nn/hook.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera::inspect {
 

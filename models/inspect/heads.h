@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/inspect/record.h"
+#include "tessera/models/inspect/record.h"
 
 namespace tessera::inspect {
 

@@ -1,8 +1,8 @@
 // All of models/inspect.
 #pragma once
 
-#include "models/inspect/attention_flow.h"
-#include "models/inspect/attribution.h"
-#include "models/inspect/heads.h"
-#include "models/inspect/probe.h"
-#include "models/inspect/record.h"
+#include "tessera/models/inspect/attention_flow.h"
+#include "tessera/models/inspect/attribution.h"
+#include "tessera/models/inspect/heads.h"
+#include "tessera/models/inspect/probe.h"
+#include "tessera/models/inspect/record.h"

@@ -1,22 +1,22 @@
-#include "models/inspect/probe.h"
+#include "tessera/models/inspect/probe.h"
 
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "nn/linear.h"
-#include "nn/loss.h"
-#include "nn/module.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/random.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/loss.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::inspect {
 

@@ -1,12 +1,12 @@
-#include "models/inspect/record.h"
+#include "tessera/models/inspect/record.h"
 
 #include <functional>
 #include <set>
 
-#include "nn/hook.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::inspect {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::inspect {
 

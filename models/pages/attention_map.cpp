@@ -1,14 +1,14 @@
-#include "models/pages/attention_page.h"
+#include "tessera/models/pages/attention_page.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "models/pages/detail/attention_labels.h"
-#include "models/pages/detail/numbers.h"
-#include "models/pages/page.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/detail/attention_labels.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::pages {
 

@@ -1,4 +1,4 @@
-#include "models/pages/attention_page.h"
+#include "tessera/models/pages/attention_page.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-#include "models/pages/detail/attention_labels.h"
-#include "models/pages/detail/numbers.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
+#include "tessera/models/pages/detail/attention_labels.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::pages {
 

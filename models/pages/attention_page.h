@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/pages/page.h"
-#include "tensor/tensor.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::pages {
 

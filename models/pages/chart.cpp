@@ -1,4 +1,4 @@
-#include "models/pages/chart.h"
+#include "tessera/models/pages/chart.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include <numbers>
 #include <string_view>
 
-#include "models/pages/detail/axis_ticks.h"
-#include "models/pages/detail/numbers.h"
-#include "models/pages/page.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/detail/axis_ticks.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::pages {
 

@@ -1,4 +1,4 @@
-#include "models/pages/comparison_page.h"
+#include "tessera/models/pages/comparison_page.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 #include <sstream>
 #include <utility>
 
-#include "models/pages/detail/facts.h"
-#include "models/pages/detail/numbers.h"
-#include "models/pages/ranks.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/io/json.h"
+#include "tessera/models/pages/detail/facts.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/models/pages/ranks.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::pages {
 

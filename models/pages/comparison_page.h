@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/pages/page.h"
-#include "models/pages/run_log.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/models/pages/run_log.h"
 
 namespace tessera::pages {
 

@@ -18,8 +18,8 @@ file(WRITE ${OUT} "// Written by models/pages/embed.cmake.
 #include <string_view>
 #include <utility>
 
-#include \"models/pages/page.h\"
-#include \"tensor/error.h\"
+#include \"tessera/models/pages/page.h\"
+#include \"tessera/tensor/error.h\"
 
 namespace tessera::pages {
 

@@ -1,17 +1,17 @@
-#include "models/pages/explanation_page.h"
+#include "tessera/models/pages/explanation_page.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "models/pages/detail/attention_labels.h"
-#include "models/pages/detail/numbers.h"
-#include "models/pages/page.h"
-#include "tensor/error.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/sort.h"
-#include "tensor/ops/unary.h"
+#include "tessera/models/pages/detail/attention_labels.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/sort.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::pages {
 

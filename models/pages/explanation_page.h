@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::pages {
 

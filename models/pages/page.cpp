@@ -1,12 +1,12 @@
-#include "models/pages/page.h"
+#include "tessera/models/pages/page.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 
-#include "tensor/error.h"
-#include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::pages {
 

@@ -1,11 +1,11 @@
-#include "models/pages/ranks.h"
+#include "tessera/models/pages/ranks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::pages {
 

@@ -1,4 +1,4 @@
-#include "models/pages/run_log.h"
+#include "tessera/models/pages/run_log.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "models/pages/detail/numbers.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::pages {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::pages {
 

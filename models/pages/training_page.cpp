@@ -1,12 +1,12 @@
-#include "models/pages/training_page.h"
+#include "tessera/models/pages/training_page.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "models/pages/detail/facts.h"
-#include "models/pages/detail/numbers.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
+#include "tessera/models/pages/detail/facts.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::pages {
 

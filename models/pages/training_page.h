@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/pages/page.h"
-#include "tensor/kernels/types.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::pages {
 

@@ -1,4 +1,4 @@
-#include "models/runs/run.h"
+#include "tessera/models/runs/run.h"
 
 #include <signal.h>
 
@@ -11,10 +11,10 @@
 #include <system_error>
 #include <utility>
 
-#include "nn/training/communicator.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/safetensors.h"
 
 namespace tessera::runs {
 

@@ -14,11 +14,11 @@
 #include <optional>
 #include <string>
 
-#include "models/pages/run_log.h"
-#include "models/pages/training_page.h"
-#include "nn/training/checkpoint.h"
-#include "nn/training/trainer.h"
-#include "tensor/io/file.h"
+#include "tessera/models/pages/run_log.h"
+#include "tessera/models/pages/training_page.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/nn/training/trainer.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::runs {
 

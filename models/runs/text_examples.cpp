@@ -1,11 +1,11 @@
-#include "models/runs/text_examples.h"
+#include "tessera/models/runs/text_examples.h"
 
 #include <bit>
 #include <memory>
 #include <utility>
 #include <variant>
 
-#include "nn/training/detail/digest.h"
+#include "tessera/nn/training/detail/digest.h"
 
 namespace tessera::runs {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/batches.h"
-#include "models/text/labelled_text.h"
-#include "nn/training/evaluate.h"
-#include "nn/training/loss_sum.h"
+#include "tessera/models/text/batches.h"
+#include "tessera/models/text/labelled_text.h"
+#include "tessera/nn/training/evaluate.h"
+#include "tessera/nn/training/loss_sum.h"
 
 namespace tessera::runs {
 

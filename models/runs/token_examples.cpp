@@ -1,13 +1,13 @@
-#include "models/runs/token_examples.h"
+#include "tessera/models/runs/token_examples.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "nn/training/detail/digest.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/training/detail/digest.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera::runs {
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "models/tokens.h"
-#include "nn/training/evaluate.h"
+#include "tessera/models/tokens.h"
+#include "tessera/nn/training/evaluate.h"
 
 namespace tessera::runs {
 

@@ -1,9 +1,9 @@
-#include "models/text/batches.h"
+#include "tessera/models/text/batches.h"
 
 #include <algorithm>
 
-#include "tensor/error.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::text {
 

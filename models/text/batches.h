@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::text {
 

@@ -1,9 +1,9 @@
-#include "models/text/character_tokenizer.h"
+#include "tessera/models/text/character_tokenizer.h"
 
 #include <utility>
 
-#include "models/text/utf8.h"
-#include "tensor/io/detail/utf8.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 

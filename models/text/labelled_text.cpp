@@ -1,4 +1,4 @@
-#include "models/text/labelled_text.h"
+#include "tessera/models/text/labelled_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "models/text/text_file.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/text/text_file.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::text {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "models/text/batches.h"
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/batches.h"
+#include "tessera/models/text/tokenizer.h"
 
 namespace tessera::text {
 

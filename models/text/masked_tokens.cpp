@@ -1,11 +1,11 @@
-#include "models/text/masked_tokens.h"
+#include "tessera/models/text/masked_tokens.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/compare.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/compare.h"
 
 namespace tessera::text {
 

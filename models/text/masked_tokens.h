@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "models/text/batches.h"
-#include "models/text/vocabulary.h"
-#include "tensor/random.h"
-#include "tensor/tensor.h"
+#include "tessera/models/text/batches.h"
+#include "tessera/models/text/vocabulary.h"
+#include "tessera/tensor/random.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::text {
 

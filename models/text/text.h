@@ -1,13 +1,13 @@
 // All of tessera::text: files, tokenizers, batches, masked tokens.
 #pragma once
 
-#include "models/text/batches.h"
-#include "models/text/character_tokenizer.h"
-#include "models/text/labelled_text.h"
-#include "models/text/masked_tokens.h"
-#include "models/text/text_file.h"
-#include "models/text/tokenizer.h"
-#include "models/text/tokenizers.h"
-#include "models/text/utf8.h"
-#include "models/text/vocabulary.h"
-#include "models/text/word_tokenizer.h"
+#include "tessera/models/text/batches.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/models/text/labelled_text.h"
+#include "tessera/models/text/masked_tokens.h"
+#include "tessera/models/text/text_file.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/models/text/tokenizers.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/models/text/vocabulary.h"
+#include "tessera/models/text/word_tokenizer.h"

@@ -1,13 +1,13 @@
-#include "models/text/text_file.h"
+#include "tessera/models/text/text_file.h"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::text {
 

@@ -1,4 +1,4 @@
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/tokenizer.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <limits>
 #include <utility>
 
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::text {
 

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/vocabulary.h"
+#include "tessera/models/text/vocabulary.h"
 
 namespace tessera::text {
 

@@ -1,17 +1,17 @@
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/detail/subword_model.h"
-#include "models/text/detail/tokenizer_config.h"
-#include "models/text/text_file.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/text/detail/pipeline_tokenizer.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/tokenizer_config.h"
+#include "tessera/models/text/text_file.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::text {
 

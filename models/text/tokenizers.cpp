@@ -1,14 +1,14 @@
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 
 #include <iterator>
 #include <optional>
 #include <utility>
 
-#include "models/text/character_tokenizer.h"
-#include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/word_tokenizer.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/models/text/detail/pipeline_tokenizer.h"
+#include "tessera/models/text/word_tokenizer.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/tokenizer.h"
 
 namespace tessera::text {
 

@@ -1,16 +1,16 @@
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/pipeline_tokenizer.h"
-#include "models/text/detail/steps.h"
-#include "models/text/detail/subword_trainer.h"
-#include "models/text/utf8.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/pipeline_tokenizer.h"
+#include "tessera/models/text/detail/steps.h"
+#include "tessera/models/text/detail/subword_trainer.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

@@ -1,11 +1,11 @@
-#include "models/text/utf8.h"
+#include "tessera/models/text/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "tensor/error.h"
-#include "tensor/io/detail/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 

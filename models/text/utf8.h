@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::text {
 

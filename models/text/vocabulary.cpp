@@ -1,4 +1,4 @@
-#include "models/text/vocabulary.h"
+#include "tessera/models/text/vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tensor/detail/keyed_hash.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
+#include "tessera/tensor/detail/keyed_hash.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

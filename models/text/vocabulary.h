@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 class Json;

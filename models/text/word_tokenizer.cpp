@@ -1,9 +1,9 @@
-#include "models/text/word_tokenizer.h"
+#include "tessera/models/text/word_tokenizer.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "models/text/utf8.h"
+#include "tessera/models/text/utf8.h"
 
 namespace tessera::text {
 

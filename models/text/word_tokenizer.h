@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/tokenizer.h"
 
 namespace tessera::text {
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "tensor/error.h"
-#include "tensor/shape.h"
-#include "tensor/storage.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/shape.h"
+#include "tessera/tensor/storage.h"
 
 namespace tessera::nn::detail {
 

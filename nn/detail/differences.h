@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::nn {
 

@@ -1,11 +1,11 @@
-#include "nn/training/batch_sampler.h"
+#include "tessera/nn/training/batch_sampler.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "tensor/create.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/create.h"
 
 namespace tessera::nn {
 

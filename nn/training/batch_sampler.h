@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "tensor/random.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/random.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

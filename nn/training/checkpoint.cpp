@@ -1,12 +1,12 @@
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 
 #include <cmath>
 
-#include "nn/detail/differences.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/format.h"
-#include "tensor/io/file.h"
-#include "tensor/profile_span.h"
+#include "tessera/nn/detail/differences.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::nn {
 

@@ -24,10 +24,10 @@
 #include <string>
 #include <string_view>
 
-#include "nn/module.h"
-#include "tensor/error.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/random.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/safetensors.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::nn {
 

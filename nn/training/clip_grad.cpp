@@ -1,14 +1,14 @@
-#include "nn/training/clip_grad.h"
+#include "tessera/nn/training/clip_grad.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "nn/detail/check.h"
-#include "nn/training/detail/multi_tensor.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
-#include "tensor/profile_span.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/training/detail/multi_tensor.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::nn {
 

@@ -1,7 +1,7 @@
 // Gradient clipping by norm, against steps that are too large.
 #pragma once
 
-#include "nn/training/parameters.h"
+#include "tessera/nn/training/parameters.h"
 
 namespace tessera::nn {
 

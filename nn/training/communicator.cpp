@@ -1,13 +1,13 @@
-#include "nn/training/communicator.h"
+#include "tessera/nn/training/communicator.h"
 
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 
-#include "nn/detail/check.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::nn {
 

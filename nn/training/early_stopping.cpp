@@ -1,8 +1,8 @@
-#include "nn/training/early_stopping.h"
+#include "tessera/nn/training/early_stopping.h"
 
 #include <utility>
 
-#include "nn/detail/check.h"
+#include "tessera/nn/detail/check.h"
 
 namespace tessera::nn {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <optional>
 
-#include "nn/training/checkpoint.h"
-#include "nn/training/parameters.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/nn/training/parameters.h"
 
 namespace tessera::nn {
 

@@ -1,18 +1,18 @@
-#include "nn/training/evaluate.h"
+#include "tessera/nn/training/evaluate.h"
 
 #include <cstring>
 #include <string>
 #include <type_traits>
 
-#include "nn/dropout.h"
-#include "nn/training/batch_sampler.h"
-#include "nn/training/communicator.h"
-#include "nn/training/detail/digest.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/profile_span.h"
+#include "tessera/nn/dropout.h"
+#include "tessera/nn/training/batch_sampler.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/nn/training/detail/digest.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::nn {
 

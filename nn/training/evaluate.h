@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "nn/module.h"
-#include "nn/training/shards.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/training/shards.h"
 
 namespace tessera::nn {
 

@@ -1,11 +1,11 @@
-#include "nn/training/loss_sum.h"
+#include "tessera/nn/training/loss_sum.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/create.h"
-#include "tensor/format.h"
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/ops/ops.h"
 
 namespace tessera::nn {
 

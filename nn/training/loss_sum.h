@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "nn/loss.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/loss.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

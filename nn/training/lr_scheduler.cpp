@@ -1,11 +1,11 @@
-#include "nn/training/lr_scheduler.h"
+#include "tessera/nn/training/lr_scheduler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
-#include "nn/detail/check.h"
+#include "tessera/nn/detail/check.h"
 
 namespace tessera::nn {
 

@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "nn/training/optimizer.h"
+#include "tessera/nn/training/optimizer.h"
 
 namespace tessera::nn {
 

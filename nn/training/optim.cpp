@@ -1,10 +1,10 @@
-#include "nn/training/optim.h"
+#include "tessera/nn/training/optim.h"
 
 #include <cmath>
 
-#include "nn/detail/check.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::nn {
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/training/optimizer.h"
+#include "tessera/nn/training/optimizer.h"
 
 namespace tessera::nn {
 

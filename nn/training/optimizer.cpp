@@ -1,4 +1,4 @@
-#include "nn/training/optimizer.h"
+#include "tessera/nn/training/optimizer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,12 +6,12 @@
 #include <map>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "nn/training/detail/multi_tensor.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/gradient.h"
-#include "tensor/profile_span.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/training/detail/multi_tensor.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::nn {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/training/checkpoint.h"
-#include "nn/training/parameters.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/nn/training/parameters.h"
 
 namespace tessera::nn {
 

@@ -1,10 +1,10 @@
-#include "nn/training/parameters.h"
+#include "tessera/nn/training/parameters.h"
 
 #include <set>
 #include <string>
 
-#include "tensor/error.h"
-#include "tensor/gradient.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
 
 namespace tessera::nn {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/module.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

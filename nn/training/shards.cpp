@@ -1,9 +1,9 @@
-#include "nn/training/shards.h"
+#include "tessera/nn/training/shards.h"
 
 #include <utility>
 
-#include "tensor/error.h"
-#include "tensor/gradient.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
 
 namespace tessera::nn {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "nn/training/loss_sum.h"
-#include "tensor/random.h"
-#include "tensor/tensor.h"
+#include "tessera/nn/training/loss_sum.h"
+#include "tessera/tensor/random.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

@@ -1,19 +1,19 @@
-#include "nn/training/trainer.h"
+#include "tessera/nn/training/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "nn/training/clip_grad.h"
-#include "nn/training/communicator.h"
-#include "nn/training/detail/all_reduce.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/format.h"
-#include "tensor/gradient.h"
-#include "tensor/profile_span.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/nn/training/clip_grad.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/nn/training/detail/all_reduce.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::nn {
 

@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "nn/training/batch_sampler.h"
-#include "nn/training/early_stopping.h"
-#include "nn/training/evaluate.h"
-#include "nn/training/lr_scheduler.h"
-#include "nn/training/optimizer.h"
-#include "nn/training/weight_average.h"
+#include "tessera/nn/training/batch_sampler.h"
+#include "tessera/nn/training/early_stopping.h"
+#include "tessera/nn/training/evaluate.h"
+#include "tessera/nn/training/lr_scheduler.h"
+#include "tessera/nn/training/optimizer.h"
+#include "tessera/nn/training/weight_average.h"
 
 namespace tessera::nn {
 

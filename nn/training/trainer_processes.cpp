@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "nn/training/communicator.h"
-#include "nn/training/detail/digest.h"
-#include "nn/training/trainer.h"
-#include "tensor/create.h"
-#include "tensor/format.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/version.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/nn/training/detail/digest.h"
+#include "tessera/nn/training/trainer.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/version.h"
 
 namespace tessera::nn {
 

@@ -1,11 +1,11 @@
-#include "nn/training/weight_average.h"
+#include "tessera/nn/training/weight_average.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "nn/detail/check.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 namespace tessera::nn {
 

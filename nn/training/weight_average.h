@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "nn/training/checkpoint.h"
-#include "nn/training/parameters.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/nn/training/parameters.h"
 
 namespace tessera::nn {
 

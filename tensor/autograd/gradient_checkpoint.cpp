@@ -1,9 +1,9 @@
-#include "tensor/autograd/gradient_checkpoint.h"
+#include "tessera/tensor/autograd/gradient_checkpoint.h"
 
-#include "tensor/autograd/recording.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/random.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera {
 

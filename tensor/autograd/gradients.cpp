@@ -1,11 +1,11 @@
 // The sums of gradients in their slots: see tensor/gradient.h.
 #include <utility>
 
-#include "tensor/detail/loop.h"
-#include "tensor/detail/rows.h"
-#include "tensor/error.h"
-#include "tensor/gradient.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera {
 

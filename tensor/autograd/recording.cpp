@@ -1,10 +1,10 @@
-#include "tensor/autograd/recording.h"
+#include "tessera/tensor/autograd/recording.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

@@ -17,8 +17,8 @@
 #include <span>
 #include <utility>
 
-#include "tensor/gradient.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera {
 

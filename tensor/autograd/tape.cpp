@@ -1,4 +1,4 @@
-#include "tensor/autograd/tape.h"
+#include "tessera/tensor/autograd/tape.h"
 
 #include <atomic>
 #include <cstdio>
@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/error.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera {
 

@@ -15,9 +15,9 @@
 #include <memory>
 #include <vector>
 
-#include "tensor/gradient.h"
-#include "tensor/profile_span.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/profile_span.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/shape.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/shape.h"
 
 namespace tessera {
 

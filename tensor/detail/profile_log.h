@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/detail/large_pages.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/detail/large_pages.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::detail {
 

@@ -1,10 +1,10 @@
-#include "tensor/detail/rows.h"
+#include "tessera/tensor/detail/rows.h"
 
 #include <algorithm>
 
-#include "tensor/detail/loop.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::detail {
 

@@ -3,8 +3,8 @@
 // for the reductions of tensor/ops and the gradients of broadcasting ops. Private to the library.
 #pragma once
 
-#include "tensor/kernels/table.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::detail {
 

@@ -1,4 +1,4 @@
-#include "tensor/io/file.h"
+#include "tessera/tensor/io/file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "tensor/io/detail/replacement.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/io/detail/replacement.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera {
 

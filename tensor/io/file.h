@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tensor/error.h"
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::detail {
 class LockedFile;

@@ -1,5 +1,5 @@
 // Text to a JSON document, by nlohmann's parser, with limits; its values; and values to text.
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/detail/keyed_hash.h"
-#include "tensor/format.h"
-#include "tensor/io/detail/json_limits.h"
-#include "tensor/io/file.h"
+#include "tessera/tensor/detail/keyed_hash.h"
+#include "tessera/tensor/format.h"
+#include "tessera/tensor/io/detail/json_limits.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera {
 

@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/types.h"
 
 // These names are exported, although their source files are compiled with hidden visibility.
 #pragma GCC visibility push(default)

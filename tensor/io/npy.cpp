@@ -1,4 +1,4 @@
-#include "tensor/io/npy.h"
+#include "tessera/tensor/io/npy.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "tensor/error.h"
-#include "tensor/io/detail/elements.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/elements.h"
 
 namespace tessera {
 

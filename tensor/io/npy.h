@@ -10,8 +10,8 @@
 #include <map>
 #include <string>
 
-#include "tensor/io/file.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/io/detail/elements.h"
-#include "tensor/io/file.h"
-#include "tensor/io/npy.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/elements.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/npy.h"
 
 namespace tessera {
 

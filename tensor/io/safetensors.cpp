@@ -1,4 +1,4 @@
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/safetensors.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/io/detail/elements.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/elements.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera {
 

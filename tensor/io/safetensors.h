@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -23,12 +23,12 @@
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 1.
 #pragma once
 
-#include "tensor/kernels/attention_capture.h"
-#include "tensor/kernels/attention_dropout.h"
-#include "tensor/kernels/attention_masks.h"
-#include "tensor/kernels/attention_softmax.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/transpose.h"
+#include "tessera/tensor/kernels/attention_capture.h"
+#include "tessera/tensor/kernels/attention_dropout.h"
+#include "tessera/tensor/kernels/attention_masks.h"
+#include "tessera/tensor/kernels/attention_softmax.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

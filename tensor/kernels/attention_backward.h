@@ -25,7 +25,7 @@
 // **Source**: Dao et al., "FlashAttention", 2022, Algorithm 4.
 #pragma once
 
-#include "tensor/kernels/attention_backward_parts.h"
+#include "tessera/tensor/kernels/attention_backward_parts.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -1,7 +1,7 @@
 // The buffers of attention's backward pass, and how it packs queries and keys.
 #pragma once
 
-#include "tensor/kernels/attention.h"
+#include "tessera/tensor/kernels/attention.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -1,8 +1,8 @@
 // Shared by the parts of attention: the sizes of blocks, a worker's buffers, and ranges of keys.
 #pragma once
 
-#include "tensor/kernels/table.h"
-#include "tensor/kernels/tile.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -4,7 +4,7 @@
 // bits that the output would have for V = I.
 #pragma once
 
-#include "tensor/kernels/attention_block.h"
+#include "tessera/tensor/kernels/attention_block.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -6,8 +6,8 @@
 // memory.
 #pragma once
 
-#include "tensor/kernels/attention_block.h"
-#include "tensor/kernels/dropout.h"
+#include "tessera/tensor/kernels/attention_block.h"
+#include "tessera/tensor/kernels/dropout.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

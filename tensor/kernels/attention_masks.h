@@ -1,9 +1,9 @@
 // Masks on a tile of attention's scores.
 #pragma once
 
-#include "tensor/kernels/attention_block.h"
-#include "tensor/kernels/math.h"
-#include "tensor/kernels/transpose.h"
+#include "tessera/tensor/kernels/attention_block.h"
+#include "tessera/tensor/kernels/math.h"
+#include "tessera/tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

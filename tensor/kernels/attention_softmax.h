@@ -7,8 +7,8 @@
 // **Source**: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018.
 #pragma once
 
-#include "tensor/kernels/attention_block.h"
-#include "tensor/kernels/math.h"
+#include "tessera/tensor/kernels/attention_block.h"
+#include "tessera/tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

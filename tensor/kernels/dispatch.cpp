@@ -1,4 +1,4 @@
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/dispatch.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera {
 

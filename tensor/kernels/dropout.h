@@ -14,8 +14,8 @@
 // 1, 2, 3".
 #pragma once
 
-#include "tensor/kernels/simd.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

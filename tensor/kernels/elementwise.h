@@ -5,10 +5,10 @@
 // the bits of an element depend neither on the layout nor on its position in the row.
 #pragma once
 
-#include "tensor/kernels/gelu.h"
-#include "tensor/kernels/power.h"
-#include "tensor/kernels/table.h"
-#include "tensor/kernels/trigonometry.h"
+#include "tessera/tensor/kernels/gelu.h"
+#include "tessera/tensor/kernels/power.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/kernels/trigonometry.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -1,7 +1,7 @@
 // The names of the functions that elementwise kernels compute: see table.h for the kernels.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::kernels {
 

@@ -5,9 +5,9 @@
 // on how the sums were computed. Gated products have their own panels of B: see pack_gated_panels.
 #pragma once
 
-#include "tensor/kernels/elementwise.h"
-#include "tensor/kernels/rotary.h"
-#include "tensor/kernels/tile.h"
+#include "tessera/tensor/kernels/elementwise.h"
+#include "tessera/tensor/kernels/rotary.h"
+#include "tessera/tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

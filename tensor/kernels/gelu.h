@@ -12,7 +12,7 @@
 // the errors come from rounding the argument of exp, and grow as x^2.
 #pragma once
 
-#include "tensor/kernels/math.h"
+#include "tessera/tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -16,11 +16,11 @@
 // Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
-#include "tensor/kernels/epilogue.h"
-#include "tensor/kernels/gemm_plan.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/product_args.h"
-#include "tensor/kernels/tile.h"
+#include "tessera/tensor/kernels/epilogue.h"
+#include "tessera/tensor/kernels/gemm_plan.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/product_args.h"
+#include "tessera/tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

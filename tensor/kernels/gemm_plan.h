@@ -2,9 +2,9 @@
 // and how C is divided among threads and caches. The result has the same bits in all cases.
 #pragma once
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/product_args.h"
-#include "tensor/kernels/tile.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/product_args.h"
+#include "tessera/tensor/kernels/tile.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -12,7 +12,7 @@
 // The governor reads no clock: callers pass times, in nanoseconds since any fixed point.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::kernels {
 

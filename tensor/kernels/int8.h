@@ -41,10 +41,10 @@
 // Integer-Arithmetic-Only Inference", 2018, equation 1.
 #pragma once
 
-#include "tensor/kernels/packing.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/reduce.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/packing.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/reduce.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -6,8 +6,8 @@
 // in registers.
 #pragma once
 
-#include "tensor/kernels/gemm.h"
-#include "tensor/kernels/int8.h"
+#include "tessera/tensor/kernels/gemm.h"
+#include "tessera/tensor/kernels/int8.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

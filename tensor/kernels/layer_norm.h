@@ -22,7 +22,7 @@
 // "Root Mean Square Layer Normalization", 2019, section 4.
 #pragma once
 
-#include "tensor/kernels/reduce.h"
+#include "tessera/tensor/kernels/reduce.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

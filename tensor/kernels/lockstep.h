@@ -5,7 +5,7 @@
 // idle.
 #pragma once
 
-#include "tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/simd.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -9,7 +9,7 @@
 //     dloss / dx_c = (a + b W) p_c - b w_c - a [c = y]
 #pragma once
 
-#include "tensor/kernels/softmax.h"
+#include "tessera/tensor/kernels/softmax.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -27,7 +27,7 @@
 // edition, ch. 11); the coefficients are minimax fits (Remez) made for these forms.
 #pragma once
 
-#include "tensor/kernels/lockstep.h"
+#include "tessera/tensor/kernels/lockstep.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -9,9 +9,9 @@
 // Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled weight decay", 2019.
 #pragma once
 
-#include "tensor/kernels/math.h"
-#include "tensor/kernels/reduce.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/math.h"
+#include "tessera/tensor/kernels/reduce.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

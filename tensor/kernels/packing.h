@@ -2,9 +2,9 @@
 // panels of columns and A into strips of rows.
 #pragma once
 
-#include "tensor/kernels/product_args.h"
-#include "tensor/kernels/simd.h"
-#include "tensor/kernels/transpose.h"
+#include "tessera/tensor/kernels/product_args.h"
+#include "tessera/tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/transpose.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

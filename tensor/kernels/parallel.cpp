@@ -1,4 +1,4 @@
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tensor/kernels/governor.h"
+#include "tessera/tensor/kernels/governor.h"
 
 #if defined(_OPENMP)
 #include <omp.h>

@@ -11,7 +11,7 @@
 // changes a result, because it does not change the order of the additions of any sum.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera {
 

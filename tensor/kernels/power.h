@@ -12,7 +12,7 @@
 // floating-point technique for extending the available precision", Numer. Math. 18, 1971.
 #pragma once
 
-#include "tensor/kernels/math.h"
+#include "tessera/tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

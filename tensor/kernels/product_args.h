@@ -1,7 +1,7 @@
 // The arguments of a product: its operands, and the epilogue that follows it.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::kernels {
 

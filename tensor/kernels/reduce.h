@@ -12,9 +12,9 @@
 // This order is the same for every vector width, for rows of any stride, and for columns.
 #pragma once
 
-#include "tensor/kernels/elementwise.h"
-#include "tensor/kernels/simd.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/elementwise.h"
+#include "tessera/tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

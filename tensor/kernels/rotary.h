@@ -9,9 +9,9 @@
 // **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
 #pragma once
 
-#include "tensor/kernels/packing.h"
-#include "tensor/kernels/reduce.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/packing.h"
+#include "tessera/tensor/kernels/reduce.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

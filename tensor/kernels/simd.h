@@ -8,7 +8,7 @@
 // Compiled once for each file in isa/, in the namespace of that instruction set.
 #pragma once
 
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/types.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>  // partial loads and stores, square roots, products of integers

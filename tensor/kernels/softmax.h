@@ -13,7 +13,7 @@
 //     log_softmax:  dx_i = dy_i - exp(y_i) sum_j dy_j
 #pragma once
 
-#include "tensor/kernels/reduce.h"
+#include "tessera/tensor/kernels/reduce.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -7,9 +7,9 @@
 // nothing. `x_row` is the stride between the rows of x.
 #pragma once
 
-#include "tensor/kernels/elementwise_ops.h"
-#include "tensor/kernels/product_args.h"
-#include "tensor/kernels/types.h"
+#include "tessera/tensor/kernels/elementwise_ops.h"
+#include "tessera/tensor/kernels/product_args.h"
+#include "tessera/tensor/kernels/types.h"
 
 namespace tessera::kernels {
 

@@ -14,7 +14,7 @@
 // unchanged from one call to the next. Lane and tile boundaries do not divide the chain.
 #pragma once
 
-#include "tensor/kernels/packing.h"
+#include "tessera/tensor/kernels/packing.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -1,7 +1,7 @@
 // Transposing square blocks of a matrix in registers.
 #pragma once
 
-#include "tensor/kernels/simd.h"
+#include "tessera/tensor/kernels/simd.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

@@ -20,7 +20,7 @@
 // Newsletter 18, 1983; W. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980.
 #pragma once
 
-#include "tensor/kernels/math.h"
+#include "tessera/tensor/kernels/math.h"
 
 namespace tessera::kernels::TESSERA_ISA {
 

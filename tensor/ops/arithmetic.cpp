@@ -1,4 +1,4 @@
-#include "tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <string_view>
 #include <type_traits>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/create.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/detail/map.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/detail/map.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 
 #include <type_traits>
 
-#include "tensor/ops/operand.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/operand.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,18 +1,18 @@
-#include "tensor/ops/attention.h"
+#include "tessera/tensor/ops/attention.h"
 
 #include <algorithm>
 #include <cmath>
 #include <ostream>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/detail/attention_kernel.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/detail/attention_kernel.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera {
 

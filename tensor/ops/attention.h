@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "tensor/ops/attention_mask.h"
-#include "tensor/ops/dropout.h"
-#include "tensor/ops/unpad_rows.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/attention_mask.h"
+#include "tessera/tensor/ops/dropout.h"
+#include "tessera/tensor/ops/unpad_rows.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

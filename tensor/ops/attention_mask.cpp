@@ -1,12 +1,12 @@
-#include "tensor/ops/attention_mask.h"
+#include "tessera/tensor/ops/attention_mask.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
 
 namespace tessera {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,11 +1,11 @@
-#include "tensor/ops/compare.h"
+#include "tessera/tensor/ops/compare.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

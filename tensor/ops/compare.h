@@ -1,8 +1,8 @@
 // Comparison, logic and selection by masks.
 #pragma once
 
-#include "tensor/ops/operand.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/operand.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

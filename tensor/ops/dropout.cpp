@@ -1,12 +1,12 @@
-#include "tensor/ops/dropout.h"
+#include "tessera/tensor/ops/dropout.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera {
 

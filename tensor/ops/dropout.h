@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,10 +1,10 @@
 
 #include <algorithm>
 
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
 
 namespace tessera {
 

@@ -1,13 +1,13 @@
-#include "tensor/ops/indexing.h"
+#include "tessera/tensor/ops/indexing.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/lookup.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/detail/lookup.h"
 
 namespace tessera {
 

@@ -8,8 +8,8 @@
 // **Errors** of all functions: an undefined tensor; a result with more than kMaxRank axes.
 #pragma once
 
-#include "tensor/ops/operand.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/operand.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,14 +1,14 @@
-#include "tensor/ops/layer_norm.h"
+#include "tessera/tensor/ops/layer_norm.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/detail/rows.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

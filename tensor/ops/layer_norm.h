@@ -1,7 +1,7 @@
 // Layer normalisation, and RMS normalisation, which does not subtract the mean.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,11 +1,11 @@
-#include "tensor/ops/linear.h"
+#include "tessera/tensor/ops/linear.h"
 
-#include "tensor/autograd/recording.h"
-#include "tensor/error.h"
-#include "tensor/ops/detail/map.h"
-#include "tensor/ops/detail/product.h"
-#include "tensor/ops/detail/rotation.h"
-#include "tensor/ops/matmul.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/detail/map.h"
+#include "tessera/tensor/ops/detail/product.h"
+#include "tessera/tensor/ops/detail/rotation.h"
+#include "tessera/tensor/ops/matmul.h"
 
 namespace tessera {
 

@@ -6,9 +6,9 @@
 //   gated_linear(x, weight, bias, Activation::kSilu)         // SwiGLU
 #pragma once
 
-#include "tensor/ops/positions.h"
-#include "tensor/ops/weight.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/positions.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

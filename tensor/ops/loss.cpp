@@ -1,20 +1,20 @@
-#include "tensor/ops/loss.h"
+#include "tessera/tensor/ops/loss.h"
 
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/create.h"
-#include "tensor/detail/rows.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera {
 

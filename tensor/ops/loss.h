@@ -13,7 +13,7 @@
 // is not one of its enum's values.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

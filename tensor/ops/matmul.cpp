@@ -1,11 +1,11 @@
-#include "tensor/ops/matmul.h"
+#include "tessera/tensor/ops/matmul.h"
 
-#include "tensor/autograd/recording.h"
-#include "tensor/detail/loop.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/product.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/detail/product.h"
 
 namespace tessera {
 

@@ -1,6 +1,6 @@
-#include "tensor/ops/operand.h"
+#include "tessera/tensor/ops/operand.h"
 
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

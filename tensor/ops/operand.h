@@ -3,7 +3,7 @@
 
 #include <concepts>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,14 +1,14 @@
-#include "tensor/ops/positions.h"
+#include "tessera/tensor/ops/positions.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/detail/rotation.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/detail/rotation.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera {
 

@@ -8,7 +8,7 @@
 // rotary_linear (linear.h) rotates each head while the head is still in the cache.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -1,10 +1,10 @@
-#include "tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/rearrange.h"
 
 #include <algorithm>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/error.h"
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

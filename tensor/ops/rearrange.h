@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "tensor/ops/operand.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/operand.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

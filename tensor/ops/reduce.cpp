@@ -1,18 +1,18 @@
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/ops/reduce.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/detail/rows.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/detail/map.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/detail/map.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera {
 

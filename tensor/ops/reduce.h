@@ -12,7 +12,7 @@
 // the values: see argmax and argmin for the indices.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

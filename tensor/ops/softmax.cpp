@@ -1,11 +1,11 @@
-#include "tensor/ops/softmax.h"
+#include "tessera/tensor/ops/softmax.h"
 
-#include "tensor/autograd/recording.h"
-#include "tensor/detail/rows.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

@@ -5,7 +5,7 @@
 // first copied so that they are. So the bits do not depend on the position of the axes.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

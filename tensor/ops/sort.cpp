@@ -1,4 +1,4 @@
-#include "tensor/ops/sort.h"
+#include "tessera/tensor/ops/sort.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,11 +7,11 @@
 #include <numeric>
 #include <type_traits>
 
-#include "tensor/detail/rows.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/detail/map.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/detail/map.h"
+#include "tessera/tensor/ops/indexing.h"
 
 namespace tessera {
 

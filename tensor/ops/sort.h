@@ -7,7 +7,7 @@
 // **Source**: torch, by the same names.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

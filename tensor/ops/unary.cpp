@@ -1,14 +1,14 @@
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/ops/unary.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/detail/map.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/detail/map.h"
 
 namespace tessera {
 

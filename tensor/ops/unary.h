@@ -8,8 +8,8 @@
 
 #include <optional>
 
-#include "tensor/ops/operand.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/ops/operand.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

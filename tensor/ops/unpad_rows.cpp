@@ -1,11 +1,11 @@
-#include "tensor/ops/unpad_rows.h"
+#include "tessera/tensor/ops/unpad_rows.h"
 
 #include <algorithm>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera {
 

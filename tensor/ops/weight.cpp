@@ -1,4 +1,4 @@
-#include "tensor/ops/weight.h"
+#include "tessera/tensor/ops/weight.h"
 
 #include <pthread.h>
 
@@ -8,9 +8,9 @@
 #include <mutex>
 #include <utility>
 
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/ops/detail/product.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/ops/detail/product.h"
 
 namespace tessera {
 

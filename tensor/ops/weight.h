@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "tensor/atomic_shared.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/atomic_shared.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

@@ -3,9 +3,9 @@
 
 #include <thread>
 
-#include "tensor/autograd/recording.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

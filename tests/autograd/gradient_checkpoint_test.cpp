@@ -1,8 +1,8 @@
 // Recomputation instead of storage: the bits are the same, the memory is not.
-#include "tensor/autograd/gradient_checkpoint.h"
+#include "tessera/tensor/autograd/gradient_checkpoint.h"
 
-#include "models/encoder.h"
-#include "nn/nn.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -3,9 +3,9 @@
 #include <memory>
 #include <thread>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/test.h"
 
 namespace tessera {

@@ -2,8 +2,8 @@
 // that fill no tile; from step 5 on with the same bits as the library.
 #include "bench/ladders.h"
 
-#include "tensor/ops/attention.h"
-#include "tensor/random.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

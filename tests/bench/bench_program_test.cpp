@@ -1,5 +1,5 @@
 // tessera_bench, run as its users run it.
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 

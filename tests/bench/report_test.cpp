@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "models/inspect/record.h"
-#include "models/models.h"
-#include "nn/nn.h"
-#include "nn/training/checkpoint.h"
-#include "nn/training/trainer.h"
-#include "tensor/create.h"
-#include "tensor/io/json.h"
-#include "tensor/ops/ops.h"
+#include "tessera/models/inspect/record.h"
+#include "tessera/models/models.h"
+#include "tessera/nn/nn.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/nn/training/trainer.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/ops/ops.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 // their places. The norms, which depend on text, layer, head and token, are made up.
 #include <iostream>
 
-#include "models/pages/attention_page.h"
-#include "tensor/error.h"
-#include "tensor/io/npy.h"
-#include "tensor/random.h"
+#include "tessera/models/pages/attention_page.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/npy.h"
+#include "tessera/tensor/random.h"
 
 namespace {
 

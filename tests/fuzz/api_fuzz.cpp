@@ -14,14 +14,14 @@
 #include <stdexcept>
 #include <vector>
 
-#include "models/encoder.h"
-#include "nn/nn.h"
-#include "nn/training/optim.h"
-#include "nn/training/trainer.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
-#include "tensor/ops/weight.h"
-#include "tensor/print.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/nn.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/nn/training/trainer.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/print.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

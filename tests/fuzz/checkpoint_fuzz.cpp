@@ -1,12 +1,12 @@
 // A checkpoint: its values as every type, and its groups as every state.
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 
-#include "nn/linear.h"
-#include "nn/training/early_stopping.h"
-#include "nn/training/lr_scheduler.h"
-#include "nn/training/optim.h"
-#include "nn/training/parameters.h"
-#include "nn/training/weight_average.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/training/early_stopping.h"
+#include "tessera/nn/training/lr_scheduler.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/nn/training/parameters.h"
+#include "tessera/nn/training/weight_average.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

@@ -1,8 +1,8 @@
 // A config.json: the options of its family's encoder, labels and scoring, each read or refused.
 #include <stdexcept>
 
-#include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/detail/heads.h"
+#include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/heads.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

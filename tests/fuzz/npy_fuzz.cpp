@@ -1,5 +1,5 @@
 // A .npy file. Its array is written and read again.
-#include "tensor/io/npy.h"
+#include "tessera/tensor/io/npy.h"
 
 #include "tests/fuzz/same_tensor.h"
 #include "tests/fuzz/target.h"

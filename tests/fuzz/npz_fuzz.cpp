@@ -1,6 +1,6 @@
 // A .npz file, unchanged and with correct checksums, which a changed entry would not have by
 // chance.
-#include "tensor/io/npy.h"
+#include "tessera/tensor/io/npy.h"
 
 #include "tests/fuzz/same_tensor.h"
 #include "tests/fuzz/target.h"

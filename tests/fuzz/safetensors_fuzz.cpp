@@ -1,5 +1,5 @@
 // A .safetensors file. Its tensors are read one by one and together, written and read again.
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/safetensors.h"
 
 #include "tests/fuzz/same_tensor.h"
 #include "tests/fuzz/target.h"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/limits.h"
 
 // A linked sanitizer calls these hooks at each malloc and free.

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

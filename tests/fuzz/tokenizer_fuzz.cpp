@@ -1,7 +1,7 @@
 // A tokenizer.json and, after a zero byte, a text: both read or refused.
 #include <stdexcept>
 
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

@@ -1,7 +1,7 @@
 // A vocabulary in our format, or a folder's vocab.txt, and, after a zero byte, a text.
 #include <stdexcept>
 
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 #include "tests/fuzz/target.h"
 
 namespace tessera::test {

@@ -1,12 +1,12 @@
-#include "tensor/io/file.h"
+#include "tessera/tensor/io/file.h"
 
 #include <sys/stat.h>
 #include <thread>
 
-#include "tensor/io/detail/replacement.h"
-#include "tensor/io/json.h"
-#include "tensor/io/npy.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/detail/replacement.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/io/npy.h"
+#include "tessera/tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 #include "tests/support/bounded.h"
 #include "tests/support/file_support.h"

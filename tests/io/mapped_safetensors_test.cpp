@@ -3,10 +3,10 @@
 #include <unistd.h>
 #include <cerrno>
 
-#include "tensor/create.h"
-#include "tensor/io/file.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/safetensors.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,9 +1,9 @@
-#include "tensor/io/npy.h"
+#include "tessera/tensor/io/npy.h"
 
 #include <cstring>
 #include <locale>
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

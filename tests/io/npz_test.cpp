@@ -1,5 +1,5 @@
-#include "tensor/create.h"
-#include "tensor/io/npy.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/npy.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/safetensors.h"
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/io/json.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/dispatch.h"
 
 #include <cstdlib>
 
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/table.h"
 #include "tests/support/test.h"
 
 namespace tessera {

@@ -1,7 +1,7 @@
 // The gated product and its gradient, compared with whole numbers and with the separate kernels, on
 // every instruction set.
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

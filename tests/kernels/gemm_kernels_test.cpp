@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/table.h"
 #include "tests/support/floats.h"
 #include "tests/support/support.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/kernels/governor.h"
+#include "tessera/tensor/kernels/governor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/floats.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <iomanip>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/kernels/table.h"
-#include "tensor/kernels/tile.h"
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/kernels/tile.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

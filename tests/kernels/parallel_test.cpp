@@ -1,4 +1,4 @@
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/test.h"
 
 namespace tessera {

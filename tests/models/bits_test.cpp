@@ -5,7 +5,7 @@
 // check each part of the promise separately, in more detail.
 #include <iostream>
 
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -5,10 +5,10 @@
 #include <thread>
 #include <vector>
 
-#include "models/encoder.h"
-#include "nn/module.h"
-#include "nn/prepack.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/prepack.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tests/support/oracle.h"
 
 #if defined(_OPENMP)

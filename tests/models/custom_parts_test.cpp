@@ -1,6 +1,6 @@
 // Custom attentions and feed-forward networks in the layers of models.
-#include "models/models.h"
-#include "nn/nn.h"
+#include "tessera/models/models.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,11 +1,11 @@
 // Encoders and their layers.
-#include "models/encoder.h"
+#include "tessera/models/encoder.h"
 
 #include <iterator>
 
-#include "models/encoder_layer.h"
-#include "models/models.h"
-#include "nn/module.h"
+#include "tessera/models/encoder_layer.h"
+#include "tessera/models/models.h"
+#include "tessera/nn/module.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

@@ -2,7 +2,7 @@
 // AVX-512: one recorded digest for all gradients of a small model, as in bits_test.cpp.
 #include <iostream>
 
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,9 +1,9 @@
 // Hooks change steps as PyTorch does with the same weights; see golden/make_interventions.py.
-#include "models/hugging_face/hugging_face.h"
-#include "nn/hook.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
+#include "tessera/models/hugging_face/hugging_face.h"
+#include "tessera/nn/hook.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

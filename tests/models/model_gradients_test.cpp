@@ -1,6 +1,6 @@
 // Gradients of the models: each parameter's compared with central differences, for all parameters.
-#include "models/models.h"
-#include "models/text/masked_tokens.h"
+#include "tessera/models/models.h"
+#include "tessera/models/text/masked_tokens.h"
 #include "tests/support/model_gradcheck.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

@@ -1,5 +1,5 @@
 // Layers of modern encoders: every combination of options, compared with the definition.
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/model_gradcheck.h"
 #include "tests/support/test.h"

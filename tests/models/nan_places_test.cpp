@@ -1,7 +1,7 @@
 // The positions of NaNs are part of the promise of equal bits: they do not depend on the number of
 // threads, the layout or the instruction set. The sign and payload of NaNs are not promised: IEEE
 // 754 leaves them to the machine, and processors take them from either operand.
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

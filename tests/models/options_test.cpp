@@ -1,6 +1,6 @@
 // Options of models: which are invalid, and which parameters the others request from their source.
-#include "models/models.h"
-#include "nn/parameter_source.h"
+#include "tessera/models/models.h"
+#include "tessera/nn/parameter_source.h"
 #include "tests/support/asked_parameters.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"

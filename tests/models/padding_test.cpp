@@ -1,7 +1,7 @@
 // Padding is not computed: for all kinds of models a batch of mixed lengths has the bits of each
 // sequence by itself and of the padded batch, and its gradients do not depend on the amount of
 // padding.
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

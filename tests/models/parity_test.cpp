@@ -1,5 +1,5 @@
 // PyTorch's results and gradients with the same weights: float32 within 1e-5, float64 within 1e-12.
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/golden_models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,6 +1,6 @@
-#include "models/token_encoder.h"
+#include "tessera/models/token_encoder.h"
 
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/distributions.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/test.h"

@@ -1,5 +1,5 @@
 // Training as a whole: ten steps as in PyTorch, and the same bits for any number of threads.
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/digest.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"

@@ -1,4 +1,4 @@
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

@@ -1,6 +1,6 @@
-#include "nn/check_gradients.h"
+#include "tessera/nn/check_gradients.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

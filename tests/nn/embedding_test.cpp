@@ -1,7 +1,7 @@
-#include "nn/embedding.h"
+#include "tessera/nn/embedding.h"
 
-#include "nn/nn.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/nn/nn.h"
+#include "tessera/tensor/ops/indexing.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "nn/feed_forward.h"
+#include "tessera/nn/feed_forward.h"
 
-#include "nn/module.h"
+#include "tessera/nn/module.h"
 #include "tests/support/golden.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

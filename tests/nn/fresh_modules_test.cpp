@@ -1,5 +1,5 @@
 // New modules: parameters with PyTorch's names, and their random numbers.
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/distributions.h"
 #include "tests/support/test.h"
 

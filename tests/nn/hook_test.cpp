@@ -1,13 +1,13 @@
 // Replacements of steps and their gradients are compared with PyTorch in interventions_test.cpp.
-#include "nn/hook.h"
+#include "tessera/nn/hook.h"
 
 #include <thread>
 
-#include "models/classifier.h"
-#include "models/masked_lm.h"
-#include "nn/module.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/masked_lm.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
-#include "nn/linear.h"
+#include "tessera/nn/linear.h"
 
-#include "nn/module.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/unary.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
 // Every loss with every reduction: PyTorch's values and gradients, and gradients by differences.
-#include "nn/loss.h"
-#include "tensor/ops/ops.h"
+#include "tessera/nn/loss.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"

@@ -1,8 +1,8 @@
 // Edge cases and errors of each loss. The values are in loss_parity_test.cpp and
 // loss_kernels_test.cpp.
-#include "nn/loss.h"
+#include "tessera/nn/loss.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 

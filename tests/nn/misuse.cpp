@@ -2,7 +2,7 @@
 // there are marks; each line with a mark must be named, with the mark's text.
 #include <memory>
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 
 namespace tessera {
 

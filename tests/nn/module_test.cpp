@@ -1,6 +1,6 @@
-#include "nn/module.h"
+#include "tessera/nn/module.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

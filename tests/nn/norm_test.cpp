@@ -1,8 +1,8 @@
-#include "nn/norm.h"
+#include "tessera/nn/norm.h"
 
-#include "nn/feed_forward.h"
-#include "nn/module.h"
-#include "tensor/ops/layer_norm.h"
+#include "tessera/nn/feed_forward.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/ops/layer_norm.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 

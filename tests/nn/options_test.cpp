@@ -1,5 +1,5 @@
 // Invalid options of modules.
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/test.h"
 
 namespace tessera::nn {

@@ -1,7 +1,7 @@
-#include "nn/positional_encoding.h"
+#include "tessera/nn/positional_encoding.h"
 
-#include "nn/module.h"
-#include "tensor/ops/arithmetic.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "nn/prepack.h"
+#include "tessera/nn/prepack.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"

@@ -1,6 +1,6 @@
-#include "nn/relative_position.h"
+#include "tessera/nn/relative_position.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/golden.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

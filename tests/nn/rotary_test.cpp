@@ -1,6 +1,6 @@
-#include "nn/rotary.h"
+#include "tessera/nn/rotary.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "nn/parameter_source.h"
+#include "tessera/nn/parameter_source.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/asked_parameters.h"
 #include "tests/support/distributions.h"
 #include "tests/support/test.h"

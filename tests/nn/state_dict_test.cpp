@@ -1,7 +1,7 @@
-#include "nn/state_dict.h"
+#include "tessera/nn/state_dict.h"
 
-#include "nn/feed_forward.h"
-#include "nn/linear.h"
+#include "tessera/nn/feed_forward.h"
+#include "tessera/nn/linear.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,7 @@
 // Visits: buffers, members that are forgotten, modules of any type.
-#include "nn/visit.h"
+#include "tessera/nn/visit.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -6,19 +6,19 @@
 #include <cstdlib>
 #include <new>
 
-#include "models/encoder.h"
-#include "models/token_encoder.h"
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "nn/prepack.h"
-#include "nn/training/clip_grad.h"
-#include "nn/training/lr_scheduler.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/random.h"
-#include "tensor/storage.h"
+#include "tessera/models/encoder.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/prepack.h"
+#include "tessera/nn/training/clip_grad.h"
+#include "tessera/nn/training/lr_scheduler.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/random.h"
+#include "tessera/tensor/storage.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The gradients of arithmetic, compared with differences in every layout: see gradcheck.h.
 
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 

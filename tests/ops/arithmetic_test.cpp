@@ -1,11 +1,11 @@
 // Arithmetic and comparisons of two operands: tensors or numbers, broadcast and promoted.
-#include "tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/arithmetic.h"
 
 #include <type_traits>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

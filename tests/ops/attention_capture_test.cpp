@@ -1,15 +1,15 @@
 // The weights of attention: for all heads and queries or chosen ones, with the bits of the used
 // weights.
 
-#include "nn/attention.h"
-#include "nn/module.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/random.h"
+#include "tessera/nn/attention.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/test.h"
 

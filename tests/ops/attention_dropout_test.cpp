@@ -1,13 +1,13 @@
 // Dropout inside attention: a draw depends only on its position, and draws are independent. The
 // values are in attention_test.cpp.
 
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/distributions.h"
 #include "tests/support/gradcheck.h"

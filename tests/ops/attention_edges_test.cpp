@@ -1,14 +1,14 @@
 // Edge cases of attention: masked NaN, empty inputs, errors. The values are in attention_test.cpp.
 
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/softmax.h"
-#include "tensor/storage.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/softmax.h"
+#include "tessera/tensor/storage.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/test.h"
 

@@ -1,13 +1,13 @@
 // The gradients of the attention op: compared with differences, for every layout, mask and
 // broadcast bias, also for weights that are used in the loss. The kernel has its own tests.
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"

@@ -1,4 +1,4 @@
-#include "tensor/ops/attention.h"
+#include "tessera/tensor/ops/attention.h"
 
 #include "tests/support/attention_run.h"
 #include "tests/support/test.h"

@@ -1,9 +1,9 @@
 // Attention over unpadded sequences: the bits of the padded batch and of each sequence by itself,
 // forward and backward, with every mask.
 
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/unpad_rows.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/unpad_rows.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"

@@ -5,12 +5,12 @@
 
 #include <iostream>
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/compare.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/compare.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/digest.h"
 #include "tests/support/test.h"

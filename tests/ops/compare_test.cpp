@@ -1,7 +1,7 @@
 // Tests specific to comparisons: arithmetic_test.cpp compares them with the definition.
-#include "tensor/ops/compare.h"
+#include "tessera/tensor/ops/compare.h"
 
-#include "tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

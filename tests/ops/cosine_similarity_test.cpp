@@ -1,6 +1,6 @@
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/ops/reduce.h"
 
-#include "tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

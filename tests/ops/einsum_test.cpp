@@ -1,6 +1,6 @@
-#include "tensor/ops/matmul.h"
+#include "tessera/tensor/ops/matmul.h"
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/oracle_ops.h"
 #include "tests/support/test.h"
 

@@ -3,8 +3,8 @@
 
 #include <iostream>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/digest.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

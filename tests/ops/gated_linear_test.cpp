@@ -1,7 +1,7 @@
-#include "tensor/ops/linear.h"
+#include "tessera/tensor/ops/linear.h"
 
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

@@ -2,7 +2,7 @@
 // ops are in arithmetic_gradients_test.cpp and unary_test.cpp.
 #include <gtest/gtest.h>
 
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 
 namespace tessera {

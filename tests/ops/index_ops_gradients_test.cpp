@@ -1,7 +1,7 @@
 // The gradients of the ops that select, order and move elements, in every layout: see gradcheck.h.
 #include <gtest/gtest.h>
 
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 
 namespace tessera::test {

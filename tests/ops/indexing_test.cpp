@@ -1,4 +1,4 @@
-#include "tensor/ops/indexing.h"
+#include "tessera/tensor/ops/indexing.h"
 
 #include "tests/support/test.h"
 #include "tests/support/threads.h"

@@ -1,5 +1,5 @@
 // Layer norm and RMS norm, which differ in the mean and the bias.
-#include "tensor/ops/layer_norm.h"
+#include "tessera/tensor/ops/layer_norm.h"
 
 #include "tests/support/golden_gradients.h"
 #include "tests/support/oracle_ops.h"

@@ -2,10 +2,10 @@
 // for all numbers of threads.
 #include <gtest/gtest.h>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/indexing.h"
 #include "tests/support/threads.h"
 
 namespace tessera::test {

@@ -1,7 +1,7 @@
-#include "tensor/ops/matmul.h"
+#include "tessera/tensor/ops/matmul.h"
 
-#include "tensor/error.h"
-#include "tensor/ops/linear.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/linear.h"
 #include "tests/support/oracle_ops.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"

@@ -2,9 +2,9 @@
 // functions and, if the file has them, their gradients, including special values, in float32 and
 // float64.
 
-#include "nn/embedding.h"
-#include "nn/module.h"
-#include "tensor/ops/ops.h"
+#include "tessera/nn/embedding.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/rearrange.h"
 
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

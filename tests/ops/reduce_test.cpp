@@ -1,4 +1,4 @@
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/ops/reduce.h"
 
 #include <cstdlib>
 

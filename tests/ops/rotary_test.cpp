@@ -1,8 +1,8 @@
-#include "tensor/ops/positions.h"
+#include "tessera/tensor/ops/positions.h"
 
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/rearrange.h"
 #include "tests/support/golden_gradients.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/oracle_ops.h"

@@ -1,6 +1,6 @@
-#include "tensor/ops/softmax.h"
+#include "tessera/tensor/ops/softmax.h"
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/oracle_ops.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"

@@ -1,6 +1,6 @@
-#include "tensor/ops/sort.h"
+#include "tessera/tensor/ops/sort.h"
 
-#include "tensor/autograd/tape.h"
+#include "tessera/tensor/autograd/tape.h"
 #include "tests/support/test.h"
 #include "tests/support/threads.h"
 

@@ -1,8 +1,8 @@
-#include "tensor/ops/unary.h"
+#include "tessera/tensor/ops/unary.h"
 
 #include <numbers>
 
-#include "tensor/ops/ops.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"
 

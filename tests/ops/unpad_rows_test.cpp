@@ -1,4 +1,4 @@
-#include "tensor/ops/unpad_rows.h"
+#include "tessera/tensor/ops/unpad_rows.h"
 
 #include "tests/support/gradcheck.h"
 #include "tests/support/test.h"

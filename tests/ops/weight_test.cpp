@@ -1,19 +1,19 @@
-#include "tensor/ops/weight.h"
+#include "tessera/tensor/ops/weight.h"
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <thread>
 
-#include "nn/linear.h"
-#include "nn/module.h"
-#include "nn/rotary.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/linear.h"
-#include "tensor/ops/matmul.h"
-#include "tensor/ops/rearrange.h"
-#include "tensor/ops/unary.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/rotary.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/linear.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/fails.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/test.h"

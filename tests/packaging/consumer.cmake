@@ -81,7 +81,8 @@ script_test(headers installed headers
   -DINCLUDE=${consumer}/prefix/${CMAKE_INSTALL_INCLUDEDIR}/tessera)
 if(NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
   script_test(serial installed serial "-DUTF8PROC=${utf8proc}"
-    -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR} -DPROJECT=${packaging}/consumer
+    -DCXX=${CMAKE_CXX_COMPILER} -DSOURCE=${PROJECT_SOURCE_DIR} -DINCLUDE=${PROJECT_BINARY_DIR}/include
+    -DPROJECT=${packaging}/consumer
     -DLIB=${consumer}/prefix/${CMAKE_INSTALL_LIBDIR} -DPROGRAM=${consumer}/serial)
 endif()
 

@@ -11,7 +11,7 @@ foreach(header IN LISTS headers)
   file(STRINGS ${INCLUDE}/${header} includes REGEX "^#include \"")
   foreach(include IN LISTS includes)
     string(REGEX MATCH "[^\"]+\\.h" included "${include}")
-    if(NOT EXISTS ${INCLUDE}/${included})
+    if(NOT EXISTS ${INCLUDE}/../${included})
       message(SEND_ERROR "${header} includes ${included}, which is not installed")
     endif()
   endforeach()
@@ -21,7 +21,7 @@ foreach(header IN LISTS headers)
   if(EXISTS ${implementation})
     file(STRINGS ${implementation} first LIMIT_COUNT 1 REGEX "^#include ")
   endif()
-  if(NOT first STREQUAL "#include \"${header}\"")
+  if(NOT first STREQUAL "#include \"tessera/${header}\"")
     string(APPEND rest "${header}\n")
   endif()
 endforeach()
@@ -30,6 +30,6 @@ set(list ${CMAKE_CURRENT_BINARY_DIR}/headers.txt)
 file(WRITE ${list} "${rest}")
 execute_process(
   COMMAND xargs -a ${list} -P 2 -I {}
-    ${CXX} -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I . -include {} -x c++ /dev/null
-  WORKING_DIRECTORY ${INCLUDE}
+    ${CXX} -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I . -include tessera/{} -x c++ /dev/null
+  WORKING_DIRECTORY ${INCLUDE}/..
   COMMAND_ERROR_IS_FATAL ANY)

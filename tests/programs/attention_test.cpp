@@ -2,13 +2,13 @@
 // and the weights that it uses.
 #include <variant>
 
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/inspect/inspect.h"
-#include "models/pages/attention_page.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/io/json.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/inspect/inspect.h"
+#include "tessera/models/pages/attention_page.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"

@@ -1,7 +1,7 @@
 // The confusion matrix, and the figures that follow from it.
 #include "examples/programs/confusion_counter.h"
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/test.h"
 
 namespace tessera::examples {

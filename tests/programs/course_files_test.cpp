@@ -1,6 +1,6 @@
 // Files of the course that programs write: small_model, which lessons 008 and 009 read, and
 // live.html.
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/dispatch.h"
 #include "tests/programs/programs.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

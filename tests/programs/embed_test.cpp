@@ -1,6 +1,6 @@
 // The program embed, with the small sentence encoder of golden/folders.
-#include "tensor/io/json.h"
-#include "tensor/io/npy.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/io/npy.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/oracle.h"

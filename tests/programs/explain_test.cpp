@@ -1,5 +1,5 @@
 // explain: its rows add up, it names classes, and it refuses what has no answer.
-#include "models/hugging_face/text_classifier.h"
+#include "tessera/models/hugging_face/text_classifier.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/programs/launched_run.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"

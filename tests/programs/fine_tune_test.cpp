@@ -1,5 +1,5 @@
 // fine_tune as used by users: every task, saving and resuming, and errors.
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/oracle.h"

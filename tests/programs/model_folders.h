@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/safetensors.h"
 
 namespace tessera::test {
 

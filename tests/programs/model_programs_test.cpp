@@ -3,7 +3,7 @@
 #include <regex>
 #include <tuple>
 
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <regex>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 

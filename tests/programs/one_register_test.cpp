@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/dispatch.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 

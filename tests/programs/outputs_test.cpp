@@ -1,7 +1,7 @@
 // Outputs of programs: never over an input or another output, no output that cannot be written, and
 // no success if standard output is full.
-#include "tensor/io/npy.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/io/npy.h"
+#include "tessera/tensor/io/safetensors.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/golden_models.h"

@@ -3,8 +3,8 @@
 #include <csignal>
 #include <regex>
 
-#include "tensor/error.h"
-#include "tensor/kernels/dispatch.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/dispatch.h"
 #include "tests/programs/launched_run.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"

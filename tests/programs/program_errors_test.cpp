@@ -1,7 +1,7 @@
 // Untrusted input and wrong arguments: each gives one line that describes the error.
 #include "examples/course/example.h"
 #include "examples/programs/cli.h"
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"
 

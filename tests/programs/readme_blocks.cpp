@@ -67,10 +67,10 @@ std::string of_declarations(const Block& block) {
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   std::string includes =
-      "#include \"models/hugging_face/hugging_face.h\"\n"
-      "#include \"models/inspect/inspect.h\"\n"
-      "#include \"nn/training/mpi/session.h\"\n"
-      "#include \"tensor/kernels/parallel.h\"\n"
+      "#include <tessera/models/hugging_face/hugging_face.h>\n"
+      "#include <tessera/models/inspect/inspect.h>\n"
+      "#include <tessera/nn/training/mpi/session.h>\n"
+      "#include <tessera/tensor/kernels/parallel.h>\n"
       "#include \"tests/programs/readme_blocks.h\"\n";
   std::string bodies, table, page, declared;  // declared: in earlier blocks of the page
   int number = 0;

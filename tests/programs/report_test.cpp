@@ -1,7 +1,7 @@
 // --report of the training programs, and compare_runs: pages with the contents of the logs.
 #include <regex>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/training_programs.h"
 #include "tests/support/test.h"

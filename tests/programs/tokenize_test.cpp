@@ -1,5 +1,5 @@
 // tokenize prints numbers, tokens and bytes.
-#include "models/text/word_tokenizer.h"
+#include "tessera/models/text/word_tokenizer.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 

@@ -4,8 +4,8 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "nn/training/checkpoint.h"
-#include "tensor/io/json.h"
+#include "tessera/nn/training/checkpoint.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {

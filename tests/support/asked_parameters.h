@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "nn/parameter_source.h"
-#include "nn/state_dict.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/nn/state_dict.h"
 
 namespace tessera::test {
 

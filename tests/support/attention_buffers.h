@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/support.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tensor/ops/attention_mask.h"
+#include "tessera/tensor/ops/attention_mask.h"
 #include "tests/support/dropout_oracle.h"
 #include "tests/support/oracle.h"
 

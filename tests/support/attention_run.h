@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/attention.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/attention_backward_oracle.h"
 
 namespace tessera::test {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 #include "tests/support/oracle.h"
 
 namespace tessera::test {

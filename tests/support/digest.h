@@ -10,8 +10,8 @@
 #include <string>
 #include <type_traits>
 
-#include "tensor/kernels/dispatch.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::test {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "tensor/ops/dropout.h"
+#include "tessera/tensor/ops/dropout.h"
 
 namespace tessera::test {
 

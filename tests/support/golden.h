@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/error.h"
-#include "tensor/io/npy.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/npy.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::test {
 

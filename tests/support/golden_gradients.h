@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "tensor/autograd/tape.h"
+#include "tessera/tensor/autograd/tape.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"
 

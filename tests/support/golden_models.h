@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/encoder_layer.h"
+#include "tessera/models/encoder_layer.h"
 #include "tests/support/golden.h"
 
 namespace tessera::test {

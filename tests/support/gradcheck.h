@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/check_gradients.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
+#include "tessera/nn/check_gradients.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/oracle.h"
 
 namespace tessera::test {

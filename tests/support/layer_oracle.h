@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/encoder_layer.h"
+#include "tessera/models/encoder_layer.h"
 #include "tests/support/nn_oracle.h"
 #include "tests/support/oracle_ops.h"
 

@@ -1,8 +1,8 @@
 # What must not compile does not, and for the reason that is said: the compiler's output names each
 # line of FILE that ends in `// misuse: text` and has this text, and there are as many errors as such lines.
-#   cmake -DCOMPILER=c++ -DROOT=. -DFILE=misuse.cpp -P misuse_test.cmake
+#   cmake -DCOMPILER=c++ -DINCLUDE=build/include -DFILE=misuse.cpp -P misuse_test.cmake
 execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER}
-                        -fsyntax-only -std=c++20 -w -I${ROOT} ${FILE}
+                        -fsyntax-only -std=c++20 -w -I${INCLUDE} ${FILE}
                 OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
 if(status EQUAL 0)
   message(FATAL_ERROR "${FILE} compiles")

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "nn/module.h"
+#include "tessera/nn/module.h"
 #include "tests/support/gradcheck.h"
 
 namespace tessera::test {

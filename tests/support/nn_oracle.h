@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/linear.h"
-#include "nn/module.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/module.h"
 #include "tests/support/attention_oracle.h"
 #include "tests/support/oracle_ops.h"
 

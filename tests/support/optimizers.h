@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "nn/linear.h"
-#include "nn/training/optim.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/training/optim.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/ops/ops.h"
 
 namespace tessera::test {
 

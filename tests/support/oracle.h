@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/create.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/tensor.h"
 #include "tests/support/support.h"
 
 namespace tessera::test {

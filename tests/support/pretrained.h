@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "models/tokens.h"
-#include "tensor/create.h"
-#include "tensor/io/json.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/models/tokens.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "tensor/shape.h"
+#include "tessera/tensor/shape.h"
 
 namespace tessera::test {
 

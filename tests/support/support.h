@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
+#include "tessera/tensor/kernels/dispatch.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
 
 namespace tessera::test {
 

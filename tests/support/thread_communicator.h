@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "nn/training/communicator.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::test {
 

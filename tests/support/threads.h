@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/oracle.h"
 
 namespace tessera::test {

@@ -1,9 +1,9 @@
 // The options of models that are small enough for central differences, and models made of them.
 #pragma once
 
-#include "models/token_encoder.h"
-#include "nn/module.h"
-#include "tensor/random.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/random.h"
 
 namespace tessera::test {
 

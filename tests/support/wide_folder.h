@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
-#include "tensor/create.h"
-#include "tensor/io/file.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/safetensors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/atomic_shared.h"
+#include "tessera/tensor/atomic_shared.h"
 
 #include <atomic>
 #include <thread>

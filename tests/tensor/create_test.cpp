@@ -1,4 +1,4 @@
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 
 #include "tests/support/test.h"
 

@@ -1,4 +1,4 @@
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

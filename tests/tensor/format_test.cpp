@@ -1,4 +1,4 @@
-#include "tensor/format.h"
+#include "tessera/tensor/format.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "tensor/detail/loop.h"
+#include "tessera/tensor/detail/loop.h"
 
 #include <atomic>
 #include "tests/support/test.h"

@@ -1,4 +1,4 @@
-#include "tensor/detail/parse_number.h"
+#include "tessera/tensor/detail/parse_number.h"
 
 #include "tests/support/test.h"
 

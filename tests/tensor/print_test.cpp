@@ -1,7 +1,7 @@
 // Every expected text was printed by NumPy 1.24 for the same array.
-#include "tensor/print.h"
+#include "tessera/tensor/print.h"
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/test.h"
 
 namespace tessera {

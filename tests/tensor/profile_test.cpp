@@ -1,4 +1,4 @@
-#include "tensor/profile.h"
+#include "tessera/tensor/profile.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,15 +7,15 @@
 #include <sstream>
 #include <thread>
 
-#include "models/encoder.h"
-#include "nn/hook.h"
-#include "tensor/autograd/gradient_checkpoint.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/io/json.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/module_path.h"
-#include "tensor/ops/ops.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/hook.h"
+#include "tessera/tensor/autograd/gradient_checkpoint.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/module_path.h"
+#include "tessera/tensor/ops/ops.h"
+#include "tessera/tensor/profile_span.h"
 #include "tests/support/errors.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"

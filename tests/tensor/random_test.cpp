@@ -1,10 +1,10 @@
-#include "tensor/random.h"
+#include "tessera/tensor/random.h"
 
 #include <bit>
 #include <numbers>
 
-#include "tensor/create.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/test.h"
 
 namespace tessera {

@@ -1,8 +1,8 @@
-#include "tensor/shape.h"
+#include "tessera/tensor/shape.h"
 
 #include <type_traits>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/test.h"
 
 namespace tessera {

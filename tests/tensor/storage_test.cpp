@@ -1,4 +1,4 @@
-#include "tensor/storage.h"
+#include "tessera/tensor/storage.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 #include "tests/support/fails.h"
 
 namespace tessera {

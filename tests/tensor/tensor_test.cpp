@@ -1,8 +1,8 @@
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 #include <new>
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/test.h"
 
 namespace tessera {

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/oracle.h"
 #include "tests/support/python_slice.h"
 #include "tests/support/test.h"

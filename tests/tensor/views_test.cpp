@@ -1,8 +1,8 @@
 // The views of tensor/tensor.h, one by one.
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/tensor.h"
 #include "tests/support/python_slice.h"
 #include "tests/support/test.h"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tensor/format.h"
+#include <tessera/tensor/format.h>
 
 namespace tessera::exercises {
 

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include <tessera/tensor/autograd/tape.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/random.h>
 #include "examples/course/exercises/exercise.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/ops/ops.h"
-#include "tensor/random.h"
 
 namespace tessera::exercises {
 

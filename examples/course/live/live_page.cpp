@@ -8,12 +8,12 @@
 #include <iostream>
 #include <string>
 
+#include <tessera/models/pages/page.h>
+#include <tessera/models/text/text_file.h>
+#include <tessera/nn/training/checkpoint.h>
+#include <tessera/tensor/error.h>
+#include <tessera/tensor/io/json.h>
 #include "examples/programs/cli.h"
-#include "models/pages/page.h"
-#include "models/text/text_file.h"
-#include "nn/training/checkpoint.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
 
 namespace {
 

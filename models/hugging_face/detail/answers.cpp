@@ -1,9 +1,9 @@
-#include "models/hugging_face/detail/answers.h"
+#include "tessera/models/hugging_face/detail/answers.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::models {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/tokenizer.h"
 
 namespace tessera::models {
 

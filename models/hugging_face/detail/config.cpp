@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/config.h"
 
 #include <array>
 #include <string>

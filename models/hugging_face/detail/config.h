@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "models/encoder_layer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/encoder_layer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models::config {
 

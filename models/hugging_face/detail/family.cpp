@@ -1,11 +1,11 @@
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
-#include "tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/rearrange.h"
 
 namespace tessera::models {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/classifier.h"
-#include "models/pooling.h"
-#include "models/token_encoder.h"
-#include "tensor/io/json.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/pooling.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models {
 

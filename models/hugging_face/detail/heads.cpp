@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/heads.h"
+#include "tessera/models/hugging_face/detail/heads.h"
 
 #include <algorithm>
 #include <map>
@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
-#include "tensor/detail/parse_number.h"
-#include "tensor/io/file.h"
-#include "tensor/ops/softmax.h"
-#include "tensor/ops/unary.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/ops/softmax.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "models/classifier.h"
-#include "models/hugging_face/folder.h"
-#include "models/hugging_face/text_classifier.h"
-#include "models/masked_lm.h"
-#include "tensor/error.h"
-#include "tensor/io/json.h"
-#include "tensor/profile_span.h"
+#include "tessera/models/classifier.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/text_classifier.h"
+#include "tessera/models/masked_lm.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::models {
 

@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/json_edit.h"
+#include "tessera/models/hugging_face/detail/json_edit.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models {
 

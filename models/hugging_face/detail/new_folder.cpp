@@ -1,11 +1,11 @@
-#include "models/hugging_face/detail/new_folder.h"
+#include "tessera/models/hugging_face/detail/new_folder.h"
 
 #include <sys/stat.h>
 
 #include <string>
 #include <system_error>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::models {
 

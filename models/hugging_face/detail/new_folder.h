@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tensor/io/detail/replacement.h"
+#include "tessera/tensor/io/detail/replacement.h"
 
 namespace tessera::models {
 

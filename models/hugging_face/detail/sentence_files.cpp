@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/sentence_files.h"
+#include "tessera/models/hugging_face/detail/sentence_files.h"
 
 #include <algorithm>
 #include <array>
@@ -8,20 +8,20 @@
 #include <string_view>
 #include <utility>
 
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/json_edit.h"
-#include "models/hugging_face/detail/sentence_settings.h"
-#include "models/hugging_face/detail/weight_files.h"
-#include "nn/detail/check.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
-#include "tensor/ops/unary.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/json_edit.h"
+#include "tessera/models/hugging_face/detail/sentence_settings.h"
+#include "tessera/models/hugging_face/detail/weight_files.h"
+#include "tessera/nn/detail/check.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/io/safetensors.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/hugging_face/sentence_encoder.h"
-#include "nn/embedding.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/nn/embedding.h"
 
 namespace tessera::models {
 

@@ -1,4 +1,4 @@
-#include "models/hugging_face/detail/sentence_settings.h"
+#include "tessera/models/hugging_face/detail/sentence_settings.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/json_edit.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/json_edit.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
 
 namespace tessera::models {
 

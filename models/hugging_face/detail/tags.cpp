@@ -1,12 +1,12 @@
-#include "models/hugging_face/detail/tags.h"
+#include "tessera/models/hugging_face/detail/tags.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::models {
 

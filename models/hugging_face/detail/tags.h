@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hugging_face/token_tagger.h"
-#include "models/text/tokenizer.h"
+#include "tessera/models/hugging_face/token_tagger.h"
+#include "tessera/models/text/tokenizer.h"
 
 namespace tessera::models {
 

@@ -1,12 +1,12 @@
-#include "models/hugging_face/detail/weight_files.h"
+#include "tessera/models/hugging_face/detail/weight_files.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/parameter_source.h"
-#include "tensor/io/safetensors.h"
+#include "tessera/nn/parameter_source.h"
+#include "tessera/tensor/io/safetensors.h"
 
 namespace tessera::models {
 

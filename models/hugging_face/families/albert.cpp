@@ -3,8 +3,8 @@
 // Layer i of the config runs group i groups / layers, whose inner layers are applied in sequence.
 // Our layers are the inner layers of all groups, each once; EncoderOptions::order gives the
 // sequence.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -1,6 +1,6 @@
 // BERT; many sentence encoders (MiniLM, bge, e5, gte) are of this family.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

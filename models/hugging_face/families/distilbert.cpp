@@ -1,6 +1,6 @@
 // DistilBERT: BERT without token types and pooler, with its own keys and names.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

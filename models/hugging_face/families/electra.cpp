@@ -1,6 +1,6 @@
 // ELECTRA: BERT whose embeddings may be narrower. Its discriminator finds replaced tokens.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -1,8 +1,8 @@
 // GTE's "new" models: post-norm, gated, rotary, with NTK scaling for long texts.
 #include <cmath>
 
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

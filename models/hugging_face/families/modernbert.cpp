@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -1,6 +1,6 @@
 // MPNet: BERT with a bias by distance, shared by all layers, and RoBERTa's positions.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

@@ -1,6 +1,6 @@
 // nomic-bert: post-norm, gated by SiLU, rotary; its config has GPT-2's keys.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

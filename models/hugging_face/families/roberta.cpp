@@ -1,6 +1,6 @@
 // RoBERTa, XLM-R and CamemBERT: BERT with positions that count from the padding token's number.
-#include "models/hugging_face/detail/config.h"
-#include "models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/family.h"
 
 namespace tessera::models::families {
 

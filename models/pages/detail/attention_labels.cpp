@@ -1,8 +1,8 @@
-#include "models/pages/detail/attention_labels.h"
+#include "tessera/models/pages/detail/attention_labels.h"
 
 #include <algorithm>
 
-#include "tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera::pages {
 

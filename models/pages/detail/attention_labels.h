@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/pages/attention_page.h"
+#include "tessera/models/pages/attention_page.h"
 
 namespace tessera::pages {
 

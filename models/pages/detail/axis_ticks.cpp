@@ -1,4 +1,4 @@
-#include "models/pages/detail/axis_ticks.h"
+#include "tessera/models/pages/detail/axis_ticks.h"
 
 #include <algorithm>
 #include <cmath>

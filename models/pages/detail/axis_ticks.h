@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/pages/chart.h"
+#include "tessera/models/pages/chart.h"
 
 namespace tessera::pages {
 

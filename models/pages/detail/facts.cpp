@@ -1,10 +1,10 @@
-#include "models/pages/detail/facts.h"
+#include "tessera/models/pages/detail/facts.h"
 
 #include <utility>
 
-#include "models/pages/detail/numbers.h"
-#include "models/pages/page.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::pages {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/pages/comparison_page.h"
-#include "models/pages/page.h"
-#include "models/pages/run_log.h"
-#include "models/pages/training_page.h"
+#include "tessera/models/pages/comparison_page.h"
+#include "tessera/models/pages/page.h"
+#include "tessera/models/pages/run_log.h"
+#include "tessera/models/pages/training_page.h"
 
 namespace tessera::pages {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tensor/error.h"
-#include "tensor/format.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/format.h"
 
 namespace tessera::pages {
 

@@ -1,14 +1,14 @@
-#include "models/text/detail/added_tokens.h"
+#include "tessera/models/text/detail/added_tokens.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-#include "models/text/detail/subword_model.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
-#include "tensor/error.h"
-#include "tensor/io/detail/utf8.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 

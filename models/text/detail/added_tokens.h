@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/steps.h"
-#include "models/text/detail/trie.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/steps.h"
+#include "tessera/models/text/detail/trie.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

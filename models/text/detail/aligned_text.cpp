@@ -1,11 +1,11 @@
-#include "models/text/detail/aligned_text.h"
+#include "tessera/models/text/detail/aligned_text.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "models/text/detail/unicode.h"
-#include "tensor/error.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::text {
 

@@ -1,11 +1,11 @@
-#include "models/text/detail/byte_level.h"
+#include "tessera/models/text/detail/byte_level.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

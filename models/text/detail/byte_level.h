@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 namespace tessera::text {
 

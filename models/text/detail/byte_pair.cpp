@@ -4,13 +4,13 @@
 #include <queue>
 #include <string>
 
-#include "models/text/detail/subword_model.h"
-#include "models/text/detail/word_cache.h"
-#include "models/text/utf8.h"
-#include "tensor/detail/keyed_hash.h"
-#include "tensor/error.h"
-#include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/word_cache.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/detail/keyed_hash.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

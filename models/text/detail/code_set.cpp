@@ -1,4 +1,4 @@
-#include "models/text/detail/code_set.h"
+#include "tessera/models/text/detail/code_set.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

@@ -1,4 +1,4 @@
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "models/text/character_tokenizer.h"
-#include "models/text/detail/byte_level.h"
-#include "models/text/utf8.h"
-#include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/models/text/detail/byte_level.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

@@ -1,11 +1,11 @@
-#include "models/text/detail/expression.h"
+#include "tessera/models/text/detail/expression.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

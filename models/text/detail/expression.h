@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/code_set.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/code_set.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

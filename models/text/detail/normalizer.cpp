@@ -1,15 +1,15 @@
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/byte_level.h"
-#include "models/text/detail/pattern.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/detail/unicode_forms.h"
-#include "models/text/utf8.h"
+#include "tessera/models/text/detail/byte_level.h"
+#include "tessera/models/text/detail/pattern.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode_forms.h"
+#include "tessera/models/text/utf8.h"
 
 namespace tessera::text {
 

@@ -1,9 +1,9 @@
-#include "models/text/detail/pattern.h"
+#include "tessera/models/text/detail/pattern.h"
 
 #include <utility>
 
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
 
 namespace tessera::text {
 

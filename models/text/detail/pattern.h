@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/aligned_text.h"
-#include "models/text/detail/expression.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/aligned_text.h"
+#include "tessera/models/text/detail/expression.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

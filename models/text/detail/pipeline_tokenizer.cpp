@@ -1,4 +1,4 @@
-#include "models/text/detail/pipeline_tokenizer.h"
+#include "tessera/models/text/detail/pipeline_tokenizer.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/steps.h"
-#include "models/text/detail/subword_model.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/detail/steps.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

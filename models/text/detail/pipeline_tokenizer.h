@@ -9,9 +9,9 @@
 
 #include <memory>
 
-#include "models/text/detail/tokenizer_config.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/tokenizer_config.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

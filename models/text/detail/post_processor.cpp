@@ -1,15 +1,15 @@
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "models/text/detail/added_tokens.h"
-#include "models/text/detail/byte_level.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
-#include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/detail/added_tokens.h"
+#include "tessera/models/text/detail/byte_level.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

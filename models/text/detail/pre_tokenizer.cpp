@@ -1,4 +1,4 @@
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "models/text/detail/byte_level.h"
-#include "models/text/detail/pattern.h"
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/byte_level.h"
+#include "tessera/models/text/detail/pattern.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "models/text/detail/steps.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/utf8.h"
-#include "tensor/io/detail/utf8.h"
-#include "tensor/io/file.h"
+#include "tessera/models/text/detail/steps.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

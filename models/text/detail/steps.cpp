@@ -1,9 +1,9 @@
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <cstddef>
 #include <utility>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

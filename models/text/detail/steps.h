@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/text/detail/aligned_text.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/aligned_text.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

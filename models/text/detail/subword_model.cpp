@@ -1,10 +1,10 @@
-#include "models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/subword_model.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "tensor/error.h"
-#include "tensor/io/file.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
 
 namespace tessera::text {
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/detail/aligned_text.h"
-#include "models/text/detail/trie.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/aligned_text.h"
+#include "tessera/models/text/detail/trie.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

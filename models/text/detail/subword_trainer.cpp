@@ -1,12 +1,12 @@
-#include "models/text/detail/subword_trainer.h"
+#include "tessera/models/text/detail/subword_trainer.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
 
-#include "models/text/character_tokenizer.h"
-#include "tensor/error.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::text {
 

@@ -1,10 +1,10 @@
-#include "models/text/detail/tokenizer_class.h"
+#include "tessera/models/text/detail/tokenizer_class.h"
 
 #include <algorithm>
 #include <iterator>
 #include <string>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::text {
 

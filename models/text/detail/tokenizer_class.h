@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

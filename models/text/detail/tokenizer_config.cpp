@@ -1,4 +1,4 @@
-#include "models/text/detail/tokenizer_config.h"
+#include "tessera/models/text/detail/tokenizer_config.h"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tensor/detail/parse_number.h"
-#include "tensor/error.h"
+#include "tessera/tensor/detail/parse_number.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::text {
 

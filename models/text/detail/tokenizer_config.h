@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "models/text/detail/added_tokens.h"
-#include "models/text/detail/tokenizer_class.h"
-#include "models/text/tokenizer.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/detail/added_tokens.h"
+#include "tessera/models/text/detail/tokenizer_class.h"
+#include "tessera/models/text/tokenizer.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::text {
 

@@ -1,10 +1,10 @@
-#include "models/text/detail/trie.h"
+#include "tessera/models/text/detail/trie.h"
 
 #include <algorithm>
 #include <array>
 #include <span>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::text {
 

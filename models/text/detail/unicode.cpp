@@ -1,10 +1,10 @@
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 #include <utf8proc.h>
 
 #include <algorithm>
 
-#include "models/text/detail/unicode_tables.h"
+#include "tessera/models/text/detail/unicode_tables.h"
 
 namespace tessera::text {
 

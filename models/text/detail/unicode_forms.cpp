@@ -1,8 +1,8 @@
-#include "models/text/detail/unicode_forms.h"
+#include "tessera/models/text/detail/unicode_forms.h"
 
 #include <algorithm>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

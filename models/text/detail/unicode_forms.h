@@ -2,7 +2,7 @@
 // **Source**: Unicode Standard Annex 15.
 #pragma once
 
-#include "models/text/detail/aligned_text.h"
+#include "tessera/models/text/detail/aligned_text.h"
 
 namespace tessera::text {
 

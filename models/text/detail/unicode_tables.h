@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
 namespace tessera::text {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/text/detail/subword_model.h"
-#include "models/text/detail/word_cache.h"
-#include "tensor/error.h"
-#include "tensor/io/detail/utf8.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/word_cache.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/detail/utf8.h"
 
 namespace tessera::text {
 

@@ -1,7 +1,7 @@
 #include <string>
 
-#include "models/text/detail/subword_model.h"
-#include "models/text/utf8.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/utf8.h"
 
 namespace tessera::text {
 

@@ -1,4 +1,4 @@
-#include "nn/training/detail/all_reduce.h"
+#include "tessera/nn/training/detail/all_reduce.h"
 
 #include <cstring>
 #include <string>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "nn/training/detail/multi_tensor.h"
-#include "tensor/error.h"
+#include "tessera/nn/training/detail/multi_tensor.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::nn {
 

@@ -7,9 +7,9 @@
 // one subtree, it sends 2 (P - 1) / P times the bytes of all gradients in each step.
 #pragma once
 
-#include "nn/training/communicator.h"
-#include "nn/training/parameters.h"
-#include "nn/training/shards.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/nn/training/parameters.h"
+#include "tessera/nn/training/shards.h"
 
 namespace tessera::nn {
 

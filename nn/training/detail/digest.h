@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::nn::detail {
 

@@ -1,4 +1,4 @@
-#include "nn/training/mpi/session.h"
+#include "tessera/nn/training/mpi/session.h"
 
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -16,8 +16,8 @@
 #include <string>
 #include <thread>
 
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::mpi {
 

@@ -1,6 +1,6 @@
 // A program under mpirun or srun: the same program in as many processes as were started.
 //
-//   #include "nn/training/mpi/session.h"
+//   #include "tessera/nn/training/mpi/session.h"
 //
 //   int main() {
 //     tessera::mpi::Session session;  // before files are opened and threads are started
@@ -19,7 +19,7 @@
 
 #include <memory>
 
-#include "nn/training/communicator.h"
+#include "tessera/nn/training/communicator.h"
 
 namespace tessera::mpi {
 

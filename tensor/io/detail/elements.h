@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "tensor/error.h"
-#include "tensor/io/file.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera {
 

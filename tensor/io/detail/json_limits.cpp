@@ -1,4 +1,4 @@
-#include "tensor/io/detail/json_limits.h"
+#include "tessera/tensor/io/detail/json_limits.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::detail {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::detail {
 

@@ -1,4 +1,4 @@
-#include "tensor/io/detail/replacement.h"
+#include "tessera/tensor/io/detail/replacement.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 
 namespace tessera::detail {
 

@@ -1,3 +1,3 @@
 // The kernels in float32 and int8 for AVX2 and FMA.
 #define TESSERA_ISA avx2
-#include "tensor/kernels/isa/table.inc"
+#include "tessera/tensor/kernels/isa/table.inc"

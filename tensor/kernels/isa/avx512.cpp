@@ -1,3 +1,3 @@
 // The kernels in float32 and int8 for AVX-512 (F, DQ, VL, BW).
 #define TESSERA_ISA avx512
-#include "tensor/kernels/isa/table.inc"
+#include "tessera/tensor/kernels/isa/table.inc"

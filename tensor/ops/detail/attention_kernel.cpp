@@ -1,12 +1,12 @@
-#include "tensor/ops/detail/attention_kernel.h"
+#include "tessera/tensor/ops/detail/attention_kernel.h"
 
 #include <algorithm>
 
-#include "tensor/create.h"
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::detail {
 

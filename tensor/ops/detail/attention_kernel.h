@@ -1,10 +1,10 @@
 // The calls of attention's kernels. Private to the ops.
 #pragma once
 
-#include "tensor/gradient.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/attention.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/gradient.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/attention.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::detail {
 

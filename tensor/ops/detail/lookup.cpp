@@ -1,14 +1,14 @@
-#include "tensor/ops/detail/lookup.h"
+#include "tessera/tensor/ops/detail/lookup.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <type_traits>
 
-#include "tensor/detail/loop.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
-#include "tensor/profile_span.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/profile_span.h"
 
 namespace tessera::detail {
 

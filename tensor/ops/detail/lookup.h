@@ -2,7 +2,7 @@
 // tensor/ops.
 #pragma once
 
-#include "tensor/tensor.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::detail {
 

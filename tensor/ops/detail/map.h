@@ -5,11 +5,11 @@
 #include <tuple>
 #include <utility>
 
-#include "tensor/detail/loop.h"
-#include "tensor/detail/rows.h"
-#include "tensor/error.h"
-#include "tensor/kernels/table.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/detail/loop.h"
+#include "tessera/tensor/detail/rows.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::detail {
 

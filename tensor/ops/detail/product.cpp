@@ -1,4 +1,4 @@
-#include "tensor/ops/detail/product.h"
+#include "tessera/tensor/ops/detail/product.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "tensor/error.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/kernels/parallel.h"
 
 namespace tessera::detail {
 

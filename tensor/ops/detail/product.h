@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 
-#include "tensor/kernels/parallel.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/weight.h"
-#include "tensor/profile_span.h"
-#include "tensor/tensor.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/weight.h"
+#include "tessera/tensor/profile_span.h"
+#include "tessera/tensor/tensor.h"
 
 namespace tessera::detail {
 

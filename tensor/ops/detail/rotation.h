@@ -1,9 +1,9 @@
 // The rotation of heads, shared by rotary and rotary_linear. Private to tensor/ops.
 #pragma once
 
-#include "tensor/autograd/recording.h"
-#include "tensor/kernels/table.h"
-#include "tensor/ops/positions.h"
+#include "tessera/tensor/autograd/recording.h"
+#include "tessera/tensor/kernels/table.h"
+#include "tessera/tensor/ops/positions.h"
 
 namespace tessera::detail {
 

@@ -8,7 +8,7 @@
 #include <ostream>
 #include <random>
 
-#include "tensor/error.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/test.h"
 
 namespace tessera::results {

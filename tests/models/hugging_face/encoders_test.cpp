@@ -1,7 +1,7 @@
 // The encoders and heads of folders: PyTorch's results, and the same bits for each form of the
 // files.
-#include "models/hugging_face/folder.h"
-#include "models/hugging_face/hugging_face.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

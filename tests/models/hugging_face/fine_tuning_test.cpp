@@ -1,8 +1,8 @@
 // Training of pretrained models: rates by layer, fixed parameters, and that every family learns.
-#include "models/hugging_face/fine_tuning.h"
+#include "tessera/models/hugging_face/fine_tuning.h"
 
-#include "models/hugging_face/hugging_face.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/models/hugging_face/hugging_face.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

@@ -1,5 +1,5 @@
 // Weights and outputs that are NaN or infinite: every task must report them.
-#include "models/hugging_face/hugging_face.h"
+#include "tessera/models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 #include "tests/support/wide_folder.h"

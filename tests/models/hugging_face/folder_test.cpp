@@ -1,8 +1,8 @@
 // Folders as a map of names; tests/golden/folders and encoders_test.cpp test their results.
-#include "models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/folder.h"
 
-#include "models/hugging_face/detail/family.h"
-#include "models/hugging_face/hugging_face.h"
+#include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/hugging_face.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,9 +1,9 @@
 // Malformed folders: one line that names the file, the key or the tensor, the rule and the value.
 #include <fstream>
 
-#include "models/hugging_face/folder.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/hugging_face/text_reader.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/text_reader.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

@@ -1,12 +1,12 @@
 // Folders that may be saved to, without loss of files.
-#include "models/hugging_face/detail/new_folder.h"
+#include "tessera/models/hugging_face/detail/new_folder.h"
 
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "models/hugging_face/save_folder.h"
+#include "tessera/models/hugging_face/save_folder.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

@@ -1,9 +1,9 @@
 // Files of folders with random changes: they are read, or one line gives the reason why not.
 #include <random>
 
-#include "models/hugging_face/folder.h"
-#include "models/hugging_face/sentence_encoder.h"
-#include "models/text/tokenizers.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/text/tokenizers.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

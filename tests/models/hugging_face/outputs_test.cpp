@@ -1,8 +1,8 @@
 // The results that tasks compute from scores: answers, tags, and labels with their scoring.
-#include "models/hugging_face/detail/answers.h"
-#include "models/hugging_face/detail/heads.h"
-#include "models/hugging_face/detail/tags.h"
-#include "tensor/error.h"
+#include "tessera/models/hugging_face/detail/answers.h"
+#include "tessera/models/hugging_face/detail/heads.h"
+#include "tessera/models/hugging_face/detail/tags.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/file_support.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,10 +1,10 @@
 // Prepacked models of folders compute the same results.
-#include "models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
 
-#include "models/hugging_face/mask_filler.h"
-#include "models/hugging_face/text_classifier.h"
-#include "nn/module.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/models/hugging_face/mask_filler.h"
+#include "tessera/models/hugging_face/text_classifier.h"
+#include "tessera/nn/module.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 #include "tests/support/wide_folder.h"

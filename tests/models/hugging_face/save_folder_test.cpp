@@ -1,5 +1,5 @@
 // Saved folders: their contents, and that they are the same model when loaded again.
-#include "models/hugging_face/save_folder.h"
+#include "tessera/models/hugging_face/save_folder.h"
 
 #include <filesystem>
 

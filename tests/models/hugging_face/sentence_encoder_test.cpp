@@ -1,16 +1,16 @@
 // Sentence encoders against plain torch (golden/README.md, "folders/"), and their errors.
-#include "models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
 
 #include <cmath>
 #include <filesystem>
 
-#include "models/hugging_face/hugging_face.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/indexing.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/models/hugging_face/hugging_face.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
 // Results of pretrained models for texts: classes, pairs, tags, answers and blanks, the same as
 // from the pipelines of transformers, in the reference's tasks.json.
-#include "models/hugging_face/hugging_face.h"
+#include "tessera/models/hugging_face/hugging_face.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 

@@ -2,9 +2,9 @@
 #include <cctype>
 #include <functional>
 
-#include "models/hugging_face/detail/answers.h"
-#include "models/hugging_face/hugging_face.h"
-#include "tensor/ops/softmax.h"
+#include "tessera/models/hugging_face/detail/answers.h"
+#include "tessera/models/hugging_face/hugging_face.h"
+#include "tessera/tensor/ops/softmax.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"

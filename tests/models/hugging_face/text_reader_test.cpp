@@ -1,11 +1,11 @@
-#include "models/hugging_face/text_reader.h"
+#include "tessera/models/hugging_face/text_reader.h"
 
 #include <chrono>
 #include <mutex>
 #include <thread>
 
-#include "tensor/create.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/test.h"
 
 namespace tessera::models {

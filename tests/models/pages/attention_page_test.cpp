@@ -1,11 +1,11 @@
-#include "models/pages/attention_page.h"
+#include "tessera/models/pages/attention_page.h"
 
 #include <bit>
 
-#include "models/pages/detail/attention_labels.h"
-#include "tensor/create.h"
-#include "tensor/io/json.h"
-#include "tensor/random.h"
+#include "tessera/models/pages/detail/attention_labels.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/test.h"
 
 namespace tessera::pages {

@@ -1,8 +1,8 @@
 // Charts and their axes: round numbers, values that no axis has, hostile names.
-#include "models/pages/detail/axis_ticks.h"
+#include "tessera/models/pages/detail/axis_ticks.h"
 
-#include "models/pages/detail/numbers.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/detail/numbers.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/test.h"
 
 namespace tessera::pages {

@@ -1,11 +1,11 @@
 // Several runs on one page, and the comparison of their settings by ranks.
-#include "models/pages/comparison_page.h"
+#include "tessera/models/pages/comparison_page.h"
 
 #include <cmath>
 #include <random>
 
-#include "models/pages/ranks.h"
-#include "tensor/error.h"
+#include "tessera/models/pages/ranks.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/test.h"
 
 namespace tessera::pages {

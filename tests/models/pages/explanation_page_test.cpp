@@ -1,6 +1,6 @@
-#include "models/pages/explanation_page.h"
+#include "tessera/models/pages/explanation_page.h"
 
-#include "tensor/create.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "models/pages/page.h"
+#include "tessera/models/pages/page.h"
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,7 @@
 // Logs as they are written and read again, and the report of a training run.
-#include "models/pages/training_page.h"
+#include "tessera/models/pages/training_page.h"
 
-#include "models/pages/run_log.h"
+#include "tessera/models/pages/run_log.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

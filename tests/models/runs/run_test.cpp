@@ -1,12 +1,12 @@
 // A run's folder: files that are saved, continued, cut off and refused; labelled lines as examples.
-#include "models/runs/run.h"
+#include "tessera/models/runs/run.h"
 
 #include <csignal>
 
-#include "models/models.h"
-#include "models/runs/runs.h"
-#include "models/text/text.h"
-#include "tensor/io/json.h"
+#include "tessera/models/models.h"
+#include "tessera/models/runs/runs.h"
+#include "tessera/models/text/text.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "models/runs/token_examples.h"
+#include "tessera/models/runs/token_examples.h"
 
-#include "models/models.h"
+#include "tessera/models/models.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 #include "tests/support/tiny_model.h"

@@ -1,6 +1,6 @@
-#include "models/text/character_tokenizer.h"
+#include "tessera/models/text/character_tokenizer.h"
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
 // Files made to exhaust time or memory: each is read, or refused in one line, within the limits of
 // tests/support/limits.h.
-#include "models/text/detail/subword_model.h"
-#include "models/text/detail/unicode.h"
-#include "models/text/text.h"
+#include "tessera/models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/unicode.h"
+#include "tessera/models/text/text.h"
 #include "tests/support/bounded.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

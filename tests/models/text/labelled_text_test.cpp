@@ -1,10 +1,10 @@
 // Files of texts and of labelled texts, and batches of examples.
-#include "models/text/labelled_text.h"
+#include "tessera/models/text/labelled_text.h"
 
-#include "models/text/batches.h"
-#include "models/text/character_tokenizer.h"
-#include "models/text/text_file.h"
-#include "models/text/word_tokenizer.h"
+#include "tessera/models/text/batches.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/models/text/text_file.h"
+#include "tessera/models/text/word_tokenizer.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

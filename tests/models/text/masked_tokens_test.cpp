@@ -1,7 +1,7 @@
-#include "models/text/masked_tokens.h"
+#include "tessera/models/text/masked_tokens.h"
 
-#include "tensor/create.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/support/test.h"
 
 namespace tessera::text {

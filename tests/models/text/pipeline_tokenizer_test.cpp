@@ -1,6 +1,6 @@
-#include "models/text/detail/byte_level.h"
-#include "models/text/tokenizers.h"
-#include "tensor/error.h"
+#include "tessera/models/text/detail/byte_level.h"
+#include "tessera/models/text/tokenizers.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

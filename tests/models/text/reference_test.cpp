@@ -2,9 +2,9 @@
 // tests/golden/tokenizers/README.md describes the files.
 #include <filesystem>
 
-#include "models/text/tokenizers.h"
-#include "tensor/io/file.h"
-#include "tensor/io/json.h"
+#include "tessera/models/text/tokenizers.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/test.h"
 
 namespace tessera::text {

@@ -1,11 +1,11 @@
 // Normalizers and pre-tokenizers compared with the tokenizers library's results in
 // golden/tokenizers/steps.jsonl; the patterns that they find.
-#include "models/text/detail/steps.h"
+#include "tessera/models/text/detail/steps.h"
 
 #include <fstream>
 
-#include "models/text/detail/pattern.h"
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/pattern.h"
+#include "tessera/models/text/detail/unicode.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,9 +1,9 @@
-#include "models/text/detail/subword_model.h"
+#include "tessera/models/text/detail/subword_model.h"
 
 #include <thread>
 
-#include "models/text/detail/subword_trainer.h"
-#include "tensor/random.h"
+#include "tessera/models/text/detail/subword_trainer.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
 // The files next to a tokenizer.json: each key of README.md's table in a folder in which it changes
 // the tokens. The ids and offsets are those of the tokenizers library (0.23.2) for the tokenizer
 // that transformers builds from the folder.
-#include "models/text/tokenizers.h"
-#include "tensor/error.h"
+#include "tessera/models/text/tokenizers.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

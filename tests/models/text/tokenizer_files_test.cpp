@@ -1,4 +1,4 @@
-#include "models/text/tokenizers.h"
+#include "tessera/models/text/tokenizers.h"
 
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

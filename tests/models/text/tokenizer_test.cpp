@@ -1,8 +1,8 @@
-#include "models/text/tokenizer.h"
+#include "tessera/models/text/tokenizer.h"
 
-#include "models/text/character_tokenizer.h"
-#include "models/text/word_tokenizer.h"
-#include "tensor/error.h"
+#include "tessera/models/text/character_tokenizer.h"
+#include "tessera/models/text/word_tokenizer.h"
+#include "tessera/tensor/error.h"
 #include "tests/support/test.h"
 
 namespace tessera::text {

@@ -1,8 +1,8 @@
-#include "models/text/detail/unicode.h"
+#include "tessera/models/text/detail/unicode.h"
 
-#include "models/text/detail/unicode_forms.h"
-#include "models/text/utf8.h"
-#include "tensor/io/detail/utf8.h"
+#include "tessera/models/text/detail/unicode_forms.h"
+#include "tessera/models/text/utf8.h"
+#include "tessera/tensor/io/detail/utf8.h"
 #include "tests/support/test.h"
 
 namespace tessera::text {

@@ -1,6 +1,6 @@
-#include "models/text/vocabulary.h"
+#include "tessera/models/text/vocabulary.h"
 
-#include "tensor/io/json.h"
+#include "tessera/tensor/io/json.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

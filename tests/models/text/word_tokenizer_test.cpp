@@ -1,7 +1,7 @@
-#include "models/text/word_tokenizer.h"
+#include "tessera/models/text/word_tokenizer.h"
 
-#include "tensor/io/json.h"
-#include "tensor/random.h"
+#include "tessera/tensor/io/json.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,7 +1,7 @@
 // The sums of a batch on several processes, which are threads here.
-#include "nn/training/detail/all_reduce.h"
+#include "tessera/nn/training/detail/all_reduce.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

@@ -1,6 +1,6 @@
-#include "nn/training/batch_sampler.h"
+#include "tessera/nn/training/batch_sampler.h"
 
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

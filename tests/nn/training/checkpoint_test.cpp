@@ -1,4 +1,4 @@
-#include "nn/training/checkpoint.h"
+#include "tessera/nn/training/checkpoint.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,9 +6,9 @@
 #include <chrono>
 #include <csignal>
 
-#include "nn/feed_forward.h"
-#include "nn/linear.h"
-#include "tensor/create.h"
+#include "tessera/nn/feed_forward.h"
+#include "tessera/nn/linear.h"
+#include "tessera/tensor/create.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-#include "nn/training/clip_grad.h"
+#include "tessera/nn/training/clip_grad.h"
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

@@ -1,11 +1,11 @@
 // Communication between processes, which are threads of this program here.
-#include "nn/training/communicator.h"
+#include "tessera/nn/training/communicator.h"
 
 #include <cstdlib>
 #include <map>
 #include <optional>
 
-#include "tensor/random.h"
+#include "tessera/tensor/random.h"
 #include "tests/support/test.h"
 #include "tests/support/thread_communicator.h"
 

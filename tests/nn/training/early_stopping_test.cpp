@@ -1,4 +1,4 @@
-#include "nn/training/early_stopping.h"
+#include "tessera/nn/training/early_stopping.h"
 
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

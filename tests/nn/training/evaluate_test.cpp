@@ -1,10 +1,10 @@
 // Rows of tensors as examples.
-#include "nn/training/evaluate.h"
+#include "tessera/nn/training/evaluate.h"
 
-#include "nn/dropout.h"
-#include "tensor/create.h"
-#include "tensor/ops/arithmetic.h"
-#include "tensor/ops/reduce.h"
+#include "tessera/nn/dropout.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
 

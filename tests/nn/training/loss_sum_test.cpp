@@ -1,4 +1,4 @@
-#include "nn/training/loss_sum.h"
+#include "tessera/nn/training/loss_sum.h"
 
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

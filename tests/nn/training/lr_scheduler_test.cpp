@@ -1,6 +1,6 @@
-#include "nn/training/lr_scheduler.h"
+#include "tessera/nn/training/lr_scheduler.h"
 
-#include "nn/training/optim.h"
+#include "tessera/nn/training/optim.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

@@ -1,5 +1,5 @@
 // A new optimiser is a class with options and an update: groups, steps, errors and states follow.
-#include "nn/training/optimizer.h"
+#include "tessera/nn/training/optimizer.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

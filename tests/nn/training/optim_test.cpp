@@ -1,7 +1,7 @@
-#include "nn/training/optim.h"
+#include "tessera/nn/training/optim.h"
 
-#include "nn/nn.h"
-#include "tensor/profile.h"
+#include "tessera/nn/nn.h"
+#include "tessera/tensor/profile.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/oracle.h"

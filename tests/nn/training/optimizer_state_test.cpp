@@ -1,6 +1,6 @@
 // The states of optimisers: exact, with names for files, and refused if they do not match.
-#include "nn/module.h"
-#include "nn/training/optim.h"
+#include "tessera/nn/module.h"
+#include "tessera/nn/training/optim.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"

@@ -1,8 +1,8 @@
 // Several processes train one model with the bits of one. They are threads here.
 #include <ios>
 
-#include "models/encoder.h"
-#include "nn/nn.h"
+#include "tessera/models/encoder.h"
+#include "tessera/nn/nn.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

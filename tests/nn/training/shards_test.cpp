@@ -1,10 +1,10 @@
 // Shards are summed by one tree, in one process or in several.
-#include "nn/training/shards.h"
+#include "tessera/nn/training/shards.h"
 
 #include <bit>
 
-#include "nn/training/communicator.h"
-#include "tensor/ops/ops.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/tensor/ops/ops.h"
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"
 

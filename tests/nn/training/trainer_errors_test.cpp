@@ -1,5 +1,5 @@
 // Errors of the trainer, and that a failure leaves the run unchanged.
-#include "nn/training/trainer.h"
+#include "tessera/nn/training/trainer.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/file_support.h"
 #include "tests/support/test.h"

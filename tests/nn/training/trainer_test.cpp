@@ -1,6 +1,6 @@
 // The trainer: the definition of a step, that shards, stops and evaluations do not change the bits,
 // and the reports.
-#include "nn/training/trainer.h"
+#include "tessera/nn/training/trainer.h"
 
 #include <bit>
 

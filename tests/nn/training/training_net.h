@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "nn/nn.h"
+#include "tessera/nn/nn.h"
 #include "tests/support/checkpoints.h"
 
 namespace tessera::test {

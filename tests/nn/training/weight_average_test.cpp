@@ -1,4 +1,4 @@
-#include "nn/training/weight_average.h"
+#include "tessera/nn/training/weight_average.h"
 
 #include "tests/support/oracle.h"
 #include "tests/support/test.h"

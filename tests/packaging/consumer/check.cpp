@@ -4,15 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "models/models.h"
-#include "models/text/text.h"
 #include "nn/nn.h"
-#include "tensor/autograd/tape.h"
-#include "tensor/create.h"
-#include "tensor/kernels/dispatch.h"
-#include "tensor/kernels/parallel.h"
-#include "tensor/ops/ops.h"
-#include "tensor/version.h"
+
+#include <tessera/models/models.h>
+#include <tessera/models/text/text.h>
+#include <tessera/nn/nn.h>
+#include <tessera/tensor/autograd/tape.h>
+#include <tessera/tensor/create.h>
+#include <tessera/tensor/kernels/dispatch.h>
+#include <tessera/tensor/kernels/parallel.h>
+#include <tessera/tensor/ops/ops.h>
+#include <tessera/tensor/version.h>
 
 namespace {
 
@@ -31,7 +33,7 @@ int check() {
   using namespace tessera;
   static_assert(kVersionMajor > 0 || kVersionMinor >= 1);
   set_isa(current_isa());
-  set_thread_count(2);
+  set_thread_count(kThreads);
 
   models::Encoder encoder(
       {.layers = models::repeat_layer({.d_model = 8, .nhead = 2, .dim_feedforward = 16}, 1)});

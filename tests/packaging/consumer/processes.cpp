@@ -1,4 +1,4 @@
-#include "nn/training/mpi/session.h"
+#include <tessera/nn/training/mpi/session.h>
 
 int main() {
   tessera::mpi::Session session;

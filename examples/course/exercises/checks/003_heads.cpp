@@ -1,6 +1,6 @@
+#include <tessera/nn/attention.h>
+#include <tessera/nn/module.h>
 #include "examples/course/exercises/check.h"
-#include "nn/attention.h"
-#include "nn/module.h"
 
 namespace tessera::exercises::checks {
 

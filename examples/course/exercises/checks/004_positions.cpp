@@ -1,6 +1,6 @@
+#include <tessera/nn/relative_position.h>
+#include <tessera/nn/rotary.h>
 #include "examples/course/exercises/check.h"
-#include "nn/relative_position.h"
-#include "nn/rotary.h"
 
 namespace tessera::exercises::checks {
 

@@ -1,7 +1,7 @@
+#include <tessera/models/encoder_layer.h>
+#include <tessera/nn/module.h>
+#include <tessera/nn/norm.h>
 #include "examples/course/exercises/check.h"
-#include "models/encoder_layer.h"
-#include "nn/module.h"
-#include "nn/norm.h"
 
 namespace tessera::exercises::checks {
 

@@ -1,6 +1,6 @@
+#include <tessera/models/pooling.h>
+#include <tessera/models/text/tokenizers.h>
 #include "examples/course/exercises/check.h"
-#include "models/pooling.h"
-#include "models/text/tokenizers.h"
 
 namespace tessera::exercises::checks {
 

@@ -1,6 +1,6 @@
+#include <tessera/models/token_encoder.h>
+#include <tessera/nn/module.h>
 #include "examples/course/exercises/check.h"
-#include "models/token_encoder.h"
-#include "nn/module.h"
 
 namespace tessera::exercises::checks {
 

@@ -1,5 +1,5 @@
+#include <tessera/models/inspect/attention_flow.h>
 #include "examples/course/exercises/check.h"
-#include "models/inspect/attention_flow.h"
 
 namespace tessera::exercises::checks {
 

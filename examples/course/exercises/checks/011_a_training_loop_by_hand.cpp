@@ -1,9 +1,9 @@
+#include <tessera/nn/linear.h>
+#include <tessera/nn/loss.h>
+#include <tessera/nn/module.h>
+#include <tessera/nn/training/lr_scheduler.h>
+#include <tessera/nn/training/optim.h>
 #include "examples/course/exercises/check.h"
-#include "nn/linear.h"
-#include "nn/loss.h"
-#include "nn/module.h"
-#include "nn/training/lr_scheduler.h"
-#include "nn/training/optim.h"
 
 namespace tessera::exercises::checks {
 

@@ -1,5 +1,5 @@
+#include <tessera/nn/loss.h>
 #include "examples/course/exercises/check.h"
-#include "nn/loss.h"
 
 namespace tessera::exercises::checks {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "nn/training/mpi/session.h"
+#include "tessera/nn/training/mpi/session.h"
 
 namespace {
 

@@ -2,9 +2,9 @@
 // even after failures: a test that returned early would make the others wait.
 #include <cstdlib>
 
-#include "nn/training/communicator.h"
-#include "nn/training/mpi/session.h"
-#include "tensor/kernels/parallel.h"
+#include "tessera/nn/training/communicator.h"
+#include "tessera/nn/training/mpi/session.h"
+#include "tessera/tensor/kernels/parallel.h"
 #include "tests/nn/training/training_net.h"
 #include "tests/support/test.h"
 
