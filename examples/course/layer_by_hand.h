@@ -1,4 +1,4 @@
-// The parts of an encoder layer by plain loops, which lessons 005, 008 and 010 share.
+// The parts of an encoder layer by plain loops, which lessons 006, 009 and 012 share.
 #pragma once
 
 #include <cmath>

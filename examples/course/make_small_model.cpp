@@ -1,4 +1,4 @@
-// Makes the sentence encoder of lessons 008 and 009: examples/course/small_model.
+// Makes the sentence encoder of lessons 009 and 010: examples/course/small_model.
 //
 //   make_small_model FOLDER     writes tokenizer.json and model.safetensors
 //

@@ -1,4 +1,4 @@
-// tensor/kernels/one_score.md and examples/course/015_one_register.md follow one score of the first
+// tensor/kernels/one_score.md and examples/course/017_one_register.md follow one score of the first
 // lesson to a register. Their printed values are computed here, and the functions named by the
 // first page are at the given places.
 
@@ -81,7 +81,7 @@ TEST(OneScore, OfTheTile) {
   double panel[3 * kPanel];
   tiles::pack_panel(kernels::MatrixRef<double>{x.k.data<double>(), 1, 3}, 3, 3, panel);
   std::string sums = "0";
-  const std::string lesson = text_of("examples/course/015_one_register.md");
+  const std::string lesson = text_of("examples/course/017_one_register.md");
   for (index_t p = 0; p < 3; ++p) {
     expect_line("panel row " + std::to_string(p) + " = " + row(panel + p * kPanel, 3), lesson);
     double c[3 * kPanel] = {};

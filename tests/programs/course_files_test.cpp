@@ -1,4 +1,4 @@
-// Files of the course that programs write: small_model, which lessons 008 and 009 read, and
+// Files of the course that programs write: small_model, which lessons 009 and 010 read, and
 // live.html.
 #include "tessera/tensor/kernels/dispatch.h"
 #include "tests/programs/programs.h"
@@ -36,7 +36,7 @@ TEST_F(SmallModelTest, IsSmall) {
 
 TEST_F(SmallModelTest, LessonsReadAnotherModel) {
   fs::copy(kSmallModel, folder_ / "copy", fs::copy_options::recursive);
-  for (const char* lesson : {"008_minilm_by_hand", "009_what_heads_do"}) {
+  for (const char* lesson : {"009_minilm_by_hand", "010_what_heads_do"}) {
     const std::string own = output_of(lesson, "");
     const std::string other = output_of(lesson, "copy");
     EXPECT_TRUE(own.starts_with(other) && !other.empty()) << lesson << " prints\n" << other;
@@ -44,7 +44,7 @@ TEST_F(SmallModelTest, LessonsReadAnotherModel) {
                       "FOLDER: must be the folder of a model, or a folder for pictures"));
   }
   write("copy/model.safetensors", "no tensors");
-  EXPECT_TRUE(fails("008_minilm_by_hand", "copy", "copy/model.safetensors"));
+  EXPECT_TRUE(fails("009_minilm_by_hand", "copy", "copy/model.safetensors"));
   EXPECT_TRUE(fails("make_small_model", "", "arguments: must be 1, FOLDER, got 0"));
 }
 

@@ -1,4 +1,4 @@
-// Lesson 015: the registers read by gdb have the values that the lesson computes by loops, on each
+// Lesson 017: the registers read by gdb have the values that the lesson computes by loops, on each
 // instruction set.
 #include <algorithm>
 #include <sstream>
@@ -67,8 +67,8 @@ TEST_F(OneRegister, HoldsTheSumsOfTheLesson) {
     SCOPED_TRACE(isa);
     const std::string command = "TESSERA_ISA=" + isa + " " + gdb +
                                 "-x " TESSERA_SOURCE_DIR
-                                "/examples/course/015_one_register.py '" TESSERA_EXAMPLES_DIR
-                                "/015_one_register' > '" +
+                                "/examples/course/017_one_register.py '" TESSERA_EXAMPLES_DIR
+                                "/017_one_register' > '" +
                                 path("film.txt") + "' 2>&1";
     const int status = std::system(command.c_str());
     const std::string film = file_text(path("film.txt"));

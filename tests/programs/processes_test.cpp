@@ -194,7 +194,7 @@ TEST_F(SingleProcess, ProgramsAreRefusedAsSeveral) {
 
 // Lessons and the experiment do not support several processes, and each would write the same files.
 TEST_F(SingleProcess, LessonsAreRefusedAsSeveral) {
-  for (const char* program : {"012_a_model_learns", "own_experiment"}) {
+  for (const char* program : {"014_a_model_learns", "own_experiment"}) {
     const Outcome refused = run(program, "", "export OMPI_COMM_WORLD_SIZE=2; ");
     EXPECT_NE(refused.status, 0) << program;
     EXPECT_EQ(refused.output, "") << program;

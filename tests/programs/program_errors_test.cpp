@@ -71,8 +71,8 @@ TEST_F(ProgramErrors, OptionsThatDoNotExistAreNamed) {
 
 // Programs without options take files and folders only.
 TEST_F(ProgramErrors, HelpOfExamplesIsNoFolder) {
-  for (const std::string program : {"make_small_model", "000_see_it_work", "001_one_head",
-                                    "006_masks", "008_minilm_by_hand", "012_a_model_learns"}) {
+  for (const std::string program : {"make_small_model", "000_see_it_work", "002_one_head",
+                                    "007_masks", "009_minilm_by_hand", "014_a_model_learns"}) {
     const Outcome help = run(program, "--help");
     EXPECT_EQ(help.status, 0);
     EXPECT_TRUE(help.output.starts_with("usage: " + program + " ")) << help.output;
@@ -97,7 +97,7 @@ TEST_F(ProgramErrors, LinksInACircle) {
       EXPECT_FALSE(contains(error, "filesystem error")) << error;
     }
   }
-  expect_fails({{"embed", "--model x a", ""}, {"008_minilm_by_hand", "a", "a"}});
+  expect_fails({{"embed", "--model x a", ""}, {"009_minilm_by_hand", "a", "a"}});
 }
 
 TEST_F(ProgramErrors, AnEmptyPathIsNoPath) {
@@ -249,12 +249,12 @@ TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
 TEST_F(ProgramErrors, PicturesWithoutAFolder) {
   const std::vector<std::pair<std::string, std::string>> pictures = {
       {"000_see_it_work", "000_attention"},
-      {"001_one_head", "001_head"},
-      {"002_scale", "002_scale"},
-      {"003_heads", "003_heads"},
-      {"004_positions", "004_sines"},
-      {"006_masks", "006_masks"},
-      {"012_a_model_learns", "012_learning"}};
+      {"002_one_head", "002_head"},
+      {"003_scale", "003_scale"},
+      {"004_heads", "004_heads"},
+      {"005_positions", "005_sines"},
+      {"007_masks", "007_masks"},
+      {"014_a_model_learns", "014_learning"}};
   for (const auto& [lesson, picture] : pictures) {
     EXPECT_TRUE(fails(lesson, "nowhere", "nowhere/" + picture + ".svg: "));
   }

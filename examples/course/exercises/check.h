@@ -18,7 +18,7 @@ using examples::matrix_of;
 
 /// One exercise: a check that throws if the solution is wrong, and a hint that is printed then.
 struct Exercise {
-  std::string name;  // "005.1 rms_norm"
+  std::string name;  // "006.1 rms_norm"
   std::string hint;
   std::function<void()> check;
 };
@@ -47,7 +47,7 @@ void expect(bool condition, const std::string& what, const std::string& hint = "
 
 /// Runs all checks, each from manual_seed(1), and prints 1 or 2 lines for each; returns the exit
 /// code for main(): 0 if all are solved. `lesson` is the name of the lesson's files,
-/// "005_a_layer_by_hand".
+/// "006_a_layer_by_hand".
 int run_checks(const std::string& lesson, const std::vector<Exercise>& exercises);
 
 }  // namespace tessera::exercises

@@ -210,7 +210,7 @@ def heads():
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    lessons = {1: one_head, 2: scale, 3: heads, 4: positions, 5: a_layer_by_hand, 6: masks, 10: backward_by_hand}
+    lessons = {2: one_head, 3: scale, 4: heads, 5: positions, 6: a_layer_by_hand, 7: masks, 12: backward_by_hand}
     for number, lesson in lessons.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the files beside it for the lessons about texts and models: 007, 008 and 009.
+"""Writes the files beside it for the lessons about texts and models: 008, 009 and 010.
 
     /usr/bin/python3 tests/programs/notebooks/make_model_lessons.py [folder]
 
@@ -170,7 +170,7 @@ def what_heads_do():
 
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
-    for number, lesson in {7: words_into_numbers, 8: minilm_by_hand, 9: what_heads_do}.items():
+    for number, lesson in {8: words_into_numbers, 9: minilm_by_hand, 10: what_heads_do}.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")
 
