@@ -166,5 +166,16 @@ INSTANTIATE_TEST_SUITE_P(All, LessonPageTest,
                          ::testing::ValuesIn(numbered("examples/course", ".md")),
                          [](const auto& test) { return test.param; });
 
+TEST(LessonTest, TheTapeHas60Lines) {
+  const std::string code = read_file(kRoot + "/examples/course/011_a_tape_in_60_lines.cpp");
+  const std::size_t begin = code.find("// ---- the tape ----");
+  const std::size_t end = code.find("// ---- compared", begin);
+  ASSERT_NE(begin, std::string::npos);
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_LE(std::count(code.begin() + static_cast<std::ptrdiff_t>(begin),
+                       code.begin() + static_cast<std::ptrdiff_t>(end), '\n'),
+            60);
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -208,9 +208,45 @@ def heads():
             parts[0] + parts[1], *parts]
 
 
+def strided_tensor():
+    x = np.arange(12.0).reshape(3, 4)
+
+    def rule(code, view, of):
+        offset = (view.ctypes.data - of.ctypes.data) // 8 if np.shares_memory(view, of) else 0
+        kind = "a view" if np.shares_memory(view, of) else "a copy"
+        strides = str(tuple(s // 8 for s in view.strides))
+        return f"{code:24} shape {view.shape}, strides {strides}, offset {offset}: {kind}"
+
+    row = np.broadcast_to(x[2], (3, 4))
+    means = x.mean(1, keepdims=True)
+    views = [("x", x), ("x.t()", x.T), ("x.slice(1, 1, 3)", x[:, 1:3]), ("x.slice(0, {}, {}, -1)", x[::-1]),
+             ("x.select(1, 2)", x[:, 2]), ("x.select(0, 2)", x[2]), ("    .expand({3, 4})", row)]
+    cells = [f"{rule(code, view, x)}\n{view}" for code, view in views]
+    written = x.copy()
+    written.T[1] = -1
+    wide = np.broadcast_to(means, (3, 4))
+    copies = [("x.reshape({2, 6})", x.reshape(2, 6)), ("x.t().reshape({2, 6})", x.T.reshape(2, 6)),
+              ("x.t().contiguous()", np.ascontiguousarray(x.T))]
+    return cells + [written, f"{rule('    .expand({3, 4})', wide, means)}\n{wide}", x - means,
+                    "\n".join(rule(code, y, x) for code, y in copies),
+                    rule("k.t()", (k := np.zeros((512, 64))).T, k)]
+
+
+def a_tape_in_60_lines():
+    x, w1, w2 = np.array([[1, 0.5], [-1, 2]]), np.array([[0.5, -1], [1, 0]]), np.array([[1], [-0.5]])
+    h = np.tanh(x @ w1)
+    y = (x + h) @ w2
+    dy = 2 * y
+    dr = dy @ w2.T
+    ds = dr * (1 - h * h)
+    doublings = f"paths from h to x: {2 ** 20}, nodes: 21, dx: {2 ** 20}"
+    return [np.array(1.0), np.ones((2, 1)), dy, (x + h).T @ dy, dr, dr, ds, x.T @ ds, dr + ds @ w1.T, doublings]
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    lessons = {2: one_head, 3: scale, 4: heads, 5: positions, 6: a_layer_by_hand, 7: masks, 12: backward_by_hand}
+    lessons = {1: strided_tensor, 2: one_head, 3: scale, 4: heads, 5: positions, 6: a_layer_by_hand, 7: masks,
+               11: a_tape_in_60_lines, 12: backward_by_hand}
     for number, lesson in lessons.items():
         cells = "\n\n".join(str(cell) for cell in lesson())
         (folder / f"{number:03}_{lesson.__name__}.txt").write_text(cells + "\n")
