@@ -21,6 +21,7 @@
 #include <tessera/tensor/profile.h>
 #include <tessera/tensor/profile_span.h>
 #include <tessera/tensor/storage.h>
+#include <tessera/tensor/version.h>
 #include "examples/flush_output.h"
 #include "examples/named_error.h"
 #include "examples/programs/processes.h"
@@ -120,6 +121,10 @@ Command::Command(std::string name, const std::string& description)
   constexpr index_t kMostThreads = 1024;
   app_->get_formatter()->column_width(34);
   app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app_->set_version_flag(
+      "--version",
+      str_cat(name_, " (Tessera) ", kVersionMajor, '.', kVersionMinor, '.', kVersionPatch),
+      "version of Tessera");
   add("--threads", threads_,
       "maximum number of threads per process; its share of the machine if absent",
       {1, kMostThreads});
@@ -312,7 +317,7 @@ void Command::check_files() const {
   }
 }
 
-/// Parses the command line; returns false after it has printed --help.
+/// Parses the command line; returns false after it has printed --help or --version.
 bool Command::parse(int argc, char** argv) {
   try {
     app_->get_help_ptr()->description("this help");

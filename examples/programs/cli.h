@@ -60,7 +60,7 @@ struct StoppedBySignal {
   int signal;
 };
 
-/// Options, including --help, --threads and --profile, and the call of the program's body.
+/// Options, including --help, --version, --threads and --profile, and the call of the body.
 class Command {
   struct Option;
 

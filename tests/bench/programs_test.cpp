@@ -24,6 +24,7 @@ TEST_F(BenchPrograms, HelpIsNounPhrasesWithDefaultsAndUnits) {
     const std::string help = output_of(program, "--help");
     EXPECT_GE(help_entries(help).size(), 5U) << help;
     EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
+    EXPECT_TRUE(output_of(program, "--version").starts_with(std::string(program) + " (Tessera) "));
   }
 }
 

@@ -1,28 +1,46 @@
-// What --help prints of each program of examples/ that has options.
+// What --help and --version print, for each program of examples/ that has options.
 #include "tests/programs/help_form.h"
 
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/version.h"
 #include "tests/programs/programs.h"
 #include "tests/support/test.h"
 
 namespace tessera::test {
 namespace {
 
-class Help : public Programs {};
+class Help : public Programs {
+ protected:
+  /// The programs with a Command.
+  static std::vector<std::string> programs() {
+    const std::regex command("\\n *(examples::)?(Training)?Command command\\(");
+    std::vector<std::string> names;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(TESSERA_SOURCE_DIR) / "examples")) {
+      if (entry.path().extension() == ".cpp" &&
+          std::regex_search(file_text(entry.path()), command)) {
+        names.push_back(entry.path().stem());
+      }
+    }
+    EXPECT_GE(names.size(), 16U);
+    return names;
+  }
+};
 
 TEST_F(Help, OptionsAreNounPhrasesWithDefaultsAndUnits) {
-  const std::regex command("\\n *(examples::)?(Training)?Command command\\(");
-  int count = 0;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(fs::path(TESSERA_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() != ".cpp") continue;
-    const std::string program = entry.path().stem();
-    if (!std::regex_search(file_text(entry.path()), command)) continue;
-    ++count;
+  for (const std::string& program : programs()) {
     const std::string help = output_of(program, "--help");
     EXPECT_GE(help_entries(help).size(), 3U) << help;
     EXPECT_EQ(help_faults(help), std::vector<std::string>()) << program;
   }
-  EXPECT_GE(count, 16);
+}
+
+TEST_F(Help, TheVersionIsTesseras) {
+  const std::string version =
+      str_cat(" (Tessera) ", kVersionMajor, '.', kVersionMinor, '.', kVersionPatch, '\n');
+  for (const std::string& program : programs()) {
+    EXPECT_EQ(output_of(program, "--version"), program + version);
+  }
 }
 
 TEST_F(Help, TheRuleItself) {
