@@ -1,10 +1,11 @@
 # Makes the packages of the build that CONFIG describes in the folder PACKAGES, and puts what the .tar.gz
-# holds into the folder PREFIX, what the .deb holds into PREFIX_DEB. Both hold the same files, and name
-# the VERSION.
+# holds into the folder PREFIX, what the .debs hold into PREFIX_DEB. Both hold the same files, and name
+# the VERSION. PROGRAMS: there is a .deb of programs, which EMULATOR runs.
 #
 # All is built when tests run. For Ninja cpack knows no target that builds, and so starts no second make.
 file(REMOVE_RECURSE ${PACKAGES} ${PREFIX} ${PREFIX_DEB})
 execute_process(COMMAND ${CPACK} --config ${CONFIG} -B ${PACKAGES} -D CPACK_CMAKE_GENERATOR=Ninja
+                        -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip  # xz would take a minute
                 COMMAND_ERROR_IS_FATAL ANY)
 
 # unpack(pattern folder): the one file of that pattern.
@@ -26,6 +27,15 @@ file(RENAME ${top} ${PREFIX})
 unpack(${PACKAGES}/libtessera-dev_${VERSION}_*.deb ${PACKAGES}/deb)  # an archive of archives
 unpack(${PACKAGES}/deb/control.tar.* ${PACKAGES}/control)
 unpack(${PACKAGES}/deb/data.tar.* ${PACKAGES}/data)
+if(PROGRAMS)
+  unpack(${PACKAGES}/tessera_${VERSION}_*.deb ${PACKAGES}/programs)
+  unpack(${PACKAGES}/programs/data.tar.* ${PACKAGES}/data)
+  execute_process(COMMAND ${EMULATOR} ${PREFIX}/bin/tessera_embed --version
+                  OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT output STREQUAL "embed (Tessera) ${VERSION}\n")
+    message(SEND_ERROR "tessera_embed is not of version ${VERSION}: ${output}")
+  endif()
+endif()
 file(RENAME ${PACKAGES}/data/usr ${PREFIX_DEB})
 file(READ ${PACKAGES}/control/control control)
 if(NOT control MATCHES "Version: ${VERSION}\n")
@@ -48,5 +58,5 @@ endif()
 file(GLOB_RECURSE in_tar RELATIVE ${PREFIX} ${PREFIX}/*)
 file(GLOB_RECURSE in_deb RELATIVE ${PREFIX_DEB} ${PREFIX_DEB}/*)
 if(NOT in_tar STREQUAL in_deb OR NOT in_tar MATCHES "libtessera_hugging_face")
-  message(SEND_ERROR "the .tar.gz holds ${in_tar}\nthe .deb holds ${in_deb}")
+  message(SEND_ERROR "the .tar.gz holds ${in_tar}\nthe .debs hold ${in_deb}")
 endif()
