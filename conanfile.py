@@ -11,13 +11,13 @@ from conan.tools.files import load
 
 class Tessera(ConanFile):
     name = "tessera"
-    description = "A from-scratch C++20 library for transformer encoders on the CPU"
+    description = "A from-scratch C++20 tensor library with transformer encoders on the CPU"
     license = "MIT"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "openmp": [True, False]}
     default_options = {"shared": False, "openmp": True}
     exports = "tensor/version.h"
-    exports_sources = "CMakeLists.txt", "LICENSE", "tensor/*", "nn/*", "models/*", "docs/*"
+    exports_sources = "CMakeLists.txt", "LICENSE", "tensor/*", "nn/*", "models/*"
 
     def set_version(self):
         header = load(self, f"{self.recipe_folder}/tensor/version.h")

@@ -4,8 +4,8 @@
 #   tessera_*.deb                   the programs: `embed` is tessera_embed, because /usr/bin is shared
 #   tessera-VERSION-SYSTEM.tar.gz   the files of both, to be unpacked anywhere
 #
-# Programs of a build with shared libraries would not find them after a move, so only static builds
-# have the programs.
+# Moved programs would not find their shared libraries, and dpkg-shlibdeps reads only this machine's
+# programs. So builds with shared libraries, and for other machines, have no programs.
 set(CPACK_GENERATOR TGZ)
 find_program(TESSERA_FILE file)
 find_program(TESSERA_SHLIBDEPS dpkg-shlibdeps)
@@ -38,7 +38,7 @@ if(TARGET tessera_mpi)  # only for tessera::mpi
   endif()
 endif()
 
-if(TESSERA_BUILD_EXAMPLES AND NOT BUILD_SHARED_LIBS)
+if(TESSERA_BUILD_EXAMPLES AND NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
   get_property(programs DIRECTORY ${PROJECT_SOURCE_DIR}/examples/programs PROPERTY BUILDSYSTEM_TARGETS)
   foreach(program IN LISTS programs)
     get_target_property(type ${program} TYPE)

@@ -64,9 +64,7 @@ set(run_both ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error -R "^(c
 script_test(package "" package
   -DCPACK=${CMAKE_CPACK_COMMAND} -DCONFIG=${PROJECT_BINARY_DIR}/CPackConfig.cmake
   -DPACKAGES=${consumer}/packages -DVERSION=${PROJECT_VERSION} -DUTF8PROC=${TESSERA_USES_UTF8PROC} -DMPI=${mpi}
-  -DPREFIX=${consumer}/prefix -DPREFIX_DEB=${consumer}/prefix_deb
-  -DPROGRAMS=$<AND:$<BOOL:${TESSERA_BUILD_EXAMPLES}>,$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>>
-  "-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}")
+  -DPREFIX=${consumer}/prefix -DPREFIX_DEB=${consumer}/prefix_deb)
 set_tests_properties(consumer.package PROPERTIES FIXTURES_SETUP installed)
 set(use_installed  # without a build type: optimising would take most of the time, and shows nothing
   -DCMAKE_PREFIX_PATH=${consumer}/prefix

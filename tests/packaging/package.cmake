@@ -1,6 +1,6 @@
 # Makes the packages of the build that CONFIG describes in the folder PACKAGES, and puts what the .tar.gz
 # holds into the folder PREFIX, what the .debs hold into PREFIX_DEB. Both hold the same files, and name
-# the VERSION. PROGRAMS: there is a .deb of programs, which EMULATOR runs.
+# the VERSION.
 #
 # All is built when tests run. For Ninja cpack knows no target that builds, and so starts no second make.
 file(REMOVE_RECURSE ${PACKAGES} ${PREFIX} ${PREFIX_DEB})
@@ -27,10 +27,11 @@ file(RENAME ${top} ${PREFIX})
 unpack(${PACKAGES}/libtessera-dev_${VERSION}_*.deb ${PACKAGES}/deb)  # an archive of archives
 unpack(${PACKAGES}/deb/control.tar.* ${PACKAGES}/control)
 unpack(${PACKAGES}/deb/data.tar.* ${PACKAGES}/data)
-if(PROGRAMS)
+include(${CONFIG})
+if(CPACK_COMPONENTS_PROGRAMS)
   unpack(${PACKAGES}/tessera_${VERSION}_*.deb ${PACKAGES}/programs)
   unpack(${PACKAGES}/programs/data.tar.* ${PACKAGES}/data)
-  execute_process(COMMAND ${EMULATOR} ${PREFIX}/bin/tessera_embed --version
+  execute_process(COMMAND ${PREFIX}/bin/tessera_embed --version
                   OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
   if(NOT output STREQUAL "embed (Tessera) ${VERSION}\n")
     message(SEND_ERROR "tessera_embed is not of version ${VERSION}: ${output}")

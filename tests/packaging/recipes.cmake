@@ -1,5 +1,5 @@
-# The recipes of vcpkg and Conan in the folder SOURCE say what the build says: its VERSION, and its
-# dependencies, whose archives ARCHIVES names "name-file" and whose addresses stand in CMakeLists.txt.
+# The recipes of vcpkg and Conan in the folder SOURCE say what the build says: its VERSION, which
+# CHANGELOG.md describes, and its dependencies, whose archives ARCHIVES names "name-file" and whose addresses stand in CMakeLists.txt.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${SOURCE}/vcpkg.json vcpkg)
 file(READ ${SOURCE}/conanfile.py conan)
@@ -11,6 +11,12 @@ endif()
 string(REGEX MATCH "\n    version = " literal "${conan}")
 if(literal OR NOT conan MATCHES "tensor/version.h")
   message(SEND_ERROR "conanfile.py does not read its version from tensor/version.h")
+endif()
+
+file(READ ${SOURCE}/CHANGELOG.md changelog)
+string(REPLACE . [.] pattern ${VERSION})
+if(NOT changelog MATCHES "\n## \\[${pattern}\\] - 20[0-9][0-9]-[01][0-9]-[0-3][0-9]\n")
+  message(SEND_ERROR "CHANGELOG.md has no heading with version ${VERSION} and its date")
 endif()
 
 # The names that vcpkg has for ours, and whether an installed library needs it, and so Conan's recipe.
