@@ -106,7 +106,7 @@ class Backward {
             x.strides()[1]};
   }
   Tensor random(index_t parts) const {
-    return uniform({s_.batch, s_.tokens, parts * s_.heads * s_.width}, -1, 1);
+    return uniform(-1, 1, {s_.batch, s_.tokens, parts * s_.heads * s_.width});
   }
 
   Size s_;

@@ -97,15 +97,15 @@ struct AttentionInputs {
 
   explicit AttentionInputs(const AttentionSize& s) : size(s) {
     const auto heads_of = [&](index_t tokens) {
-      return uniform({s.batch, tokens, s.heads * s.width}, -1, 1, s.dtype)
+      return uniform(-1, 1, {s.batch, tokens, s.heads * s.width}, s.dtype)
           .unflatten(2, {s.heads, s.width})
           .transpose(1, 2);
     };
     q = heads_of(s.queries);
     k = heads_of(s.keys);
     v = heads_of(s.keys);
-    if (s.mask == "keep") keep = bernoulli({s.queries, s.keys}, 0.5);
-    if (s.mask == "additive") bias = uniform({s.queries, s.keys}, -1, 1, s.dtype);
+    if (s.mask == "keep") keep = bernoulli(0.5, {s.queries, s.keys});
+    if (s.mask == "additive") bias = uniform(-1, 1, {s.queries, s.keys}, s.dtype);
   }
 
   AttentionMask mask() const {
@@ -176,7 +176,7 @@ struct AttentionInputs {
     const index_t count = std::min<index_t>(4, size.queries);
     for (index_t i = 0; i < count; ++i) queries.push_back(i * size.queries / count);
     AttentionOptions asking = options();
-    asking.weights = AttentionRequest{.queries = queries};
+    asking.need_weights = AttentionRequest{.queries = queries};
     const Tensor weights = attention(q, k, v, mask(), asking).weights.to(kFloat64);
     asking.dropout = {};
     const Tensor plain = attention(q, k, v, mask(), asking).weights.to(kFloat64);

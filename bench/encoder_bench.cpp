@@ -47,7 +47,7 @@ models::EncoderOptions modern_options_of(const EncoderSize& size) {
   for (models::EncoderLayerOptions& layer : options.layers) {
     layer.norm_first = true;
     layer.bias = false;
-    layer.norm = nn::NormKind::kRmsNorm;
+    layer.norm = nn::NormKind::kRMSNorm;
     layer.rotary = nn::RotaryOptions{};
     layer.gated = true;
   }
@@ -96,7 +96,7 @@ Case train_case(const EncoderSize& size, index_t batch, index_t tokens, double d
   auto encoder = std::make_shared<models::Encoder>(options_of(size, dropout));
   // With weights of 1 the mean of squares of a normalised row is always 1, so its gradient would
   // consist of rounding errors.
-  encoder->layers.back().norm2.weight = uniform({size.d_model}, 0.5, 1.5);
+  encoder->layers.back().norm2.weight = uniform(0.5, 1.5, {size.d_model});
   models::Encoder exact = *encoder;
   nn::convert(exact, kFloat64);
   nn::set_requires_grad(exact);

@@ -56,7 +56,7 @@ double affine(const Tensor& x, const nn::Linear& layer, index_t i, index_t j) {
 }
 
 Case linear_case(const Layer& s) {
-  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const Tensor x = uniform(-1, 1, {s.m, s.k}, s.dtype);
   const nn::Linear layer = s.make();
   const auto error = [=](const Tensor& y) {
     const auto expected = [&](index_t e) {
@@ -71,7 +71,7 @@ Case linear_case(const Layer& s) {
 /// weight by largest / 254, those of x, between -1 and 1, by 2 / 510. A sum of k such errors is a
 /// random walk.
 Case int8_case(const Layer& s) {
-  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const Tensor x = uniform(-1, 1, {s.m, s.k}, s.dtype);
   const nn::Linear layer = s.make();
   const Weight weight = layer.weight.prepacked(WeightFormat::kInt8);
   const double largest = max(abs(*layer.weight)).item<float>();
@@ -85,7 +85,7 @@ Case int8_case(const Layer& s) {
 
 /// SwiGLU or GeGLU; the product is that of a linear layer k -> n, the output has half the width.
 Case gated_case(const Layer& s) {
-  const Tensor x = uniform({s.m, s.k}, -1, 1, s.dtype);
+  const Tensor x = uniform(-1, 1, {s.m, s.k}, s.dtype);
   const nn::Linear layer = s.make();
   const Weight weight = Weight::gated(layer.weight);
   const index_t half = s.n / 2;

@@ -23,7 +23,7 @@ struct BatchedProduct {
   Tensor operand(index_t rows, index_t columns, bool transposed) const {
     Shape shape = transposed ? Shape{columns, rows} : Shape{rows, columns};
     if (batch > 1) shape.insert(0, batch);
-    const Tensor x = uniform(shape, -1, 1, dtype);
+    const Tensor x = uniform(-1, 1, shape, dtype);
     return transposed ? x.transpose(-1, -2) : x;
   }
 };
@@ -55,8 +55,8 @@ constexpr index_t kSize = 960;
 /// A case of the product of two random matrices, computed by `run(a, b)`.
 template <class Run>
 Case ladder_case(const char* idea, const Run& run) {
-  const Tensor a = uniform({kSize, kSize}, -1, 1);
-  const Tensor b = uniform({kSize, kSize}, -1, 1);
+  const Tensor a = uniform(-1, 1, {kSize, kSize});
+  const Tensor b = uniform(-1, 1, {kSize, kSize});
   const auto error = [a, b](const Tensor& c) {
     const Tensor want = matmul(a, b);  // every step has the same bits
     if (!std::equal(want.data<float>(), want.data<float>() + want.count(), c.data<float>())) {

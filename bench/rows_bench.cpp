@@ -15,12 +15,12 @@ namespace tessera::bench {
 namespace {
 
 Case softmax_case(const Rows& s) {
-  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
+  const Tensor x = uniform(-3, 3, {s.rows, s.columns}, s.dtype);
   return {[=] { return softmax(x, -1); }, [=](const Tensor& y) { return softmax_error(s, x, y); }};
 }
 
 Case layer_norm_case(const Rows& s) {
-  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
+  const Tensor x = uniform(-3, 3, {s.rows, s.columns}, s.dtype);
   nn::LayerNorm norm(s.columns);
   nn::convert(norm, s.dtype);
   return {[=] { return norm(x); },
@@ -28,8 +28,8 @@ Case layer_norm_case(const Rows& s) {
 }
 
 Case rms_norm_case(const Rows& s) {
-  const Tensor x = uniform({s.rows, s.columns}, -3, 3, s.dtype);
-  nn::RmsNorm norm(s.columns);
+  const Tensor x = uniform(-3, 3, {s.rows, s.columns}, s.dtype);
+  nn::RMSNorm norm(s.columns);
   nn::convert(norm, s.dtype);
   const auto expected = [=](const Elements& row, index_t first, index_t column) {
     double square = 0;

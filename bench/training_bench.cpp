@@ -79,7 +79,7 @@ Case clip_case(const Stack& stack) {
 
 /// The loss and its gradient, as in an encoder's training.
 Case cross_entropy_case(index_t rows, index_t classes) {
-  const Tensor x = uniform({rows, classes}, -3, 3).set_requires_grad();
+  const Tensor x = uniform(-3, 3, {rows, classes}).set_requires_grad();
   const Tensor targets = randint(0, classes, {rows});
   return {
       [=] {

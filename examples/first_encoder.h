@@ -35,11 +35,11 @@ inline models::TokenClassifier make_model() {
                                              .dropout = 0,
                                              .activation = nn::Activation::kGelu,
                                              .norm_first = true};
-  const models::TokenEncoderOptions tokens = {.vocabulary_size = kLetters,
+  const models::TokenEncoderOptions tokens = {.vocab_size = kLetters,
                                               .encoder = {.layers = {layer}, .final_norm = true},
-                                              .max_tokens = kLength,
+                                              .max_positions = kLength,
                                               .dropout = 0};
-  return models::TokenClassifier({.tokens = tokens, .classes = kLetters, .dropout = 0});
+  return models::TokenClassifier({.token_encoder = tokens, .num_labels = kLetters, .dropout = 0});
 }
 
 /// Five epochs of AdamW; the learning rate rises for a tenth of the steps, then falls to 0.
@@ -51,9 +51,10 @@ inline void train(models::TokenClassifier& model) {
   };
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
-  nn::Trainer trainer(model, optimizer, nn::examples_of(words, reversed(words), loss),
-                      {.epochs = 5, .decay = nn::LrDecay::kLinear, .warmup = 0.1, .clip = 1});
-  trainer.run({.epoch = [](const nn::EpochReport& report) {
+  nn::Trainer trainer(
+      model, optimizer, nn::examples_of(words, reversed(words), loss),
+      {.epochs = 5, .lr_decay = nn::LrDecay::kLinear, .warmup_ratio = 0.1, .max_grad_norm = 1});
+  trainer.train({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %d, loss %.2f\n", static_cast<int>(report.epoch) + 1, report.totals.mean());
   }});
   nn::eval(model);

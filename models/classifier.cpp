@@ -43,7 +43,7 @@ std::optional<PredictionHead> make_head(const std::optional<PredictionHeadOption
 
 template <class Options>
 const Options& checked(const char* op, const Options& options) {
-  nn::detail::require_size(op, "classes", options.classes);
+  nn::detail::require_size(op, "num_labels", options.num_labels);
   nn::detail::require_probability(op, "dropout", options.dropout);
   return options;
 }
@@ -52,14 +52,14 @@ const Options& checked(const char* op, const Options& options) {
 
 SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
                                        const nn::ParameterSource& from)
-    : encode(checked("SequenceClassifier", options).tokens, from),
+    : token_encoder(checked("SequenceClassifier", options).token_encoder, from),
       pooling(options.pooling),
-      head(make_head(options.head, options.tokens.encoder, from["head"])),
+      head(make_head(options.head, options.token_encoder.encoder, from["head"])),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.width(), options.classes, from["classifier"]) {}
+      classifier(options.token_encoder.encoder.width(), options.num_labels, from["classifier"]) {}
 
 Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
-  return classify(encode(tokens), tokens);
+  return classify(token_encoder(tokens), tokens);
 }
 
 Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens) const {
@@ -70,13 +70,13 @@ Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens)
 
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options,
                                  const nn::ParameterSource& from)
-    : encode(checked("TokenClassifier", options).tokens, from),
-      head(make_head(options.head, options.tokens.encoder, from["head"])),
+    : token_encoder(checked("TokenClassifier", options).token_encoder, from),
+      head(make_head(options.head, options.token_encoder.encoder, from["head"])),
       dropout(options.dropout),
-      classifier(options.tokens.encoder.width(), options.classes, from["classifier"]) {}
+      classifier(options.token_encoder.encoder.width(), options.num_labels, from["classifier"]) {}
 
 Tensor TokenClassifier::operator()(const Tokens& tokens) const {
-  const auto [x, unpadded] = encode.unpadded(tokens);
+  const auto [x, unpadded] = token_encoder.unpadded(tokens);
   const nn::HookedRows rows(unpadded);
   const Tensor read = head ? nn::hooked("head", (*head)(x)) : x;
   return unpadded.pad(nn::hooked("logits", classifier(dropout(read))));

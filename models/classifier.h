@@ -1,9 +1,9 @@
 // Classifiers of sequences, and of each token of a sequence.
 //
 //   models::SequenceClassifier model({
-//       .tokens = {.vocabulary_size = 9000,
+//       .token_encoder = {.vocab_size = 9000,
 //                  .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
-//       .classes = 6,
+//       .num_labels = 6,
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)
 //
@@ -57,14 +57,15 @@ struct PredictionHead {
 
 /// The options of SequenceClassifier.
 struct SequenceClassifierOptions {
-  TokenEncoderOptions tokens;
-  index_t classes;
+  TokenEncoderOptions token_encoder;
+  index_t num_labels;
   Pooling pooling = Pooling::kMean;
   double dropout = 0.1;                            // of the classifier's input
   std::optional<PredictionHeadOptions> head = {};  // absent: the classifier reads the pooled vector
 };
 
-/// `classifier(dropout(head(pooling(encode(tokens)))))`: a score for each class of each sequence.
+/// `classifier(dropout(head(pooling(token_encoder(tokens)))))`: a score for each class of each
+/// sequence.
 ///
 /// With Pooling::kCls and a head with tanh (BERT's pooler), this model is transformers'
 /// BertForSequenceClassification. With two classes, this model can also be BERT's next sentence
@@ -73,12 +74,12 @@ struct SequenceClassifierOptions {
 /// **Shapes**: Tokens of (B, T) -> (B, C).
 /// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
 /// classifier.weight (C, D), classifier.bias (C).
-/// **Errors**: as TokenEncoder, PredictionHead and Pooling; classes below 1; a dropout outside [0,
-/// 1].
+/// **Errors**: as TokenEncoder, PredictionHead and Pooling; num_labels below 1; a dropout outside
+/// [0, 1].
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all tokens.
 struct SequenceClassifier {
-  TokenEncoder encode;
+  TokenEncoder token_encoder;
   Pooling pooling;
   std::optional<PredictionHead> head;
   nn::Dropout dropout;
@@ -90,12 +91,12 @@ struct SequenceClassifier {
   Tensor operator()(const Tokens& tokens) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores of sequences from the output of `encode`, (B, T, D). **Errors**: as Pooling; an
-  /// `encoded` of a different width or dtype.
+  /// The scores of sequences from the output of `token_encoder`, (B, T, D). **Errors**: as Pooling;
+  /// an `encoded` of a different width or dtype.
   Tensor classify(const Tensor& encoded, const Tokens& tokens) const;
 
   static void visit(auto& self, auto&& visitor) {
-    TokenEncoder::visit(self.encode, visitor);
+    TokenEncoder::visit(self.token_encoder, visitor);
     visitor("head", self.head);
     visitor("dropout", self.dropout);
     visitor("classifier", self.classifier);
@@ -104,14 +105,14 @@ struct SequenceClassifier {
 
 /// The options of TokenClassifier.
 struct TokenClassifierOptions {
-  TokenEncoderOptions tokens;
-  index_t classes;
+  TokenEncoderOptions token_encoder;
+  index_t num_labels;
   double dropout = 0.1;  // of the classifier's input
   std::optional<PredictionHeadOptions> head =
       {};  // absent: the classifier reads the tokens' vectors
 };
 
-/// `classifier(dropout(head(encode(tokens))))`: a score for each class of each token.
+/// `classifier(dropout(head(token_encoder(tokens))))`: a score for each class of each token.
 ///
 /// With two classes this model answers questions: the scores mark the first and the last token of
 /// an answer. With one class and a head this model is ELECTRA's discriminator, which finds replaced
@@ -120,11 +121,11 @@ struct TokenClassifierOptions {
 /// **Shapes**: Tokens of (B, T) -> (B, T, C), zeros at padding.
 /// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
 /// classifier.weight (C, D), classifier.bias (C).
-/// **Errors**: as TokenEncoder and PredictionHead; classes below 1; a dropout outside [0, 1].
+/// **Errors**: as TokenEncoder and PredictionHead; num_labels below 1; a dropout outside [0, 1].
 /// **Source**: Devlin et al., "BERT", 2018, sections 4.2 and 5.3; Clark et al., "ELECTRA", 2020,
 /// section 2; transformers.BertForTokenClassification.
 struct TokenClassifier {
-  TokenEncoder encode;
+  TokenEncoder token_encoder;
   std::optional<PredictionHead> head;
   nn::Dropout dropout;
   nn::Linear classifier;
@@ -136,7 +137,7 @@ struct TokenClassifier {
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
   static void visit(auto& self, auto&& visitor) {
-    TokenEncoder::visit(self.encode, visitor);
+    TokenEncoder::visit(self.token_encoder, visitor);
     visitor("head", self.head);
     visitor("dropout", self.dropout);
     visitor("classifier", self.classifier);

@@ -176,7 +176,7 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
       y.x = layer(y);
       continue;
     }
-    const AttentionResult step = layer.with_weights(y, *request);
+    const AttentionResult step = layer.with_attentions(y, *request);
     y.x = step.output;
     for (std::size_t n = 0; n < chosen.size(); ++n) {
       if (chosen[n] == i) weights[n] = step.weights;
@@ -192,8 +192,8 @@ Tensor Encoder::operator()(const EncoderInputs& inputs) const {
   return compute(inputs, nullptr).output;
 }
 
-EncoderResult Encoder::with_weights(const EncoderInputs& inputs,
-                                    const AttentionRequest& request) const {
+EncoderResult Encoder::with_attentions(const EncoderInputs& inputs,
+                                       const AttentionRequest& request) const {
   return compute(inputs, &request);
 }
 

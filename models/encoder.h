@@ -34,7 +34,7 @@ nn::NormOptions norm_options(const EncoderOptions& options);
 /// of the request. If the stack has an `order`, the request chooses positions in this `order`.
 struct EncoderResult {
   Tensor output;
-  std::vector<Tensor> weights;
+  std::vector<Tensor> attentions;
 };
 
 /// `norm(layer_n(... layer_1(x)))`, or the layers in the sequence given by `order`: ALBERT applies
@@ -77,8 +77,8 @@ struct Encoder {
   /// The output together with the requested attention weights, by default of every layer. Layers
   /// that are not chosen take the fast path.
   /// **Errors**: also a layer, head or query that does not exist.
-  EncoderResult with_weights(const EncoderInputs& inputs,
-                             const AttentionRequest& request = {}) const;
+  EncoderResult with_attentions(const EncoderInputs& inputs,
+                                const AttentionRequest& request = {}) const;
 
   static void visit(auto& self, auto&& visitor) {
     visitor("layers", self.layers);

@@ -24,7 +24,7 @@ const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   nn::detail::require_not_negative(kOp, "layer_norm_eps", options.layer_norm_eps);
   require_enum(kOp, "activation", options.activation, nn::Activation::kSilu);
-  require_enum(kOp, "norm", options.norm, nn::NormKind::kRmsNorm);
+  require_enum(kOp, "norm", options.norm, nn::NormKind::kRMSNorm);
   require(options.norm1 || options.norm_first, kOp,
           "norm1 must be true without norm_first, got false");
   const auto check = [](const char* what, const std::optional<double>& probability) {
@@ -93,7 +93,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
   constexpr const char* kRule = "x must have shape (B, T, D) or (T, D), got ";
   require(x.defined(), op, kRule, "an undefined tensor");
   require(x.rank() >= 2, op, kRule, x.shape());
-  if (inputs.unpadded) return inputs.unpadded.tokens();
+  if (inputs.unpadded) return inputs.unpadded.padded_length();
   return x.size(batch_first || x.rank() == 2 ? -2 : 0);
 }
 
@@ -132,8 +132,8 @@ Tensor EncoderLayer::operator()(const EncoderInputs& inputs) const {
   return compute(inputs, {}).output;
 }
 
-AttentionResult EncoderLayer::with_weights(const EncoderInputs& inputs,
-                                           const AttentionRequest& request) const {
+AttentionResult EncoderLayer::with_attentions(const EncoderInputs& inputs,
+                                              const AttentionRequest& request) const {
   return compute(inputs, request);
 }
 
@@ -167,8 +167,8 @@ AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   return mask;
 }
 
-/// Self-attention of `query`, with `residual`, if defined, added in the same pass. A custom part adds
-/// no residual: `compute` does.
+/// Self-attention of `query`, with `residual`, if defined, added in the same pass. A custom part
+/// adds no residual: `compute` does.
 AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual,
                                      const EncoderInputs& inputs,
                                      const std::optional<AttentionRequest>& request) const {
@@ -176,7 +176,7 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
   if (!custom_attention) {
     return self_attn.value()({.query = query,
                               .mask = mask_of(inputs),
-                              .weights = request,
+                              .need_weights = request,
                               .residual = residual,
                               .positions = inputs.positions,
                               .unpadded = inputs.unpadded});

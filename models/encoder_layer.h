@@ -114,9 +114,9 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 /// **Parameters** have PyTorch's names: self_attn.in_proj_weight, linear1.weight, norm1.weight,
 /// ...; a gated linear1.weight is (2F, D). The learned relative position bias is called
 /// relative_attention_bias.weight.
-/// The options `attention` and `feed_forward` replace attn and ff by custom modules, which get padded
-/// x, positions, and the mask with the layer's window and position biases. Dropouts, residual
-/// connections and norms do not change.
+/// The options `attention` and `feed_forward` replace attn and ff by custom modules, which get
+/// padded x, positions, and the mask with the layer's window and position biases. Dropouts,
+/// residual connections and norms do not change.
 /// **Errors**: sizes below 1; a number of heads that does not divide d_model; an unknown
 /// activation or norm; post-norm without norm1; other options out of range; inputs or masks that do
 /// not match; a custom part with batch_first = false, or inputs for it without a batch axis or
@@ -150,8 +150,8 @@ struct EncoderLayer {
 
   /// The output together with the layer's requested attention weights. **Errors**: also a head or
   /// query that does not exist.
-  AttentionResult with_weights(const EncoderInputs& inputs,
-                               const AttentionRequest& request = {}) const;
+  AttentionResult with_attentions(const EncoderInputs& inputs,
+                                  const AttentionRequest& request = {}) const;
 
   /// Whether the layer has a custom part, which needs padded inputs.
   bool has_custom_part() const { return custom_attention || custom_feed_forward; }

@@ -8,10 +8,10 @@ namespace tessera::models {
 
 namespace {
 
-MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embedding_width,
+MaskedLM::Transform make_transform(const MaskedLMOptions& options, index_t embedding_width,
                                    const nn::ParameterSource& from) {
-  require_enum("MaskedLm", "activation", options.activation, nn::Activation::kSilu);
-  const EncoderOptions& encoder = options.tokens.encoder;
+  require_enum("MaskedLM", "activation", options.activation, nn::Activation::kSilu);
+  const EncoderOptions& encoder = options.token_encoder.encoder;
   nn::NormOptions norm = norm_options(encoder);
   norm.width = embedding_width;
   return {.dense = nn::Linear({.in_features = encoder.width(),
@@ -24,13 +24,13 @@ MaskedLm::Transform make_transform(const MaskedLmOptions& options, index_t embed
 
 }  // namespace
 
-MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::ParameterSource& from)
-    : encode(options.tokens, from),
-      transform(make_transform(options, encode.embeddings.word.weight.size(1),
+MaskedLM::MaskedLM(const MaskedLMOptions& options, const nn::ParameterSource& from)
+    : token_encoder(options.token_encoder, from),
+      transform(make_transform(options, token_encoder.embeddings.word.weight.size(1),
                                from["cls.predictions.transform"])) {
-  const Tensor& words = encode.embeddings.word.weight;
+  const Tensor& words = token_encoder.embeddings.word.weight;
   if (options.bias) {
-    bias = from("cls.predictions.bias", {options.tokens.vocabulary_size}, nn::constant(0));
+    bias = from("cls.predictions.bias", {options.token_encoder.vocab_size}, nn::init::constant(0));
   }
   if (!options.tied) {
     decoder = from("cls.predictions.decoder.weight", words.shape(),
@@ -38,15 +38,15 @@ MaskedLm::MaskedLm(const MaskedLmOptions& options, const nn::ParameterSource& fr
   }
 }
 
-Tensor MaskedLm::operator()(const Tokens& tokens, const Tensor& places) const {
-  if (places.defined()) return logits(index_select(encode(tokens).flatten(0, 1), 0, places));
-  const auto [x, unpadded] = encode.unpadded(tokens);
+Tensor MaskedLM::operator()(const Tokens& tokens, const Tensor& places) const {
+  if (places.defined()) return logits(index_select(token_encoder(tokens).flatten(0, 1), 0, places));
+  const auto [x, unpadded] = token_encoder.unpadded(tokens);
   const nn::HookedRows rows(unpadded);
   return unpadded.pad(logits(x));
 }
 
-Tensor MaskedLm::logits(const Tensor& encoded) const {
-  const Weight& weight = decoder.defined() ? decoder : encode.embeddings.word.weight;
+Tensor MaskedLM::logits(const Tensor& encoded) const {
+  const Weight& weight = decoder.defined() ? decoder : token_encoder.embeddings.word.weight;
   const Tensor read = nn::hooked("head", transform(encoded));
   return nn::hooked("logits", linear(read, weight, bias));
 }
@@ -55,6 +55,6 @@ Tensor MaskedLm::logits(const Tensor& encoded) const {
 
 namespace tessera::nn::detail {
 
-template void PartLister::add(models::MaskedLm&) const;
+template void PartLister::add(models::MaskedLM&) const;
 
 }  // namespace tessera::nn::detail

@@ -1,6 +1,6 @@
 // A masked language model, which predicts the tokens at hidden positions.
 //
-//   const text::MaskedTokens hidden = text::mask_tokens(batch.ids, special, vocabulary_size, rng);
+//   const text::MaskedTokens hidden = text::mask_tokens(batch.ids, special, vocab_size, rng);
 //   const Tensor places = text::places_of(hidden.labels);
 //   const Tensor scores = model({hidden.ids, batch.lengths}, places);      // (n, V)
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
@@ -12,9 +12,9 @@
 
 namespace tessera::models {
 
-/// The options of MaskedLm.
-struct MaskedLmOptions {
-  TokenEncoderOptions tokens;
+/// The options of MaskedLM.
+struct MaskedLMOptions {
+  TokenEncoderOptions token_encoder;
   nn::Activation activation = nn::Activation::kGelu;
   bool dense_bias = true;
   bool bias = true;  // of the scores
@@ -23,7 +23,7 @@ struct MaskedLmOptions {
 
 /// A score for each token of the vocabulary, at each position:
 ///
-///     h = norm(activation(dense(encode(tokens)))),    scores = h E^T + bias
+///     h = norm(activation(dense(token_encoder(tokens)))),    scores = h E^T + bias
 ///
 /// By default the activation is gelu. The norm is of the last layer's kind. Unless `tied` is false,
 /// the matrix E is the embedding of the tokens itself, so the gradients of both uses add up in one
@@ -41,7 +41,7 @@ struct MaskedLmOptions {
 /// place outside [0, B T).
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
-struct MaskedLm {
+struct MaskedLM {
   /// dense, an activation, and a norm of the last layer's kind.
   struct Transform {
     nn::Linear dense;
@@ -56,23 +56,23 @@ struct MaskedLm {
     }
   };
 
-  TokenEncoder encode;
+  TokenEncoder token_encoder;
   Transform transform;
   Tensor bias;     // undefined without bias
   Weight decoder;  // (V, W); undefined if the embedding is used instead
 
-  explicit MaskedLm(const MaskedLmOptions& options,
+  explicit MaskedLM(const MaskedLMOptions& options,
                     const nn::ParameterSource& from = default_rng());
 
   Tensor operator()(const Tokens& tokens, const Tensor& places = {}) const;
   Tensor operator()(const Tensor& ids) const { return (*this)(Tokens{.ids = ids}); }
 
-  /// The scores for vectors from the output of `encode`, (..., D) -> (..., V). **Errors**: an
-  /// `encoded` of a different width or dtype.
+  /// The scores for vectors from the output of `token_encoder`, (..., D) -> (..., V). **Errors**:
+  /// an `encoded` of a different width or dtype.
   Tensor logits(const Tensor& encoded) const;
 
   static void visit(auto& self, auto&& visitor) {
-    TokenEncoder::visit(self.encode, visitor);
+    TokenEncoder::visit(self.token_encoder, visitor);
     visitor("cls.predictions.transform", self.transform);
     visitor("cls.predictions.bias", self.bias);
     visitor("cls.predictions.decoder.weight", self.decoder);
@@ -84,6 +84,6 @@ struct MaskedLm {
 namespace tessera::nn::detail {
 
 /// The list of this model's parts, which the library compiles once.
-extern template void PartLister::add(models::MaskedLm&) const;
+extern template void PartLister::add(models::MaskedLM&) const;
 
 }  // namespace tessera::nn::detail

@@ -24,7 +24,7 @@ UnpaddedRows checked_unpadding(const Tokens& tokens) {
 
 /// RoBERTa's positions, (B, T): for padding, the padding token's number; for each other token, that
 /// number plus the count of other tokens up to this one.
-Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens) {
+Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_positions) {
   std::vector<index_t> numbers = ids.to_vector<index_t>();
   const auto length = static_cast<std::size_t>(ids.size(-1));
   index_t others = 0;
@@ -32,8 +32,8 @@ Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_tokens)
     if (i % length == 0) others = 0;
     const bool is_padding = numbers[i] == padding;
     if (!is_padding) ++others;
-    require(others <= max_tokens, kTokenEncoderOp, "each sequence must have at most ", max_tokens,
-            " tokens (max_tokens) besides padding, got ", others);
+    require(others <= max_positions, kTokenEncoderOp, "each sequence must have at most ",
+            max_positions, " tokens (max_positions) besides padding, got ", others);
     numbers[i] = padding + (is_padding ? 0 : others);
   }
   return from_vector(numbers, ids.shape());
@@ -46,7 +46,7 @@ index_t embedding_width(const TokenEncoderOptions& options) {
 
 /// The rows of a table of learned positions.
 index_t position_rows(const TokenEncoderOptions& options) {
-  return options.max_tokens + (options.padding_id ? *options.padding_id + 1 : 0);
+  return options.max_positions + (options.pad_token_id ? *options.pad_token_id + 1 : 0);
 }
 
 /// Checks numbers, if given, that choose rows of a table: embedding() would call them ids.
@@ -71,17 +71,17 @@ nn::NormOptions norm_of_embeddings(const TokenEncoderOptions& options) {
 }
 
 const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
-  nn::detail::require_size(kTokenEncoderOp, "vocabulary_size", options.vocabulary_size);
+  nn::detail::require_size(kTokenEncoderOp, "vocab_size", options.vocab_size);
   nn::detail::require_size(kTokenEncoderOp, "d_model", options.encoder.width());
   nn::detail::require_size(kTokenEncoderOp, "embedding_width", embedding_width(options));
-  nn::detail::require_size(kTokenEncoderOp, "max_tokens", options.max_tokens);
+  nn::detail::require_size(kTokenEncoderOp, "max_positions", options.max_positions);
   require_enum(kTokenEncoderOp, "positions", options.positions, Positions::kNone);
-  const index_t padding = options.padding_id.value_or(0);
-  require(padding >= 0 && padding < options.vocabulary_size, kTokenEncoderOp,
-          "padding_id must be from 0 to ", options.vocabulary_size - 1, ", got ", padding);
-  require(!options.padding_id || options.positions == Positions::kLearned, kTokenEncoderOp,
-          "positions must be learned if padding_id is given, got a different kind");
-  nn::detail::require_count(kTokenEncoderOp, "token_types", options.token_types);
+  const index_t padding = options.pad_token_id.value_or(0);
+  require(padding >= 0 && padding < options.vocab_size, kTokenEncoderOp,
+          "pad_token_id must be from 0 to ", options.vocab_size - 1, ", got ", padding);
+  require(!options.pad_token_id || options.positions == Positions::kLearned, kTokenEncoderOp,
+          "positions must be learned if pad_token_id is given, got a different kind");
+  nn::detail::require_count(kTokenEncoderOp, "type_vocab_size", options.type_vocab_size);
   nn::detail::require_probability(kTokenEncoderOp, "dropout", options.dropout);
   for (const EncoderLayerOptions& layer : options.encoder.layers) {
     require(layer.batch_first, kTokenEncoderOp,
@@ -94,18 +94,18 @@ const TokenEncoderOptions& checked(const TokenEncoderOptions& options) {
 
 TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options,
                                      const nn::ParameterSource& from)
-    : word({.num_embeddings = checked(options).vocabulary_size,
+    : word({.num_embeddings = checked(options).vocab_size,
             .embedding_dim = embedding_width(options),
             .std = start_of_words(options)},
            from["word_embeddings"]),
       dropout(options.dropout),
-      padding_id(options.padding_id) {
+      pad_token_id(options.pad_token_id) {
   const index_t width = embedding_width(options);
   switch (options.positions) {
     case Positions::kSinusoidal:
       sinusoidal.emplace(
           nn::PositionalEncodingOptions{.d_model = width,
-                                        .max_tokens = options.max_tokens,
+                                        .max_positions = options.max_positions,
                                         .input_scale = std::sqrt(static_cast<double>(width))});
       break;
     case Positions::kLearned:
@@ -114,10 +114,10 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options,
     case Positions::kNone:
       break;
   }
-  if (options.token_types > 0) {
+  if (options.type_vocab_size > 0) {
     type.emplace(
         nn::EmbeddingOptions{
-            .num_embeddings = options.token_types, .embedding_dim = width, .std = kLearnedStd},
+            .num_embeddings = options.type_vocab_size, .embedding_dim = width, .std = kLearnedStd},
         from["token_type_embeddings"]);
   }
   if (options.embedding_norm) norm.emplace(norm_of_embeddings(options), from["LayerNorm"]);
@@ -128,17 +128,17 @@ TokenEncoder::Embeddings::Embeddings(const TokenEncoderOptions& options,
 
 Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
                                             const UnpaddedRows& unpadded) const {
-  require(type || !tokens.types.defined(), kTokenEncoderOp,
-          "token_types must be at least 1 for types, got 0");
+  require(type || !tokens.type_ids.defined(), kTokenEncoderOp,
+          "type_vocab_size must be at least 1 for types, got 0");
   Tensor positions = tokens.positions;
-  if (padding_id && !positions.defined()) {
+  if (pad_token_id && !positions.defined()) {
     positions =
-        counted_positions(tokens.ids, *padding_id, learned->weight.size(0) - *padding_id - 1);
+        counted_positions(tokens.ids, *pad_token_id, learned->weight.size(0) - *pad_token_id - 1);
   }
   positions = unpad_positions(unpadded, positions);
   const ModulePath path("embeddings");
   const nn::HookedRows rows(unpadded);
-  const Tensor types = unpad_numbers(unpadded, tokens.types);
+  const Tensor types = unpad_numbers(unpadded, tokens.type_ids);
   if (type) check_rows("types", types, type->weight.size(0));
   if (learned && tokens.positions.defined()) {
     check_rows("positions", positions, learned->weight.size(0));
@@ -172,11 +172,11 @@ Tensor TokenEncoder::operator()(const Tokens& tokens) const {
   return rows.pad(x);
 }
 
-EncoderResult TokenEncoder::with_weights(const Tokens& tokens,
-                                         const AttentionRequest& request) const {
+EncoderResult TokenEncoder::with_attentions(const Tokens& tokens,
+                                            const AttentionRequest& request) const {
   const UnpaddedRows unpadded = checked_unpadding(tokens);
   EncoderResult trace =
-      encoder.with_weights(inputs_of(embeddings(tokens, unpadded), tokens, unpadded), request);
+      encoder.with_attentions(inputs_of(embeddings(tokens, unpadded), tokens, unpadded), request);
   trace.output = unpadded.pad(trace.output);
   return trace;
 }

@@ -1,7 +1,7 @@
 // Converts token ids to one vector per token: the common part of all models of text.
 //
 //   models::TokenEncoder encode({
-//       .vocabulary_size = 9000,
+//       .vocab_size = 9000,
 //       .encoder = {.layers = models::repeat_layer({.d_model = 128, .nhead = 4}, 2)},
 //   });
 //   const Tensor y = encode({ids, lengths});      // (B, T), (B) -> (B, T, 128)
@@ -27,13 +27,13 @@ enum class Positions {
 
 /// The options of TokenEncoder.
 struct TokenEncoderOptions {
-  index_t vocabulary_size;
+  index_t vocab_size;
   EncoderOptions encoder;
   Positions positions = Positions::kSinusoidal;
-  index_t max_tokens = 512;
-  std::optional<index_t> padding_id = {};       // learned positions skip this token
+  index_t max_positions = 512;
+  std::optional<index_t> pad_token_id = {};     // learned positions skip this token
   std::optional<index_t> embedding_width = {};  // of the tables, if different from the encoder's
-  index_t token_types = 0;      // rows of a table for Tokens::types, BERT's 2; 0: no table
+  index_t type_vocab_size = 0;  // rows of a table for Tokens::type_ids, BERT's 2; 0: no table
   double dropout = 0.1;         // of the embedded tokens
   bool embedding_norm = false;  // a norm before this dropout, of the last layer's kind
 };
@@ -50,23 +50,25 @@ struct TokenEncoderOptions {
 /// 0.02^2), and so does the embedding without sinusoidal positions. The norm is computed only with
 /// `embedding_norm`, and the projection, a linear layer from W to D, only with `embedding_width`.
 ///
-/// With a `padding_id` p and learned positions, the default positions depend on ids: p for each
+/// With a `pad_token_id` p and learned positions, the default positions depend on ids: p for each
 /// token with id p, and p + 1, p + 2, ... for the other tokens. So the table of positions has P =
-/// max_tokens + p + 1 rows. Without a `padding_id`, P = max_tokens.
+/// max_positions + p + 1 rows. Without a `pad_token_id`, P = max_positions.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, D), zeros at padding, which is not computed: see Encoder.
 /// B sequences of T tokens, N real tokens in all, model width D, V ids in the vocabulary.
 /// **Parameters**: embeddings.word_embeddings.weight (V, W),
-/// embeddings.token_type_embeddings.weight (token_types, W), embeddings.position_embeddings.weight
-/// (P, W), embeddings.LayerNorm.weight and .bias (W) as in BERT, embeddings.projection.weight (D,
-/// W) and .bias (D), encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
-/// **Errors**: as Encoder; sizes below 1; a negative number of token_types; a dropout outside [0,
-/// 1]; Tokens of different shapes or dtypes; a length outside 1 .. T; ids, types and positions
+/// embeddings.token_type_embeddings.weight (type_vocab_size, W),
+/// embeddings.position_embeddings.weight (P, W), embeddings.LayerNorm.weight and .bias (W) as in
+/// BERT, embeddings.projection.weight (D, W) and .bias (D),
+/// encoder.layers.0.self_attn.in_proj_weight, ... as in PyTorch.
+/// **Errors**: as Encoder; sizes below 1; a negative type_vocab_size; a dropout outside
+/// [0, 1]; Tokens of different shapes or dtypes; a length outside 1 .. T; ids, types and positions
 /// outside their tables; if the embedding has positions and none are given, more tokens than
-/// max_tokens; types without a table of types; an encoder with batch_first = false; a padding_id
-/// outside [0, V), or without learned positions.
+/// max_positions; types without a table of types; an encoder with batch_first = false; a
+/// pad_token_id outside [0, V), or without learned positions.
 /// **Source**: Vaswani et al., 2017, section 3.4; Devlin et al., "BERT", 2018, figure 2; Lan et
-/// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for padding_id.
+/// al., "ALBERT", 2020, section 3.1, for embedding_width; transformers.RobertaModel for
+/// pad_token_id.
 struct TokenEncoder {
   /// The parts that turn tokens into vectors.
   struct Embeddings {
@@ -77,7 +79,7 @@ struct TokenEncoder {
     std::optional<nn::Norm> norm;
     nn::Dropout dropout;
     std::optional<nn::Linear> projection;
-    std::optional<index_t> padding_id;
+    std::optional<index_t> pad_token_id;
 
     Embeddings(const TokenEncoderOptions& options, const nn::ParameterSource& from);
     /// The input of the encoder, (B, T, D), or (1, N, D) for unpadded tokens.
@@ -109,7 +111,7 @@ struct TokenEncoder {
 
   /// The output together with the requested attention weights, by default of every layer.
   /// **Errors**: also a layer, head or query that does not exist.
-  EncoderResult with_weights(const Tokens& tokens, const AttentionRequest& request = {}) const;
+  EncoderResult with_attentions(const Tokens& tokens, const AttentionRequest& request = {}) const;
 
   static void visit(auto& self, auto&& visitor) {
     visitor("embeddings", self.embeddings);

@@ -37,7 +37,7 @@ void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
   require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "ids must have shape ", batch,
           ", got ", tokens.ids.shape());
   if (tokens.lengths.defined()) check_lengths(op, tokens.lengths, batch);
-  if (tokens.types.defined()) check_numbers(op, "types", tokens.types, batch);
+  if (tokens.type_ids.defined()) check_numbers(op, "types", tokens.type_ids, batch);
   if (tokens.positions.defined()) check_numbers(op, "positions", tokens.positions, batch);
 }
 
@@ -64,12 +64,12 @@ UnpaddedRows unpadding_of(const Tensor& lengths, index_t tokens) {
 
 Tensor unpad_numbers(const UnpaddedRows& unpadded, const Tensor& x) {
   if (!unpadded || !x.defined()) return x;
-  return unpadded.unpad(x.expand({unpadded.batch(), unpadded.tokens()}));
+  return unpadded.unpad(x.expand({unpadded.batch(), unpadded.padded_length()}));
 }
 
 Tensor unpad_positions(const UnpaddedRows& unpadded, const Tensor& given) {
   const bool counted = unpadded && !given.defined();
-  return unpad_numbers(unpadded, counted ? arange(unpadded.tokens()) : given);
+  return unpad_numbers(unpadded, counted ? arange(unpadded.padded_length()) : given);
 }
 
 }  // namespace tessera::models

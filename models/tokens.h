@@ -2,7 +2,7 @@
 //
 //   model(ids)                                             // (B, T) int64, no padding
 //   model({ids, lengths})                                  // padded on the right
-//   model({.ids = ids, .types = types})                    // two texts per row, as BERT's pairs
+//   model({.ids = ids, .type_ids = types})                    // two texts per row, as BERT's pairs
 #pragma once
 
 #include "tessera/tensor/ops/unpad_rows.h"
@@ -13,12 +13,13 @@ namespace tessera::models {
 /// Sequences of tokens, by their ids in a vocabulary. Only `ids` is required.
 ///
 /// `positions` are read by tables of positions, rotary layers, custom parts of layers and
-/// Pooling::kWeightedMean. Positions after a length are padding. Real tokens do not see padding, so padding does not change
-/// their results. Models do not compute padding, and their output at padding is zeros.
+/// Pooling::kWeightedMean. Positions after a length are padding. Real tokens do not see padding, so
+/// padding does not change their results. Models do not compute padding, and their output at
+/// padding is zeros.
 struct Tokens {
   Tensor ids = {};        // (B, T) int64
   Tensor lengths = {};    // (B) int64, from 1 to T; absent: T
-  Tensor types = {};      // (B, T) or (T) int64, the token's text, 0 or 1 in BERT; absent: 0
+  Tensor type_ids = {};   // (B, T) or (T) int64, the token's text, 0 or 1 in BERT; absent: 0
   Tensor positions = {};  // (B, T) or (T) int64; absent: 0, 1, ...
 };
 

@@ -57,13 +57,13 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
   if (kdim == e && vdim == e) {
-    in_proj_weight = from("in_proj_weight", {3 * e, e}, xavier_uniform);
+    in_proj_weight = from("in_proj_weight", {3 * e, e}, init::xavier_uniform);
   } else {
-    q_proj_weight = from("q_proj_weight", {e, e}, xavier_uniform);
-    k_proj_weight = from("k_proj_weight", {e, kdim}, xavier_uniform);
-    v_proj_weight = from("v_proj_weight", {e, vdim}, xavier_uniform);
+    q_proj_weight = from("q_proj_weight", {e, e}, init::xavier_uniform);
+    k_proj_weight = from("k_proj_weight", {e, kdim}, init::xavier_uniform);
+    v_proj_weight = from("v_proj_weight", {e, vdim}, init::xavier_uniform);
   }
-  if (options.bias) in_proj_bias = from("in_proj_bias", {3 * e}, constant(0));
+  if (options.bias) in_proj_bias = from("in_proj_bias", {3 * e}, init::constant(0));
   if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
 }
 
@@ -169,15 +169,15 @@ AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_
   const UnpaddedRows& unpadded = options.unpadded;
   if (is_hooked("score_bias")) {
     const index_t batch = unpadded ? unpadded.batch() : q.size(0);
-    const index_t queries = unpadded ? unpadded.tokens() : q.size(1);
-    const index_t keys = unpadded ? unpadded.tokens() : k.size(1);
+    const index_t queries = unpadded ? unpadded.padded_length() : q.size(1);
+    const index_t keys = unpadded ? unpadded.padded_length() : k.size(1);
     const Tensor bias =
         replacement("score_bias", zeros({batch, num_heads, queries, keys}, q.dtype()));
     if (bias.defined()) mask = mask & additive_mask(bias);
   }
-  const std::optional<AttentionRequest> request = options.weights;
+  const std::optional<AttentionRequest> request = options.need_weights;
   const bool weights_hooked = is_hooked("weights");
-  if (weights_hooked) options.weights = AttentionRequest{};
+  if (weights_hooked) options.need_weights = AttentionRequest{};
   AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
                                   split_heads(v, num_heads), mask, options);
   if (weights_hooked) {
@@ -205,7 +205,7 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
                                project(2, x.value, {})};
   AttentionResult result =
       hooked_attention(attend, num_heads, projected, x.mask,
-                       {.scale = scale, .weights = x.weights, .unpadded = x.unpadded});
+                       {.scale = scale, .need_weights = x.need_weights, .unpadded = x.unpadded});
   const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);

@@ -50,7 +50,7 @@ struct AttentionInputs {
   Tensor key = {};    // (B, Tk, kdim), the query if absent
   Tensor value = {};  // (B, Tk, vdim), the key if absent
   AttentionMask mask = {};
-  std::optional<AttentionRequest> weights = {};  // none are returned if absent
+  std::optional<AttentionRequest> need_weights = {};  // none are returned if absent
   Tensor residual = {};   // (B, Tq, D), added by the product that makes the output
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};   // if absent: `positions` in self-attention, otherwise 0, 1, ...

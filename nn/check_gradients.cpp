@@ -32,7 +32,7 @@ Tensor value_of(const std::function<Tensor()>& function) {
           y.dtype());
   if (y.count() == 1) return y.reshape({});
   Rng rng(0);
-  return sum(y * uniform(y.shape(), 0.5, 1.5, kFloat64, rng));
+  return sum(y * uniform(0.5, 1.5, y.shape(), kFloat64, rng));
 }
 
 /// The central difference for the only element of `x`.

@@ -16,7 +16,7 @@ Dropout::Dropout(double probability) : p(probability) {
   detail::require_probability("Dropout", "p", p);
 }
 
-DropoutMask Dropout::draw() const {
+DropoutOptions Dropout::draw() const {
   if (!active()) return {};
   require(
       detail::DropoutRefused::count() == 0, "Dropout",

@@ -42,7 +42,7 @@ struct Dropout {
   Tensor operator()(const Tensor& x, const Tensor& residual = {}) const;
   /// A mask with a new key, for an op with built-in dropout. If dropout is not active, the mask
   /// drops nothing, and no key is drawn. **Errors**: an active() module in nn::evaluate().
-  DropoutMask draw() const;
+  DropoutOptions draw() const;
 
   static void visit(auto&, auto&&) {}
 };

@@ -13,21 +13,21 @@ namespace tessera::nn {
 struct EmbeddingOptions {
   index_t num_embeddings;
   index_t embedding_dim;
-  std::optional<index_t> padding_index = {};  // negative counts from the end
-  double std = 1;                             // of the initial weight
+  std::optional<index_t> padding_idx = {};  // negative counts from the end
+  double std = 1;                           // of the initial weight
 };
 
 /// `y[...] = weight[ids[...]]`.
 ///
 /// **Shapes**: ids (...), int64 -> (..., D); weight (V, D).
-/// **Initial values**: the weight starts as N(0, std^2), and its row `padding_index` as zeros. This
+/// **Initial values**: the weight starts as N(0, std^2), and its row `padding_idx` as zeros. This
 /// row gets no gradient.
-/// **Errors**: sizes below 1; a std that is negative or not finite; a padding_index outside [-V,
+/// **Errors**: sizes below 1; a std that is negative or not finite; a padding_idx outside [-V,
 /// V); ids that are not int64; an id outside [0, V).
 /// **Source**: torch.nn.Embedding.
 struct Embedding {
   Weight weight = Weight::table();
-  std::optional<index_t> padding_index;
+  std::optional<index_t> padding_idx;
 
   explicit Embedding(const EmbeddingOptions& options, const ParameterSource& from = default_rng());
   Embedding(index_t num_embeddings, index_t embedding_dim,

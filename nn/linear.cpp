@@ -26,7 +26,7 @@ Linear::Linear(const LinearOptions& options, const ParameterSource& from)
     : weight(options.gated ? Weight::gated() : Weight()) {
   detail::require_size("Linear", "in_features", options.in_features);
   detail::require_size("Linear", "out_features", options.out_features);
-  const Init init = linear_uniform(options.in_features);
+  const Init init = init::linear_uniform(options.in_features);
   weight = from("weight", {options.out_features, options.in_features}, init);
   if (options.bias) bias = from("bias", {options.out_features}, init);
 }

@@ -9,7 +9,7 @@ namespace {
 
 Shape checked_shape(const NormOptions& options) {
   detail::require_size("Norm", "width", options.width);
-  require_enum("Norm", "kind", options.kind, NormKind::kRmsNorm);
+  require_enum("Norm", "kind", options.kind, NormKind::kRMSNorm);
   return {options.width};
 }
 
@@ -20,8 +20,8 @@ Norm::Norm(const char* name, const Shape& shape, NormKind its_kind, double its_e
     : eps(its_eps), kind(its_kind) {
   detail::require_normalized_shape(name, shape);
   detail::require_not_negative(name, "eps", eps);
-  weight = from("weight", shape, constant(1));
-  if (has_bias) bias = from("bias", shape, constant(0));
+  weight = from("weight", shape, init::constant(1));
+  if (has_bias) bias = from("bias", shape, init::constant(0));
 }
 
 Norm::Norm(const NormOptions& options, const ParameterSource& from)
@@ -32,11 +32,11 @@ LayerNorm::LayerNorm(const LayerNormOptions& options, const ParameterSource& fro
     : Norm("LayerNorm", options.normalized_shape, NormKind::kLayerNorm, options.eps, options.bias,
            from) {}
 
-RmsNorm::RmsNorm(const RmsNormOptions& options, const ParameterSource& from)
-    : Norm("RmsNorm", options.normalized_shape, NormKind::kRmsNorm, options.eps, false, from) {}
+RMSNorm::RMSNorm(const RMSNormOptions& options, const ParameterSource& from)
+    : Norm("RMSNorm", options.normalized_shape, NormKind::kRMSNorm, options.eps, false, from) {}
 
 Tensor Norm::operator()(const Tensor& x) const {
-  return kind == NormKind::kRmsNorm ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);
+  return kind == NormKind::kRMSNorm ? rms_norm(x, weight, eps) : layer_norm(x, weight, bias, eps);
 }
 
 }  // namespace tessera::nn

@@ -9,7 +9,7 @@ namespace tessera::nn {
 /// The formula of a norm.
 enum class NormKind {
   kLayerNorm,
-  kRmsNorm,  // does not subtract the mean, and has no bias
+  kRMSNorm,  // does not subtract the mean, and has no bias
 };
 
 /// The options of Norm.
@@ -23,10 +23,10 @@ struct NormOptions {
 /// A norm over the last axes of x, as many as the weight has:
 ///
 ///     kLayerNorm    y = (x - mean) / sqrt(var + eps) * weight + bias      with the biased variance
-///     kRmsNorm      y = x / sqrt(mean(x^2) + eps) * weight
+///     kRMSNorm      y = x / sqrt(mean(x^2) + eps) * weight
 ///
 /// **Shapes**: (..., *shape) -> the same; weight and bias have `shape`, which is (width), or
-/// normalized_shape in LayerNorm and RmsNorm. The weight starts as ones, the bias as zeros.
+/// normalized_shape in LayerNorm and RMSNorm. The weight starts as ones, the bias as zeros.
 /// **Errors**: a width below 1; an eps that is negative or not finite; an unknown kind; an input
 /// with different last axes or a different dtype.
 /// **Source**: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root Mean
@@ -66,19 +66,19 @@ struct LayerNorm : Norm {
       : LayerNorm({.normalized_shape = {width}}, from) {}
 };
 
-/// The options of RmsNorm.
-struct RmsNormOptions {
+/// The options of RMSNorm.
+struct RMSNormOptions {
   Shape normalized_shape;
   double eps = 1e-6;
 };
 
-/// A Norm of kind kRmsNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
+/// A Norm of kind kRMSNorm over the axes of normalized_shape. The default eps of torch.nn.RMSNorm
 /// depends on the dtype: to use the weights of a torch.nn.RMSNorm, also set the eps that it used.
 /// **Errors**: as Norm; no axis. **Source**: torch.nn.RMSNorm.
-struct RmsNorm : Norm {
-  explicit RmsNorm(const RmsNormOptions& options, const ParameterSource& from = default_rng());
-  explicit RmsNorm(index_t width, const ParameterSource& from = default_rng())
-      : RmsNorm({.normalized_shape = {width}}, from) {}
+struct RMSNorm : Norm {
+  explicit RMSNorm(const RMSNormOptions& options, const ParameterSource& from = default_rng());
+  explicit RMSNorm(index_t width, const ParameterSource& from = default_rng())
+      : RMSNorm({.normalized_shape = {width}}, from) {}
 };
 
 }  // namespace tessera::nn

@@ -10,12 +10,14 @@
 
 namespace tessera::nn {
 
+namespace init {
+
 Init linear_uniform(index_t fan_in) {
   detail::require_count("linear_uniform", "fan_in", fan_in);
   if (fan_in == 0) return constant(0);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return [bound](const Shape& shape, Rng& rng) {
-    return uniform(shape, -bound, bound, kFloat32, rng);
+    return uniform(-bound, bound, shape, kFloat32, rng);
   };
 }
 
@@ -23,7 +25,7 @@ Tensor xavier_uniform(const Shape& shape, Rng& rng) {
   require(shape.size() == 2, "xavier_uniform", "shape must be (fan_out, fan_in), got ", shape);
   if (element_count("xavier_uniform", shape) == 0) return zeros(shape);
   const double bound = std::sqrt(6 / static_cast<double>(shape[0] + shape[1]));
-  return uniform(shape, -bound, bound, kFloat32, rng);
+  return uniform(-bound, bound, shape, kFloat32, rng);
 }
 
 Init normal(double std) {
@@ -37,6 +39,8 @@ Init normal(double std) {
 Init constant(double value) {
   return [value](const Shape& shape, Rng&) { return full(shape, value, kFloat32); };
 }
+
+}  // namespace init
 
 namespace {
 

@@ -20,6 +20,9 @@ namespace tessera::nn {
 /// random. **Errors** of the functions below, in addition to their own: as Tensor::empty.
 using Init = std::function<Tensor(const Shape& shape, Rng& rng)>;
 
+/// The initial values, with the names of torch.nn.init.
+namespace init {
+
 /// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's initial value for the weight and bias of a linear
 /// layer (kaiming_uniform with a = sqrt(5)). **Errors**: a negative fan_in.
 /// **Source**: torch.nn.Linear.reset_parameters.
@@ -39,10 +42,12 @@ Init normal(double std);
 /// **Source**: torch.nn.init.constant_.
 Init constant(double value);
 
+}  // namespace init
+
 /// Gives a module its parameters. A constructor requests each parameter by its name and shape, with
 /// the Init for a new parameter:
 ///
-///     weight = from("weight", {out, in}, linear_uniform(in));
+///     weight = from("weight", {out, in}, init::linear_uniform(in));
 ///
 /// This call also checks the shape. Names are those of `visit`. A part receives `from["out_proj"]`,
 /// which prefixes all names with "out_proj.".

@@ -18,23 +18,23 @@ Tensor rows_for(const char* op, const Tensor& x, const Tensor& table, const Tens
     require(positions.rank() >= 1 && positions.size(-1) == x.size(-2), op,
             "positions must have one number for each token of x, ", x.shape(), ", got ",
             positions.shape());
-    return embedding(table, positions).to(x.dtype());
+    return embedding(positions, table).to(x.dtype());
   }
   require(x.size(-2) <= table.size(0), op, "x must have at most ", table.size(0),
-          " tokens (max_tokens), got ", x.size(-2));
+          " tokens (max_positions), got ", x.size(-2));
   return table.slice(0, 0, x.size(-2)).to(x.dtype());
 }
 
-void check_sizes(const char* op, index_t max_tokens, index_t d_model) {
-  detail::require_size(op, "max_tokens", max_tokens);
+void check_sizes(const char* op, index_t max_positions, index_t d_model) {
+  detail::require_size(op, "max_positions", max_positions);
   detail::require_size(op, "d_model", d_model);
 }
 
 Buffer table_for(const PositionalEncodingOptions& options) {
   constexpr const char* kOp = "PositionalEncoding";
-  check_sizes(kOp, options.max_tokens, options.d_model);
+  check_sizes(kOp, options.max_positions, options.d_model);
   detail::require_finite(kOp, "input_scale", options.input_scale);
-  return Buffer(sinusoidal_positions(options.max_tokens, options.d_model, kFloat64));
+  return Buffer(sinusoidal_positions(options.max_positions, options.d_model, kFloat64));
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ Tensor PositionalEncoding::operator()(const Tensor& x, const Tensor& positions) 
   return dropout((input_scale == 1 ? x : x * input_scale) + rows);
 }
 
-LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
+LearnedPositionalEncoding::LearnedPositionalEncoding(index_t max_positions, index_t d_model,
                                                      const ParameterSource& from) {
-  check_sizes("LearnedPositionalEncoding", max_tokens, d_model);
-  weight = from("weight", {max_tokens, d_model}, normal(0.02));
+  check_sizes("LearnedPositionalEncoding", max_positions, d_model);
+  weight = from("weight", {max_positions, d_model}, init::normal(0.02));
 }
 
 Tensor LearnedPositionalEncoding::operator()(const Tensor& x, const Tensor& positions) const {

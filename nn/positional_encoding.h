@@ -11,7 +11,7 @@ namespace tessera::nn {
 /// The options of PositionalEncoding.
 struct PositionalEncodingOptions {
   index_t d_model;
-  index_t max_tokens = 512;
+  index_t max_positions = 512;
   double input_scale = 1;  // multiplies the embeddings first; the paper uses sqrt(d_model)
   double dropout = 0;
 };
@@ -22,12 +22,12 @@ struct PositionalEncodingOptions {
 /// **Shapes**: x (..., T, D), positions (..., T) int64, which broadcast -> (..., T, D). The table
 /// is a Buffer, not a parameter: the table is computed, not stored in files.
 /// **Errors**: sizes below 1, an input_scale that is not finite, a dropout outside [0, 1]; an x
-/// that is not floating, or has fewer than two axes or a different width; more than max_tokens
+/// that is not floating, or has fewer than two axes or a different width; more than max_positions
 /// tokens without positions; positions that are not int64, do not match x, or are outside [0,
-/// max_tokens).
+/// max_positions).
 /// **Source**: Vaswani et al., 2017, sections 3.4 and 3.5.
 struct PositionalEncoding {
-  Buffer table;  // (max_tokens, D)
+  Buffer table;  // (max_positions, D)
   double input_scale;
   Dropout dropout;
 
@@ -43,12 +43,12 @@ struct PositionalEncoding {
 
 /// `x + weight[positions]` with a learned table, as BERT's position_embeddings.
 ///
-/// **Shapes**: as PositionalEncoding; weight (max_tokens, D), from N(0, 0.02^2).
+/// **Shapes**: as PositionalEncoding; weight (max_positions, D), from N(0, 0.02^2).
 /// **Errors**: as PositionalEncoding. **Source**: Devlin et al., "BERT", 2018.
 struct LearnedPositionalEncoding {
   Tensor weight;
 
-  LearnedPositionalEncoding(index_t max_tokens, index_t d_model,
+  LearnedPositionalEncoding(index_t max_positions, index_t d_model,
                             const ParameterSource& from = default_rng());
 
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;

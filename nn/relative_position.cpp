@@ -67,14 +67,14 @@ RelativePositionBias::RelativePositionBias(const RelativePositionOptions& option
     : distances(options.distances) {
   detail::require_size("RelativePositionBias", "num_heads", options.num_heads);
   check("RelativePositionBias", distances);
-  weight = from("weight", {distances.buckets, options.num_heads}, normal(0.02));
+  weight = from("weight", {distances.buckets, options.num_heads}, init::normal(0.02));
 }
 
 Tensor RelativePositionBias::operator()(index_t queries, index_t keys) const {
   check_sizes("RelativePositionBias", weight.size(1), queries, keys, weight.dtype());
   const Tensor buckets =
       of_each_distance(queries, keys, [&](index_t d) { return distances.of(d); });
-  return embedding(weight, buckets).t().contiguous().toeplitz(queries, keys);
+  return embedding(buckets, weight).t().contiguous().toeplitz(queries, keys);
 }
 
 Tensor alibi_slopes(index_t heads, DType dtype) {

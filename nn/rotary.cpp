@@ -8,14 +8,15 @@ namespace {
 
 Buffer table_for(const RotaryOptions& options, index_t head_width) {
   constexpr const char* kOp = "Rotary";
-  detail::require_size(kOp, "max_tokens", options.max_tokens);
+  detail::require_size(kOp, "max_positions", options.max_positions);
   detail::require_size(kOp, "head_width", head_width);
   detail::require_positive(kOp, "base", options.base);
   detail::require_positive(kOp, "divisor", options.divisor);
   const index_t width = options.width == 0 ? head_width : options.width;
   require(width >= 2 && width % 2 == 0 && width <= head_width, kOp,
           "width must be an even number from 2 to the heads' width ", head_width, ", got ", width);
-  return Buffer(rotary_table(options.max_tokens, width, options.base, kFloat64, options.divisor));
+  return Buffer(
+      rotary_table(options.max_positions, width, options.base, kFloat64, options.divisor));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace tessera::nn {
 /// The options of Rotary.
 struct RotaryOptions {
   double base = 10000;
-  index_t width = 0;         // an even number of leading columns of a head to rotate; 0: all
-  bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + width / 2
-  index_t max_tokens = 512;  // positions in the table
-  double divisor = 1;        // divides all frequencies, for a longer range of positions
+  index_t width = 0;            // an even number of leading columns of a head to rotate; 0: all
+  bool interleaved = false;     // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + width / 2
+  index_t max_positions = 512;  // positions in the table
+  double divisor = 1;           // divides all frequencies, for a longer range of positions
 
   friend bool operator==(const RotaryOptions&, const RotaryOptions&) = default;
 };
@@ -29,7 +29,7 @@ struct RotaryOptions {
 /// **Errors**: sizes below 1; an odd number of columns, or more than the head width; a base or a
 /// divisor that is not positive and finite. **Source**: Su et al., "RoFormer", 2021.
 struct Rotary {
-  Buffer table;  // (max_tokens, rotated columns)
+  Buffer table;  // (max_positions, rotated columns)
   index_t head_width;
   bool interleaved;
 
@@ -44,8 +44,8 @@ struct Rotary {
   /// Rotates heads that are already computed.
   ///
   /// **Shapes**: (..., T, H, head_width) -> the same. **Errors**: an x that is not floating, or has
-  /// fewer than three axes or a different width; more than max_tokens tokens without positions;
-  /// positions that are not int64, do not match x, or are outside [0, max_tokens).
+  /// fewer than three axes or a different width; more than max_positions tokens without positions;
+  /// positions that are not int64, do not match x, or are outside [0, max_positions).
   Tensor operator()(const Tensor& x, const Tensor& positions = {}) const;
 
   static void visit(auto& self, auto&& visitor) { visitor("table", self.table); }

@@ -14,11 +14,11 @@ namespace {
 /// The indices of an axis that are shown: the first `leading`, then "..." if any are omitted, then
 /// the last `trailing`.
 struct Shown {
-  Shown(index_t axis_size, bool elide, index_t edge_items)
+  Shown(index_t axis_size, bool elide, index_t edgeitems)
       : size(axis_size),
-        elided(elide && edge_items < (size + 1) / 2),
-        leading(elided ? edge_items : size),
-        trailing(elided ? edge_items : 0) {}
+        elided(elide && edgeitems < (size + 1) / 2),
+        leading(elided ? edgeitems : size),
+        trailing(elided ? edgeitems : 0) {}
 
   index_t count() const { return leading + trailing; }
   index_t index(index_t i) const { return i < leading ? i : size - count() + i; }
@@ -32,7 +32,7 @@ template <class T>
 struct Collector {
   const Tensor& tensor;
   bool elide;
-  index_t edge_items;
+  index_t edgeitems;
   std::vector<T> values;
 
   void run(index_t axis, const T* element) {
@@ -40,7 +40,7 @@ struct Collector {
       values.push_back(*element);
       return;
     }
-    const Shown shown(tensor.shape()[axis], elide, edge_items);
+    const Shown shown(tensor.shape()[axis], elide, edgeitems);
     for (index_t i = 0; i < shown.count(); ++i) {
       run(axis + 1, element + shown.index(i) * tensor.strides()[axis]);
     }
@@ -52,7 +52,7 @@ std::vector<std::string> shown_words(const Tensor& tensor, bool elide,
                                      const PrintOptions& options) {
   return visit_dtype(tensor.dtype(), [&](auto kind) {
     using T = decltype(kind);
-    Collector<T> collector{tensor, elide, options.edge_items, {}};
+    Collector<T> collector{tensor, elide, options.edgeitems, {}};
     collector.run(0, tensor.detach().data<T>());
     const std::vector<T>& values = collector.values;
     if constexpr (std::is_same_v<T, bool>) {
@@ -74,7 +74,7 @@ class Printer {
   Printer(const Tensor& tensor, const PrintOptions& options, std::string_view separator)
       : shape_(tensor.shape()),
         elide_(tensor.count() > options.threshold),
-        edge_items_(options.edge_items),
+        edge_items_(options.edgeitems),
         separator_(separator),
         words_(shown_words(tensor, elide_, options)) {}
 
@@ -142,7 +142,7 @@ class Printer {
 void check(const Tensor& tensor, const char* op, const PrintOptions& options) {
   require(tensor.defined(), op, "tensor must be defined, got an undefined one");
   require(options.precision >= 0, op, "precision must be at least 0, got ", options.precision);
-  require(options.edge_items >= 1, op, "edge_items must be at least 1, got ", options.edge_items);
+  require(options.edgeitems >= 1, op, "edgeitems must be at least 1, got ", options.edgeitems);
 }
 
 std::string scalar_text(const Tensor& scalar) {
@@ -166,7 +166,7 @@ std::string to_string(const Tensor& tensor, const PrintOptions& options) {
   check(tensor, "to_string", options);
   if (tensor.rank() == 0) return scalar_text(tensor);
   if (tensor.count() == 0) return "[]";
-  return Printer(tensor, options, " ").run(0, " ", options.line_width);
+  return Printer(tensor, options, " ").run(0, " ", options.linewidth);
 }
 
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
@@ -178,7 +178,7 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   const std::string indent(head.size(), ' ');
   std::string text = head;
   if (tensor.count() > 0) {
-    text += Printer(tensor, options, ", ").run(0, indent + ' ', options.line_width - 1);
+    text += Printer(tensor, options, ", ").run(0, indent + ' ', options.linewidth - 1);
   } else {
     text += tensor.rank() == 1 ? "[]" : str_cat("[], shape=", tensor.shape());
   }
@@ -186,7 +186,7 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   text += ",";
   const std::string dtype = str_cat("dtype=", tensor.dtype(), ")");
   const auto last_line = std::ssize(text) - static_cast<index_t>(text.rfind('\n') + 1);
-  const bool fits = last_line + std::ssize(dtype) + 1 <= options.line_width;
+  const bool fits = last_line + std::ssize(dtype) + 1 <= options.linewidth;
   return text + (fits ? " " : "\n" + indent) + dtype;
 }
 

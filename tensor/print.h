@@ -18,8 +18,8 @@ namespace tessera {
 struct PrintOptions {
   int precision = 8;         // at most this many digits after the point
   index_t threshold = 1000;  // a tensor with more elements is shown by its corners only
-  index_t edge_items = 3;    // shown at each end of a shortened axis
-  int line_width = 75;       // the most characters of a line
+  index_t edgeitems = 3;     // shown at each end of a shortened axis
+  int linewidth = 75;        // the most characters of a line
   bool suppress = false;     // small numbers do not cause exponents
 };
 
@@ -31,7 +31,7 @@ struct PrintOptions {
 /// smallest that is not zero is < 1e-4 or less than 1/1000 of the largest. A tensor of shape ()
 /// prints as a plain number with all its digits. An undefined tensor prints as "undefined".
 ///
-/// **Shapes**: any. **Errors**: a negative precision, or edge_items below 1.
+/// **Shapes**: any. **Errors**: a negative precision, or edgeitems below 1.
 /// **Source**: the behaviour of numpy.array2string.
 std::string to_string(const Tensor& tensor, const PrintOptions& options = {});
 

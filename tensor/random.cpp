@@ -236,7 +236,7 @@ Tensor rand(const Shape& shape, DType dtype, Rng& rng) {
   return uniform_of("rand", shape, 0, 1, dtype, rng);
 }
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype, Rng& rng) {
+Tensor uniform(double low, double high, const Shape& shape, DType dtype, Rng& rng) {
   return uniform_of("uniform", shape, low, high, dtype, rng);
 }
 
@@ -267,9 +267,9 @@ Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng) {
   });
 }
 
-Tensor bernoulli(const Shape& shape, double keep, Rng& rng) {
-  require(keep >= 0 && keep <= 1, "bernoulli", "keep must be in [0, 1], got ", keep);
-  const auto threshold = static_cast<std::uint64_t>(keep * 0x1p32 + 0.5);
+Tensor bernoulli(double p, const Shape& shape, Rng& rng) {
+  require(p >= 0 && p <= 1, "bernoulli", "p must be in [0, 1], got ", p);
+  const auto threshold = static_cast<std::uint64_t>(p * 0x1p32 + 0.5);
   return fill_blocks<bool, 4>(shape, rng, 4, [=](const PhiloxBlock& w) {
     return std::array{w[0] < threshold, w[1] < threshold, w[2] < threshold, w[3] < threshold};
   });

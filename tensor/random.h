@@ -3,7 +3,7 @@
 //   manual_seed(7);
 //   Tensor w = randn({512, 512});                  // from the thread's default generator
 //   Rng rng(7);
-//   Tensor u = uniform({8}, -1, 1, kFloat32, rng);  // from the generator rng
+//   Tensor u = uniform(-1, 1, {8}, kFloat32, rng);  // from the generator rng
 //
 // The numbers depend only on the arguments and on the generator's state at the call, not on
 // threads, the compiler or the C library. So the functions that are needed (log, sine, cosine) are
@@ -81,7 +81,7 @@ Tensor rand(const Shape& shape, DType dtype = kFloat32, Rng& rng = default_rng()
 /// **Errors**: low that is not below high; an infinite high - low; bounds that are infinite in
 /// `dtype`; a dtype that is not floating.
 /// **Source**: torch.Tensor.uniform_, numpy.random.uniform.
-Tensor uniform(const Shape& shape, double low, double high, DType dtype = kFloat32,
+Tensor uniform(double low, double high, const Shape& shape, DType dtype = kFloat32,
                Rng& rng = default_rng());
 
 /// Normal with mean 0 and variance 1. A float32 draw is the float64 draw, rounded.
@@ -104,10 +104,10 @@ Tensor randn_like(const Tensor& x, std::optional<DType> dtype = {}, Rng& rng = d
 /// without its rejection of some random numbers.
 Tensor randint(index_t low, index_t high, const Shape& shape, Rng& rng = default_rng());
 
-/// True with probability `keep` (to within 2^-33), independently: the mask of a dropout.
-/// **Shapes**: result `shape`, bool. **Errors**: keep outside [0, 1].
+/// True with probability p (to within 2^-33), independently.
+/// **Shapes**: result `shape`, bool. **Errors**: p outside [0, 1].
 /// **Source**: torch.bernoulli.
-Tensor bernoulli(const Shape& shape, double keep, Rng& rng = default_rng());
+Tensor bernoulli(double p, const Shape& shape, Rng& rng = default_rng());
 
 /// 0, 1, ..., count - 1 in random order. **Shapes**: (count), int64. **Errors**: a negative count.
 /// **Source**: Durstenfeld, "Algorithm 235: random permutation", 1964.

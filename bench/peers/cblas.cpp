@@ -87,8 +87,8 @@ struct CblasProduct {
 };
 
 Case product_case(const Library& library, const CblasProduct& p) {
-  const Tensor a = uniform({p.batch, p.m, p.k}, -1, 1, p.dtype);
-  const Tensor b = uniform({p.batch, p.k, p.n}, -1, 1, p.dtype);
+  const Tensor a = uniform(-1, 1, {p.batch, p.m, p.k}, p.dtype);
+  const Tensor b = uniform(-1, 1, {p.batch, p.k, p.n}, p.dtype);
   const auto run = [=] {
     Tensor c = Tensor::empty({p.batch, p.m, p.n}, p.dtype);
     if (p.dtype == kFloat32) {

@@ -71,10 +71,10 @@ dnnl::matmul::primitive_desc dnnl_layer_primitive(const DnnlLayer& s) {
 }
 
 Case dnnl_layer_case(const DnnlLayer& s) {
-  const Tensor x = uniform({s.m, s.k}, -1, 1);
+  const Tensor x = uniform(-1, 1, {s.m, s.k});
   const double bound = s.with_bias ? 1 / std::sqrt(static_cast<double>(s.k)) : 1;
-  const Tensor w = uniform({s.k, s.n}, -bound, bound);
-  const Tensor b = uniform({1, s.n}, -bound, bound);
+  const Tensor w = uniform(-bound, bound, {s.k, s.n});
+  const Tensor b = uniform(-bound, bound, {1, s.n});
   const dnnl::matmul::primitive_desc primitive = dnnl_layer_primitive(s);
   dnnl::memory plain = memory_of(w, description({s.k, s.n}, Format::ab));
   dnnl::memory weights = plain;
@@ -126,7 +126,7 @@ std::function<Tensor()> dnnl_rows_call(const Rows& s, const Tensor& x, const dnn
 }
 
 Case dnnl_softmax_case(const Rows& s) {
-  const Tensor x = uniform({s.rows, s.columns}, -3, 3);
+  const Tensor x = uniform(-3, 3, {s.rows, s.columns});
   const dnnl::softmax_forward::primitive_desc primitive(
       dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, dnnl_rows(s), 1),
       dnnl_processor());
@@ -136,7 +136,7 @@ Case dnnl_softmax_case(const Rows& s) {
 
 Case dnnl_layer_norm_case(const Rows& s) {
   constexpr float kEps = 1e-5F;
-  const Tensor x = uniform({s.rows, s.columns}, -3, 3);
+  const Tensor x = uniform(-3, 3, {s.rows, s.columns});
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   const dnnl::layer_normalization_forward::primitive_desc primitive(
       dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_inference, dnnl_rows(s),

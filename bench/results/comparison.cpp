@@ -30,8 +30,8 @@ Compared compared(CaseRounds rounds, const CompareOptions& options) {
   }
   return {.rounds = std::move(rounds),
           .change = std::expm1(pages::hodges_lehmann(differences)),
-          .p_slower = pages::wilcoxon_signed_rank(slower),
-          .p_faster = pages::wilcoxon_signed_rank(faster)};
+          .p_slower = pages::wilcoxon_signed_rank_greater(slower),
+          .p_faster = pages::wilcoxon_signed_rank_greater(faster)};
 }
 
 /// Corrects for the number of cases, and decides.

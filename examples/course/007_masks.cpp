@@ -55,7 +55,7 @@ Tensor batch_of_one(const Matrix& m) {
 /// The library's attention of these tokens.
 AttentionResult attend(const AttentionMask& mask, const Matrix& values = kValues) {
   return attention(batch_of_one(kQueries), batch_of_one(kKeys), batch_of_one(values), mask,
-                   {.weights = AttentionRequest{}});
+                   {.need_weights = AttentionRequest{}});
 }
 
 // ---- step 1: which query sees which key ----

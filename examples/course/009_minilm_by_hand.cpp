@@ -131,7 +131,7 @@ void show_sizes(const models::ModelFolder& folder) {
   const models::EncoderLayerOptions& layer = folder.options.encoder.layers.front();
   std::printf("Step 1: The model: %td layers, width %td, %td heads, %td tokens known\n\n",
               std::ssize(folder.options.encoder.layers), layer.d_model, layer.nhead,
-              folder.options.vocabulary_size);
+              folder.options.vocab_size);
 }
 
 /// Returns the tokens' texts, and prints them with their numbers.
@@ -196,7 +196,7 @@ void run(const ModelLesson& lesson) {
   const Weights weights = {load_safetensors(path / "model.safetensors").tensors};
   show_sizes(folder);
 
-  const text::Encoding encoding = model.encoding_of(kSentence);
+  const text::Encoding encoding = model.tokenize(kSentence);
   const auto tokens = show_tokens(*model.reader.tokenizer, encoding.ids);
 
   Steps steps;
@@ -204,7 +204,7 @@ void run(const ModelLesson& lesson) {
   compare_steps(steps, model, model.reader.tokens(encoding));
 
   const Matrix by_hand = pooled(x);
-  const Matrix library = model.encode({kSentence}, {.normalize = true});
+  const Matrix library = model.encode({kSentence}, {.normalize_embeddings = true});
   show("Step 4: The sentence's vector, its first numbers by hand", Tensor(by_hand).slice(1, 0, 6));
   show("and by SentenceEncoder::encode", Tensor(library).slice(1, 0, 6));
   check_close("the sentence's vector", by_hand, library, 1e-5);

@@ -42,7 +42,7 @@ struct Reading {
   std::vector<Tensor> values;   // (1, T, D)
 
   Reading(const models::SentenceEncoder& model, const char* reason) {
-    const text::Encoding encoding = model.encoding_of(
+    const text::Encoding encoding = model.tokenize(
         str_cat("The animal didn't cross the street because it was too ", reason, '.'));
     for (const index_t id : encoding.ids) words.emplace_back(model.reader.tokenizer->token(id));
     tokens = model.reader.tokens(encoding);
@@ -66,7 +66,7 @@ struct Reading {
 };
 
 const models::TokenEncoder& encoder_of(const models::SentenceEncoder& model) {
-  return std::get<models::TokenEncoder>(model.words);
+  return std::get<models::TokenEncoder>(model.token_encoder);
 }
 
 // ---- step 1 ----

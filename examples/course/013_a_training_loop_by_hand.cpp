@@ -286,11 +286,11 @@ void all_together(const Points& points) {
   nn::Trainer trainer(network, optimizer, examples,
                       {.epochs = kSteps,
                        .batch_size = kPoints,
-                       .decay = nn::LrDecay::kCosine,
-                       .warmup = static_cast<double>(kWarmup) / kSteps,
-                       .clip = kClip});
+                       .lr_decay = nn::LrDecay::kCosine,
+                       .warmup_ratio = static_cast<double>(kWarmup) / kSteps,
+                       .max_grad_norm = kClip});
   Losses theirs;
-  trainer.run({.step = [&](const nn::StepReport& r) { theirs.push_back(r.totals.mean()); }});
+  trainer.train({.step = [&](const nn::StepReport& r) { theirs.push_back(r.totals.mean()); }});
   theirs.push_back(nn::evaluate(network, examples).mean());
   print_and_compare("the losses of nn::Trainer", hand, theirs);
 }

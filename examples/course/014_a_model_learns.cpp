@@ -40,10 +40,10 @@ constexpr double kRate = 0.005;
 models::SequenceClassifier make_model() {
   Rng rng(2);
   models::TokenEncoderOptions tokens;
-  tokens.vocabulary_size = 10;
+  tokens.vocab_size = 10;
   tokens.dropout = 0;
   tokens.encoder.layers = {{.d_model = 16, .nhead = 2, .dim_feedforward = 32, .dropout = 0}};
-  models::SequenceClassifier model({.tokens = tokens, .classes = 2, .dropout = 0}, rng);
+  models::SequenceClassifier model({.token_encoder = tokens, .num_labels = 2, .dropout = 0}, rng);
   nn::convert(model, kFloat64);
   nn::set_requires_grad(model);
   return model;
@@ -148,7 +148,7 @@ Curves loop(const Rows& rows, const Rows& unseen) {
     Tape tape;
     const nn::LossSum sum = rows.loss(model, batch);
     tape.backward(sum.loss);
-    nn::clip_grad_norm(optimizer.variables(), 1,
+    nn::clip_grad_norm(optimizer.parameters(), 1,
                        {.scale = 1 / sum.count});  // the mean, with a norm of at most 1
     optimizer.step();
     optimizer.zero_grad();
@@ -169,9 +169,9 @@ void trainer(const Rows& rows, const Rows& unseen) {
   nn::AdamW optimizer(model, {.lr = kRate});
   const auto loss = [&](std::span<const index_t> chosen) { return rows.loss(model, chosen); };
   nn::Trainer trainer(model, optimizer, {std::vector<index_t>(kRows, 6), loss},
-                      {.epochs = kEpochs, .batch_size = kBatch, .clip = 1});
+                      {.epochs = kEpochs, .batch_size = kBatch, .max_grad_norm = 1});
   std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).run()\n";
-  trainer.run({.epoch = [](const nn::EpochReport& report) {
+  trainer.train({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %td, loss %.4f\n", report.epoch + 1, report.totals.mean());
   }});
   std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));

@@ -67,7 +67,7 @@ constexpr index_t kDepth = 4096;
 
 void print_product() {
   Rng rng(16);
-  const Tensor a = uniform({64, kDepth}, -1, 1, kFloat32, rng);
+  const Tensor a = uniform(-1, 1, {64, kDepth}, kFloat32, rng);
   // Powers of 2: every product is exact, so the bits are the same on every processor.
   Tensor b = zeros({kDepth, 64});
   for (index_t i = 0; i < b.count(); ++i) {

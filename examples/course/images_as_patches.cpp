@@ -77,8 +77,8 @@ void run() {
   };
   const auto held_out = nn::examples_of(test.patches, test.digits, loss);
   nn::Trainer(model, optimizer, nn::examples_of(train.patches, train.digits, loss),
-              {.epochs = 10, .decay = nn::LrDecay::kLinear, .warmup = 0.1})
-      .run();
+              {.epochs = 10, .lr_decay = nn::LrDecay::kLinear, .warmup_ratio = 0.1})
+      .train();
   std::cout << "right: " << nn::evaluate(model, held_out).accuracy() << ", by chance: 0.1"
             << std::endl;
 }

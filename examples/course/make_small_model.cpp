@@ -90,18 +90,18 @@ struct Data {
   }
 };
 
-models::TokenEncoderOptions options(index_t vocabulary_size) {
+models::TokenEncoderOptions options(index_t vocab_size) {
   const models::EncoderLayerOptions layer = {.d_model = kWidth,
                                              .nhead = kHeads,
                                              .dim_feedforward = kHidden,
                                              .dropout = 0,
                                              .activation = nn::Activation::kGelu,
                                              .layer_norm_eps = 1e-12};
-  models::TokenEncoderOptions result = {.vocabulary_size = vocabulary_size, .encoder = {}};
+  models::TokenEncoderOptions result = {.vocab_size = vocab_size, .encoder = {}};
   result.encoder.layers = models::repeat_layer(layer, kLayers);
   result.positions = models::Positions::kLearned;
-  result.max_tokens = kMaxTokens;
-  result.token_types = 2;
+  result.max_positions = kMaxTokens;
+  result.type_vocab_size = 2;
   result.dropout = 0;
   result.embedding_norm = true;
   return result;
@@ -114,10 +114,13 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
   };
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 3e-3});
-  nn::Trainer trainer(
-      model, optimizer, examples(data),
-      {.epochs = 6, .batch_size = 64, .decay = nn::LrDecay::kCosine, .warmup = 0.05, .clip = 1});
-  trainer.run({.epoch = [](const nn::EpochReport& report) {
+  nn::Trainer trainer(model, optimizer, examples(data),
+                      {.epochs = 6,
+                       .batch_size = 64,
+                       .lr_decay = nn::LrDecay::kCosine,
+                       .warmup_ratio = 0.05,
+                       .max_grad_norm = 1});
+  trainer.train({.epoch = [](const nn::EpochReport& report) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
   }});
   const nn::LossTotals totals = nn::evaluate(model, examples(unseen));
@@ -172,7 +175,7 @@ void run(const std::filesystem::path& folder) {
     texts.push_back(sentence.text);
     sentences.push_back(std::move(sentence));
   }
-  const auto tokenizer = text::train_word_piece(texts, {.vocabulary_size = 0});
+  const auto tokenizer = text::train_word_piece(texts, {.vocab_size = 0});
   const std::span all(sentences);
   models::TokenEncoder model(options(tokenizer->size()), rng);
   train(model, {all.first(kSentences), *tokenizer}, {all.subspan(kSentences), *tokenizer});

@@ -26,16 +26,16 @@ int main(int argc, char** argv) try {
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
   const auto words = text::WordTokenizer::of(texts);
-  const text::TextEncoder encode = {&words, {.max_length = 64}};
+  const text::Tokenization encode = {&words, {.max_length = 64}};
 
   for (const index_t width : {32, 64}) {
     for (const std::uint64_t seed : {0u, 1u, 2u}) {
       const std::string name = str_cat("width=", width, ",seed=", seed);
       manual_seed(seed);
       models::TokenEncoderOptions tokens;
-      tokens.vocabulary_size = words.size();
+      tokens.vocab_size = words.size();
       tokens.encoder.layers = {{.d_model = width, .nhead = 4, .dim_feedforward = 4 * width}};
-      models::SequenceClassifier model({.tokens = tokens, .classes = std::ssize(labels)});
+      models::SequenceClassifier model({.token_encoder = tokens, .num_labels = std::ssize(labels)});
       nn::set_requires_grad(model);
       nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 1e-3});
       nn::Trainer trainer(
@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
           {.epochs = 20, .seed = seed, .patience = 3, .best_by = nn::BestBy::kAccuracy},
           runs::classifier_examples(model, held_out_lines, labels, encode, argv[2]));
       runs::Run run(trainer, runs::in_folder("experiment/" + name));
-      const runs::Ending ending = run.train({.epoch = [&](const nn::EpochReport& report) {
+      const runs::RunResult ending = run.train({.epoch = [&](const nn::EpochReport& report) {
         std::cout << name << ", epoch " << report.epoch + 1 << ": held-out accuracy "
                   << report.evaluation->totals.accuracy() << std::endl;
       }});

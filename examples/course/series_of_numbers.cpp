@@ -21,7 +21,7 @@ struct Series {
   Series(index_t count, std::uint64_t seed) {
     Rng rng(seed);
     const auto drawn = [&](double low, double high) {
-      return uniform({count, 1}, low, high, kFloat32, rng);
+      return uniform(low, high, {count, 1}, kFloat32, rng);
     };
     const Tensor step = drawn(0.1, 0.6), phase = drawn(0, 6.2832), height = drawn(0.5, 1.5);
     const Tensor time = arange(kValues + 1).to(kFloat32);
@@ -65,8 +65,8 @@ void run() {
   };
   const auto held_out = nn::examples_of(test.values, test.next, loss);
   nn::Trainer(model, optimizer, nn::examples_of(train.values, train.next, loss),
-              {.epochs = 10, .decay = nn::LrDecay::kLinear, .warmup = 0.1})
-      .run();
+              {.epochs = 10, .lr_decay = nn::LrDecay::kLinear, .warmup_ratio = 0.1})
+      .train();
   const Tensor last = test.values.select(1, kValues - 1);
   std::cout << "error: " << std::sqrt(nn::evaluate(model, held_out).mean())
             << ", of the last value: " << std::sqrt(mean(square(test.next - last)).item())

@@ -60,7 +60,7 @@ void add_positions() {
             << cosine_similarity(paper.slice(0, 2, 3), paper) << "\n\n";
 
   manual_seed(0);
-  const Tensor y = uniform({3, kWidth}, -0.05, 0.05, kFloat64);
+  const Tensor y = uniform(-0.05, 0.05, {3, kWidth}, kFloat64);
   std::cout << "Three embeddings, random here, learned in a model\n" << y << "\n\n";
 
   // Learned embeddings are small; multiplied by sqrt(d_model) they are not hidden by the positions.

@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   o.model.add_model(command, "text; standard input if absent");
   command.add("--question", o.question, "question about the whole text");
   command.add("--pair", o.pair, "input lines of question<TAB>text");
-  command.add("--top", o.answering.count, "maximum number of answers per question", {1, kMany});
+  command.add("--top", o.answering.top_k, "maximum number of answers per question", {1, kMany});
   command.add("--max-answer-tokens", o.answering.max_answer_tokens,
               "maximum number of tokens per answer", {1, kMany});
   command.add("--allow-no-answer", o.answering.allow_no_answer,

@@ -79,7 +79,7 @@ void add_weights(pages::AttentionText& text, const models::TokenEncoder& encoder
     norms.push_back(inspect::value_norms(point.unpadded.pad(point.value), attention.out_proj.weight,
                                          attention.num_heads));
   });
-  const std::vector<Tensor> weights = encoder.with_weights(tokens, request).weights;
+  const std::vector<Tensor> weights = encoder.with_attentions(tokens, request).attentions;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto layer = request.layers ? static_cast<std::size_t>((*request.layers)[i]) : i;
     const Tensor& all = norms[layer];

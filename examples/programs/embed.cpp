@@ -58,7 +58,7 @@ void add_options(examples::Command& command, Options& options) {
 models::TaskOptions encoding_options(const Options& options) {
   models::TaskOptions how = examples::task_options(options.model);
   how.truncate_dim = options.truncate_dim;
-  how.normalize = options.normalize;
+  how.normalize_embeddings = options.normalize;
   if (!options.prompt.empty()) how.prompt = options.prompt;
   if (!options.prompt_name.empty()) how.prompt_name = options.prompt_name;
   return how;
@@ -71,7 +71,7 @@ models::SentenceEncoder load(const Options& options) {
     return models::load_sentence_encoder(folder, pooling);
   };
   auto model = examples::loaded_model(from, options.model);
-  const auto* const encoder = std::get_if<models::TokenEncoder>(&model.words);
+  const auto* const encoder = std::get_if<models::TokenEncoder>(&model.token_encoder);
   require(encoder != nullptr || options.model.attention.file.empty(), "--attention",
           "the model must have layers, got static embeddings");
   if (encoder != nullptr) options.model.attention.check(encoder->encoder);
@@ -82,13 +82,13 @@ void write_attention(const models::SentenceEncoder& model, const std::vector<std
                      const models::TaskOptions& how, const Options& options) {
   if (options.model.attention.file.empty()) return;
   std::vector<text::Encoding> encodings;
-  for (const std::string& line : lines) encodings.push_back(model.encoding_of(line, how));
+  for (const std::string& line : lines) encodings.push_back(model.tokenize(line, how));
   const auto vector = [&](const text::Encoding& text) {
     return model(model.reader.tokens(text), model.prompt_tokens(how));
   };
   examples::write_attention(options.model.attention,
                             {.about = options.model.model,
-                             .encoder = std::get<models::TokenEncoder>(model.words),
+                             .encoder = std::get<models::TokenEncoder>(model.token_encoder),
                              .reader = model.reader,
                              .encodings = std::move(encodings),
                              .result = vector,
@@ -115,7 +115,7 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
   if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
   how.name = [](index_t) { return "--query"; };
   how.progress = {};
-  const Tensor query = model.encode_queries({options.query}, how);
+  const Tensor query = model.encode_query({options.query}, how);
   const auto scores = similarities(model, query, vectors, options).to_vector<float>();
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

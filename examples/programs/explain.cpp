@@ -77,7 +77,7 @@ text::Encoding baseline_of(const Subject& subject) {
   const index_t token = baseline_token(*subject.reader.tokenizer);
   text::Encoding baseline = subject.encoding;
   for (std::size_t t = 0; t < baseline.ids.size(); ++t) {
-    if (baseline.texts[t] != text::kNoText) baseline.ids[t] = token;
+    if (baseline.sequence_ids[t] != text::kNoText) baseline.ids[t] = token;
   }
   return baseline;
 }
@@ -148,7 +148,7 @@ void explain(const std::vector<Subject>& subjects, const Options& o, const std::
       .texts = {}};
   std::cout << score << '\n';
   for (const Subject& subject : subjects) {
-    if (subject.encoding.lost > 0) o.cut->add(1, std::ssize(subject.encoding.ids));
+    if (subject.encoding.num_truncated > 0) o.cut->add(1, std::ssize(subject.encoding.ids));
     page.texts.push_back(explained(subject, o.points, !o.output.empty()));
     print(subject.name, page.texts.back());
   }
@@ -196,7 +196,7 @@ void explain_similarity(const Options& o, const Warn& warn) {
   const index_t prompt = model.prompt_tokens();
   const auto subject = [&](const char* name, const std::string& text, const std::string& other) {
     const Tensor fixed = model.encode({other});
-    return Subject{name, quoted(text), model.reader, model.encoding_of(text),
+    return Subject{name, quoted(text), model.reader, model.tokenize(text),
                    [&model, fixed, prompt](const models::Tokens& tokens) {
                      return model.similarity(model(tokens, prompt), fixed);
                    }};

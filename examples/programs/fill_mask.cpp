@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
                 escaped(model.mask()), ", got ", printable(lines[i]));
     }
     models::TaskOptions task = examples::task_options(options);
-    const auto results = model(lines, {.count = top, .task = task});
+    const auto results = model(lines, {.top_k = top, .task = task});
     for (const std::vector<models::Blank>& blanks : results) {
       if (options.json) {
         std::cout << json_of(blanks) << '\n';
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
         print_rows(blanks);
       }
     }
-    task.special_in_text = true;  // a blank is such a token
+    task.split_special_tokens = false;  // a blank is such a token
     examples::write_attention(options, model, task, lines);
   });
 }

@@ -34,7 +34,7 @@ namespace {
 using namespace tessera;
 using examples::TextData;
 using examples::TrainingCommand;
-using text::TextEncoder;
+using text::Tokenization;
 using Chosen = std::span<const index_t>;
 
 constexpr const char* kFineTune = "fine_tune";
@@ -47,7 +47,7 @@ struct Options {
   double head_lr = 1e-3;
   double layer_decay = 0.9;
   std::string fixed = "nothing";
-  index_t fixed_layers = 0;
+  index_t frozen_layers = 0;
   index_t max_length = 0;
   std::shared_ptr<examples::CutTexts> cut = std::make_shared<examples::CutTexts>();
 };
@@ -85,7 +85,7 @@ text::Batch batch_of(const std::vector<text::Example>& all, Chosen chosen,
 }
 
 models::Tokens tokens_of(const text::Batch& batch) {
-  return {.ids = batch.ids, .lengths = batch.lengths, .types = batch.types};
+  return {.ids = batch.ids, .lengths = batch.lengths, .type_ids = batch.type_ids};
 }
 
 std::vector<pages::ConfusionMatrix> Task::confusion() const {
@@ -139,15 +139,15 @@ bool train(const TrainingCommand& command, const Options& o, const Task& task, M
     layer.gradient_checkpoint = command.options.gradient_checkpoint;
   }
   const index_t depth = std::ssize(layers);
-  require(o.fixed_layers <= depth, kFineTune, "--fixed-layers must be at most ", depth,
-          ", the layers of the model, got ", o.fixed_layers);
+  require(o.frozen_layers <= depth, kFineTune, "--fixed-layers must be at most ", depth,
+          ", the layers of the model, got ", o.frozen_layers);
   auto groups = models::fine_tuning_groups(
       model, {.lr = command.options.learning_rate,
               .head_lr = o.head_lr,
               .layer_decay = o.layer_decay,
               .weight_decay = command.options.weight_decay,
-              .fixed_embeddings = o.fixed == "embeddings",
-              .fixed_layers = o.fixed == "encoder" ? depth : o.fixed_layers});
+              .freeze_embeddings = o.fixed == "embeddings",
+              .frozen_layers = o.fixed == "encoder" ? depth : o.frozen_layers});
   index_t learned = 0;
   for (const nn::Parameter& each : nn::parameters(model)) learned += each.tensor.count();
   const TextData& held_out = task.files.held_out;
@@ -188,10 +188,10 @@ void fine_tune(const TrainingCommand& command, const Options& o, const Task& tas
   std::cout << "test " << examples::said(totals, task.has_accuracy) << std::endl;
 }
 
-TextEncoder text_encoder(const models::TextReader& reader, const Options& o) {
+Tokenization text_encoder(const models::TextReader& reader, const Options& o) {
   return {.tokenizer = reader.tokenizer.get(),
           .options = reader.encode_options({.max_length = o.max_length}),
-          .feeds_types = reader.feeds_types,
+          .feeds_type_ids = reader.feeds_type_ids,
           .report_cut = [&o](index_t texts, index_t tokens) { o.cut->add(texts, tokens); }};
 }
 
@@ -201,7 +201,7 @@ void learn_choice(const TrainingCommand& command, const Options& o, const char* 
                   const std::vector<std::string>& labels, const Make& make, const Read& read) {
   examples::require_classes(o.train, labels);
   auto learner = make();
-  const TextEncoder encode = text_encoder(learner.reader, o);
+  const Tokenization encode = text_encoder(learner.reader, o);
   const text::Tokenizer& tokenizer = *encode.tokenizer;
   const auto scores = [&](const text::Batch& batch) { return learner.model(tokens_of(batch)); };
   const auto loss = [&](const TextData& data, Chosen chosen) {
@@ -211,7 +211,7 @@ void learn_choice(const TrainingCommand& command, const Options& o, const char* 
   const auto read_file = [&](const std::string& file) { return read(file, encode); };
   fine_tune(command, o,
             {name, read_files(command, o, read_file), tokenizer, loss, true, labels, scores},
-            learner, learner.model, learner.model.encode);
+            learner, learner.model, learner.model.token_encoder);
 }
 
 /// Texts, or pairs of them, with a label each.
@@ -222,7 +222,7 @@ std::vector<text::LabelledText> labelled_lines(const std::string& file, bool pai
 void learn_classes(const TrainingCommand& command, const Options& o) {
   const auto labels = text::distinct_labels(labelled_lines(o.train, o.pair));
   const auto make = [&] { return models::make_text_classifier(o.model, labels); };
-  const auto read = [&](const std::string& file, const TextEncoder& encode) {
+  const auto read = [&](const std::string& file, const Tokenization& encode) {
     return TextData{text::labelled_examples(labelled_lines(file, o.pair), labels, encode, file)};
   };
   learn_choice(command, o, "classification", labels, make, read);
@@ -231,7 +231,7 @@ void learn_classes(const TrainingCommand& command, const Options& o) {
 void learn_tags(const TrainingCommand& command, const Options& o) {
   const auto labels = text::distinct_labels(text::read_tagged_tokens(o.train));
   const auto make = [&] { return models::make_token_tagger(o.model, labels); };
-  const auto read = [&](const std::string& file, const TextEncoder& encode) {
+  const auto read = [&](const std::string& file, const Tokenization& encode) {
     return examples::tagged_texts(file, labels, encode);
   };
   learn_choice(command, o, "tokens", labels, make, read);
@@ -240,7 +240,7 @@ void learn_tags(const TrainingCommand& command, const Options& o) {
 void learn_values(const TrainingCommand& command, const Options& o) {
   models::TextClassifier learner =
       models::make_text_classifier(o.model, {"value"}, models::Scoring::kNone);
-  const TextEncoder encode = text_encoder(learner.reader, o);
+  const Tokenization encode = text_encoder(learner.reader, o);
   Files files = read_files(command, o, [&](const std::string& file) {
     const auto lines = labelled_lines(file, o.pair);
     const std::vector<double> values = text::label_values(lines, file);
@@ -258,7 +258,7 @@ void learn_values(const TrainingCommand& command, const Options& o) {
     return nn::summed_squared_error(values, batch.labels);
   };
   fine_tune(command, o, {"regression", std::move(files), *encode.tokenizer, loss, false}, learner,
-            learner.model, learner.model.encode);
+            learner.model, learner.model.token_encoder);
 }
 
 void learn_pairs(const TrainingCommand& command, const Options& o) {
@@ -271,11 +271,11 @@ void learn_pairs(const TrainingCommand& command, const Options& o) {
       "--fixed must be nothing or embeddings for --task pairs, got encoder; pairs have no head");
   models::SentenceEncoder learner = models::load_sentence_encoder(o.model);
   for (const std::string& warning : learner.reader.warnings) command.warn(warning);
-  auto* const words = std::get_if<models::TokenEncoder>(&learner.words);
+  auto* const words = std::get_if<models::TokenEncoder>(&learner.token_encoder);
   if (words == nullptr) {
     fail_file(o.model, "the model must have layers to train, got static embeddings");
   }
-  const TextEncoder encode = text_encoder(learner.reader, o);
+  const Tokenization encode = text_encoder(learner.reader, o);
   const auto vectors = [&](const std::vector<text::Example>& texts, Chosen chosen) {
     return learner(tokens_of(batch_of(texts, chosen, *encode.tokenizer)));
   };
@@ -333,7 +333,7 @@ int main(int argc, char** argv) {
               "learning rate of a layer relative to the layer above", {0, 1}, examples::kKept);
   command.add("--fixed", o.fixed, "part of the model that is not trained",
               {"nothing", "embeddings", "encoder"}, examples::kKept);
-  command.add("--fixed-layers", o.fixed_layers,
+  command.add("--fixed-layers", o.frozen_layers,
               "layers that are not trained, like the embeddings, counted from the input",
               {0, examples::kMany}, examples::kKept);
   command.add("--max-length", o.max_length,

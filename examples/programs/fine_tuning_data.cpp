@@ -84,12 +84,12 @@ std::string guessed_task(const std::string& file, bool pair) {
 }
 
 TextData tagged_texts(const std::string& file, const std::vector<std::string>& labels,
-                      const text::TextEncoder& encode) {
+                      const text::Tokenization& encode) {
   const std::vector<text::TaggedText> sentences = text::read_tagged_tokens(file);
   const std::vector<std::vector<index_t>> numbers = text::label_numbers(sentences, labels, file);
   std::vector<std::string> texts;
   for (const text::TaggedText& sentence : sentences) texts.push_back(sentence.text);
-  const std::vector<text::Encoding> encodings = encode.encode_all(texts);
+  const std::vector<text::Encoding> encodings = encode.encode_batch(texts);
   TextData data;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const text::TaggedText& sentence = sentences[i];
@@ -103,7 +103,7 @@ TextData tagged_texts(const std::string& file, const std::vector<std::string>& l
   return data;
 }
 
-TextData paired_texts(const std::string& file, const text::TextEncoder& encode, bool lower_case) {
+TextData paired_texts(const std::string& file, const text::Tokenization& encode, bool lower_case) {
   std::vector<std::string> firsts, seconds;
   for (const text::TextPair& pair : text_pairs(text::read_lines(file), file)) {
     firsts.push_back(models::cleaned(pair.first, lower_case));
@@ -112,8 +112,8 @@ TextData paired_texts(const std::string& file, const text::TextEncoder& encode, 
       fail_file(file, "line ", firsts.size(), ": both texts of a pair must be non-empty");
     }
   }
-  return {text::encoded_examples(encode.encode_all(firsts), file),
-          text::encoded_examples(encode.encode_all(seconds), file)};
+  return {text::encoded_examples(encode.encode_batch(firsts), file),
+          text::encoded_examples(encode.encode_batch(seconds), file)};
 }
 
 }  // namespace tessera::examples

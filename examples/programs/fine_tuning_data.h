@@ -39,9 +39,9 @@ std::string guessed_task(const std::string& file, bool pair);
 /// Sentences whose words have labels: a word's first token has the label, its other tokens have
 /// none.
 TextData tagged_texts(const std::string& file, const std::vector<std::string>& labels,
-                      const text::TextEncoder& encode);
+                      const text::Tokenization& encode);
 
 /// Pairs of texts that belong together, cleaned as a sentence encoder cleans its texts.
-TextData paired_texts(const std::string& file, const text::TextEncoder& encode, bool lower_case);
+TextData paired_texts(const std::string& file, const text::Tokenization& encode, bool lower_case);
 
 }  // namespace tessera::examples

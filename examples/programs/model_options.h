@@ -67,7 +67,7 @@ auto loaded_model(const Load& load, const ModelOptions& o) {
 template <class Load>
 auto loaded(const Load& load, const ModelOptions& o) {
   auto model = loaded_model(load, o);
-  o.attention.check(model.model.encode.encoder);
+  o.attention.check(model.model.token_encoder.encoder);
   return model;
 }
 
@@ -75,7 +75,7 @@ auto loaded(const Load& load, const ModelOptions& o) {
 inline models::TaskOptions task_options(const ModelOptions& o, const char* what = "lines") {
   return {.max_length = o.max_length,
           .batch_size = o.batch_size,
-          .special_in_text = !o.plain_text,
+          .split_special_tokens = o.plain_text,
           .progress = [line = std::make_shared<Progress>(what)](
                           index_t done, index_t all) { line->show(done, all); },
           .name = [&o](index_t i) { return line_name(o.file, i); },
@@ -88,7 +88,7 @@ template <class Task>
 void write_attention(const ModelOptions& o, const Task& task,
                      std::vector<text::Encoding> encodings) {
   AttentionTexts texts = {.about = o.model,
-                          .encoder = task.model.encode,
+                          .encoder = task.model.token_encoder,
                           .reader = task.reader,
                           .encodings = std::move(encodings)};
   if constexpr (std::is_same_v<Task, models::TextClassifier>) {
@@ -104,7 +104,7 @@ void write_attention(const ModelOptions& o, const Task& task, models::TaskOption
                      const std::vector<Text>& texts) {
   if (o.attention.file.empty()) return;
   how.report_cut = {};  // the task has counted them
-  write_attention(o, task, task.reader.encode_all(std::span<const Text>(texts), how));
+  write_attention(o, task, task.reader.encode_batch(std::span<const Text>(texts), how));
 }
 
 }  // namespace tessera::examples

@@ -160,10 +160,10 @@ void run_encoder(const Options& o) {
   for (index_t begin = 0; begin < batch; begin += kSequencesAtOnce) {
     const index_t end = std::min(begin + kSequencesAtOnce, batch);
     const models::EncoderInputs inputs = {x.slice(0, begin, end), masks(begin, end)};
-    const auto result = weights.defined() ? encoder.with_weights(inputs)
+    const auto result = weights.defined() ? encoder.with_attentions(inputs)
                                           : models::EncoderResult{encoder(inputs), {}};
     output.slice(0, begin, end).copy_from(result.output);
-    if (weights.defined()) weights.slice(1, begin, end).copy_from(stack(result.weights));
+    if (weights.defined()) weights.slice(1, begin, end).copy_from(stack(result.attentions));
   }
   save_npy(o.output, output);
   std::cout << o.output << ": " << output.shape() << '\n';

@@ -35,7 +35,7 @@ void print_table(const text::Tokenizer& tokenizer, const text::Encoding& encodin
   for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
     const std::string token = escaped(tokenizer.token(encoding.ids[i]));
     std::cout << std::setw(8) << encoding.ids[i] << "  ";
-    if (encoding.texts[i] == text::kNoText) {
+    if (encoding.sequence_ids[i] == text::kNoText) {
       std::cout << token << '\n';
     } else {
       const text::Span bytes = encoding.offsets[i];
@@ -57,8 +57,8 @@ std::string json_of(const text::Tokenizer& tokenizer, const text::Encoding& enco
   return JsonObject({{"ids", json_list(encoding.ids)},
                      {"tokens", json_list(encoding.ids, token)},
                      {"offsets", json_list(encoding.offsets, offset)},
-                     {"types", json_list(encoding.types)},
-                     {"texts", json_list(encoding.texts, place)}})
+                     {"types", json_list(encoding.type_ids)},
+                     {"texts", json_list(encoding.sequence_ids, place)}})
       .text();
 }
 
@@ -67,14 +67,14 @@ template <class Text>
 void encode(const text::Tokenizer& tokenizer, const std::vector<Text>& all, const Options& o,
             examples::CutTexts& cut) {
   const std::span<const Text> texts = all;
-  const text::EncodeOptions options = {.add_special = !o.no_special,
+  const text::EncodeOptions options = {.add_special_tokens = !o.no_special,
                                        .max_length = o.max_length,
-                                       .cut = tokenizer.settings().cut,
-                                       .special_in_text = !o.plain_text};
+                                       .truncation_side = tokenizer.settings().truncation_side,
+                                       .split_special_tokens = o.plain_text};
   examples::Progress progress("lines");
   for (std::size_t begin = 0; begin < texts.size(); begin += kLinesAtOnce) {
     const std::size_t count = std::min(kLinesAtOnce, texts.size() - begin);
-    const auto encodings = tokenizer.encode_all(texts.subspan(begin, count), options);
+    const auto encodings = tokenizer.encode_batch(texts.subspan(begin, count), options);
     text::report_cut(encodings, o.max_length, [&](index_t n, index_t most) { cut.add(n, most); });
     for (const text::Encoding& encoding : encodings) {
       if (o.json) {

@@ -42,7 +42,7 @@ struct Options {
   std::string tokenizer = "words";
   std::string pooling = "max";
   double word_dropout = 0.1;
-  index_t vocabulary_size = 0;
+  index_t vocab_size = 0;
   index_t max_words = 256;
   std::shared_ptr<examples::CutTexts> cut = std::make_shared<examples::CutTexts>();
 };
@@ -77,7 +77,7 @@ Names names_of(const Lines& lines, const Lines& all_lines, const Options& o) {
   examples::require_classes(o.train, labels);
   std::vector<std::string> texts;
   for (const text::LabelledText& line : lines) texts.push_back(line.text);
-  return {examples::named_tokenizer(o.tokenizer, texts, {.max_size = o.vocabulary_size}),
+  return {examples::named_tokenizer(o.tokenizer, texts, {.max_size = o.vocab_size}),
           std::move(labels)};
 }
 
@@ -100,7 +100,7 @@ std::vector<text::Example> examples_of(const Lines& lines, const std::string& fi
 /// [UNK].
 Tensor drop_words(const Tensor& ids, const text::SpecialTokens& special, double chance) {
   if (chance == 0) return ids;
-  const Tensor drawn = bernoulli(ids.shape(), 1 - chance);
+  const Tensor drawn = bernoulli(1 - chance, ids.shape());
   const Tensor keep = logical_or(text::special_mask(ids, special), drawn);
   return where(keep, ids, full({}, static_cast<double>(special.unknown.value()), kInt64));
 }
@@ -111,13 +111,13 @@ SequenceClassifier make_model(const TrainingCommand& command, const Names& names
   command.check_size(names.words->size() + o.max_words + 1 + classes, 0, !o.train.empty());
   models::TokenEncoderOptions tokens =
       examples::token_encoder_options(command.options, names.words->size());
-  tokens.max_tokens = o.max_words + 1;
+  tokens.max_positions = o.max_words + 1;
   tokens.positions = models::Positions::kLearned;  // as in BERT, with its norm
   tokens.embedding_norm = true;
   const ProfileScope scope("make model");
   manual_seed(command.options.seed);
-  return SequenceClassifier({.tokens = tokens,
-                             .classes = classes,
+  return SequenceClassifier({.token_encoder = tokens,
+                             .num_labels = classes,
                              .pooling = models::Pooling::named(o.pooling),
                              .dropout = command.options.dropout});
 }
@@ -186,7 +186,7 @@ void predict(const SequenceClassifier& model, const Names& names, const Options&
   std::ungetc(first, stdin);
   for (const std::string& line : examples::input_lines("")) {
     const text::Encoding encoding = names.words->encode(line, encode_options(o));
-    if (encoding.lost > 0) o.cut->add(1, o.max_words + 1);
+    if (encoding.num_truncated > 0) o.cut->add(1, o.max_words + 1);
     const Tensor scores = model(from_vector(encoding.ids).unsqueeze(0)).select(0, 0);
     std::cout << names.labels[static_cast<std::size_t>(argmax(scores).item<index_t>())];
     if (o.probabilities) {
@@ -265,7 +265,7 @@ int main(int argc, char** argv) {
   command.add("--word-dropout", o.word_dropout, "probability of hiding a word during training",
               {0, 1}, examples::kKept);
   command.add_input("--tokenizer", o.tokenizer, examples::kTokenizerHelp, examples::kKept);
-  command.add("--vocabulary-size", o.vocabulary_size,
+  command.add("--vocabulary-size", o.vocab_size,
               "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000},
               examples::kKept);
   command.add("--max-words", o.max_words, "maximum number of words per line; the rest is cut off",

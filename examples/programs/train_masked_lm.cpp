@@ -38,7 +38,7 @@ struct Options {
   std::string fill;
   std::string tokenizer = "characters";
   index_t length = 32;
-  index_t vocabulary_size = 10000;
+  index_t vocab_size = 10000;
 };
 
 constexpr double kHeldOut = 0.1;
@@ -72,8 +72,8 @@ Text read(const Options& c, const std::optional<nn::Checkpoint>& resumed) {
   const std::string text = text::read_text(c.text);
   auto tokenizer = resumed ? text::tokenizer_from_text(resumed->text("vocabulary"), resumed->file)
                            : examples::named_tokenizer(c.tokenizer, std::span(&text, 1),
-                                                       {.max_size = c.vocabulary_size});
-  const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special = false}).ids;
+                                                       {.max_size = c.vocab_size});
+  const std::vector<index_t> tokens = tokenizer->encode(text, {.add_special_tokens = false}).ids;
   const auto held = static_cast<std::size_t>(kHeldOut * static_cast<double>(tokens.size()));
   if (held < 2) {
     fail_file(c.text, "must have at least ", 2 / kHeldOut, " tokens, got ", tokens.size());
@@ -91,7 +91,7 @@ Text read(const Options& c, const std::optional<nn::Checkpoint>& resumed) {
 
 /// Examples whose loss is that of predicting hidden tokens; held-out ones are hidden the same way
 /// each time.
-nn::Examples examples_of(const models::MaskedLm& model, const Tokenizer& tokenizer,
+nn::Examples examples_of(const models::MaskedLM& model, const Tokenizer& tokenizer,
                          std::span<const text::Example> examples) {
   const auto loss = [&](const text::Batch& batch) {
     const text::MaskedTokens hidden =
@@ -131,7 +131,7 @@ BlankedTokens with_blanks(const Tokenizer& tokenizer, const std::string& sentenc
 
 /// The text with every _ replaced: the most certain prediction first, which then helps with the
 /// others.
-std::string fill_blanks(const models::MaskedLm& model, const Tokenizer& tokenizer,
+std::string fill_blanks(const models::MaskedLM& model, const Tokenizer& tokenizer,
                         BlankedTokens text) {
   auto& [tokens, blanks] = text;
   const Tensor is_special = text::special_mask(arange(tokenizer.size()), tokenizer.special());
@@ -181,8 +181,8 @@ void run(const examples::TrainingCommand& command, const Options& c) {
   command.check_size(tokenizer.size() + command.options.width, c.length);
   models::TokenEncoderOptions tokens =
       examples::token_encoder_options(command.options, tokenizer.size());
-  tokens.max_tokens = c.length;
-  models::MaskedLm model({.tokens = tokens});
+  tokens.max_positions = c.length;
+  models::MaskedLM model({.token_encoder = tokens});
   std::cout << nn::parameter_count(model) << " parameters" << std::endl;
 
   const auto quick = std::span(text.held_out).first(std::min(text.held_out.size(), kQuickExamples));
@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
   command.add("--fill", c.fill, "text with blanks (each _) to fill at the end");
   command.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp, examples::kKept);
   command.add("--length", c.length, "tokens per sequence", {2, 100'000}, examples::kKept);
-  command.add("--vocabulary-size", c.vocabulary_size, "maximum vocabulary size", {5, 10'000'000},
+  command.add("--vocabulary-size", c.vocab_size, "maximum vocabulary size", {5, 10'000'000},
               examples::kKept);  // at least the special tokens and one more
   return command.run(argc, argv, [&] { run(command, c); });
 }

@@ -64,11 +64,11 @@ Tensor backwards(const Tensor& words) {
 void show(const models::TokenClassifier& model, const Tensor& word) {
   const Tensor letters = argmax(model(word), {-1}).select(0, 0);
   std::cout << '\n' << word_of(word) << " -> " << word_of(letters) << '\n';
-  const index_t layers = std::ssize(model.encode.encoder.layers);
+  const index_t layers = std::ssize(model.token_encoder.encoder.layers);
   if (layers == 0) return;
   const models::EncoderResult result =
-      model.encode.with_weights({word}, {.layers = {{layers - 1}}, .averaged = true});
-  const Tensor map = result.weights[0].select(0, 0);
+      model.token_encoder.with_attentions({word}, {.layers = {{layers - 1}}, .averaged = true});
+  const Tensor map = result.attentions[0].select(0, 0);
   std::cout << "\nAttention of the last layer in percent (rows look at columns):\n\n"
             << pages::attention_text(map, letters_of(word)) << "\non the anti-diagonal: "
             << decimals(100 * mean(backwards(map).diagonal()).item(), 0) << " %" << std::endl;
@@ -93,9 +93,10 @@ int main(int argc, char** argv) {
     const examples::TrainingOptions& o = command.options;
     command.check_size(kLetters, length);
     models::TokenEncoderOptions tokens = examples::token_encoder_options(o, kLetters);
-    tokens.max_tokens = length;
+    tokens.max_positions = length;
     manual_seed(o.seed);
-    models::TokenClassifier model({.tokens = tokens, .classes = kLetters, .dropout = o.dropout});
+    models::TokenClassifier model(
+        {.token_encoder = tokens, .num_labels = kLetters, .dropout = o.dropout});
     std::cout << count << " words of " << length << " letters, " << nn::parameter_count(model)
               << " parameters" << std::endl;
 

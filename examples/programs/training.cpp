@@ -250,8 +250,8 @@ void require_classes(const std::string& file, const std::vector<std::string>& la
 }
 
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
-                                                  index_t vocabulary_size) {
-  return {.vocabulary_size = vocabulary_size,
+                                                  index_t vocab_size) {
+  return {.vocab_size = vocab_size,
           .encoder = {.layers =
                           models::repeat_layer({.d_model = options.width,
                                                 .nhead = options.heads,
@@ -323,9 +323,9 @@ nn::TrainerOptions TrainingCommand::trainer_options(const Training& training) co
           .batch_size = options.batch_size,
           .shards = options.shards,
           .seed = options.seed,
-          .decay = nn::LrDecay::kLinear,
-          .warmup = options.warmup,
-          .clip = options.clip,
+          .lr_decay = nn::LrDecay::kLinear,
+          .warmup_ratio = options.warmup,
+          .max_grad_norm = options.clip,
           .patience = options.patience,
           .best_by = training.best_by,
           .keep_best = training.keep_best,
@@ -361,7 +361,7 @@ runs::RunOptions TrainingCommand::run_options(const Training& training, index_t 
 bool TrainingCommand::finish(runs::Run& run, const nn::Trainer& trainer,
                              const Training& training) const {
   TrainingProgress progress(run, trainer, training);
-  const runs::Ending ending =
+  const runs::RunResult ending =
       run.train({.step = [&](const nn::StepReport& report) { progress.step(report.totals.mean()); },
                  .epoch = [&](const nn::EpochReport& report) { progress.epoch(report); }});
   progress.clear();

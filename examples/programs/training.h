@@ -177,7 +177,7 @@ class TrainingCommand final : public Command {
 
 /// The encoder described by the options, pre-norm, with GELU.
 models::TokenEncoderOptions token_encoder_options(const TrainingOptions& options,
-                                                  index_t vocabulary_size);
+                                                  index_t vocab_size);
 
 /// The help text of an option that names a tokenizer.
 inline constexpr const char* kTokenizerHelp =

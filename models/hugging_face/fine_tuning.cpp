@@ -37,9 +37,9 @@ LevelRates::LevelRates(const std::vector<std::string>& names, const FineTuningOp
   nn::detail::require_not_negative(kFineTuningOp, "lr", options.lr);
   nn::detail::require_not_negative(kFineTuningOp, "head_lr", options.head_lr.value_or(0));
   nn::detail::require_not_negative(kFineTuningOp, "layer_decay", options.layer_decay);
-  require(options.fixed_layers >= 0 && options.fixed_layers <= layers_, kFineTuningOp,
-          "fixed_layers must be from 0 to ", layers_, ", the layers of the model, got ",
-          options.fixed_layers);
+  require(options.frozen_layers >= 0 && options.frozen_layers <= layers_, kFineTuningOp,
+          "frozen_layers must be from 0 to ", layers_, ", the layers of the model, got ",
+          options.frozen_layers);
 }
 
 index_t LevelRates::level_of(const std::string& name) const {
@@ -53,8 +53,8 @@ index_t LevelRates::level_of(const std::string& name) const {
 
 double LevelRates::rate_of(index_t level) const {
   if (level > layers_) return options_.head_lr.value_or(options_.lr);
-  const bool embeds = options_.fixed_embeddings || options_.fixed_layers > 0;
-  if (level == 0 ? embeds : level <= options_.fixed_layers) return 0;
+  const bool embeds = options_.freeze_embeddings || options_.frozen_layers > 0;
+  if (level == 0 ? embeds : level <= options_.frozen_layers) return 0;
   return options_.lr * std::pow(options_.layer_decay, static_cast<double>(layers_ - level));
 }
 
@@ -73,8 +73,9 @@ std::vector<nn::ParameterGroup> LevelRates::groups(const nn::Parameters& paramet
       groups.push_back(std::move(group));
     }
   }
-  require(!groups.empty(), kFineTuningOp,
-          "at least 1 parameter must be trained, got none; reduce fixed_layers, or set lr above 0");
+  require(
+      !groups.empty(), kFineTuningOp,
+      "at least 1 parameter must be trained, got none; reduce frozen_layers, or set lr above 0");
   return groups;
 }
 

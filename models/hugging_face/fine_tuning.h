@@ -24,10 +24,10 @@ struct FineTuningOptions {
   std::optional<double> head_lr = {};  // of the head, which reads the encoder's output; absent: lr
   double layer_decay = 1;              // a layer's rate divided by that of the next higher layer
   double weight_decay = 0.01;          // of matrices; biases and norms have none
-  bool fixed_embeddings = false;       // embeddings do not learn
+  bool freeze_embeddings = false;      // embeddings do not learn
   /// The number of layers, from the lowest on, that do not learn. If it is above 0, the embeddings
   /// do not learn either.
-  index_t fixed_layers = 0;
+  index_t frozen_layers = 0;
 };
 
 namespace detail {
@@ -58,11 +58,11 @@ class LevelRates {
 ///
 ///     head: head_lr    layer i: lr layer_decay^(L - 1 - i)    embeddings: lr layer_decay^L
 ///
-/// and 0 for parts that fixed_embeddings or fixed_layers excludes. Parameters with rate 0 get no
+/// and 0 for parts that freeze_embeddings or frozen_layers excludes. Parameters with rate 0 get no
 /// gradients: if the lowest layers are fixed, backward ends above these layers.
 ///
 /// The parameters of the model's encoder must have the same names as in a TokenEncoder.
-/// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; fixed_layers below 0
+/// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; frozen_layers below 0
 /// or above L; no parameter learns; a parameter that learns is prepacked by nn::prepack().
 /// **Source**: Howard and Ruder, "Universal language model fine-tuning", 2018, section 3.2; Clark
 /// et al., "ELECTRA", 2020, appendix B, for the decay by layer.

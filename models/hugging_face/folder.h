@@ -6,7 +6,7 @@
 //
 // A model with a head is made from the folder's options, and gets its parameters from the folder:
 //
-//   const SequenceClassifierOptions options = {.tokens = folder.options, .classes = 2};
+//   const SequenceClassifierOptions options = {.token_encoder = folder.options, .num_labels = 2};
 //   const auto model = load_model<SequenceClassifier>(options, folder);
 #pragma once
 
@@ -53,8 +53,8 @@ class ModelFolder {
   std::filesystem::path path;
   Json config;
   const Family* family;
-  /// The encoder's options. max_tokens is the longest sequence, including special tokens;
-  /// token_types is 0 if the model reads none.
+  /// The encoder's options. max_positions is the longest sequence, including special tokens;
+  /// type_vocab_size is 0 if the model reads none.
   TokenEncoderOptions options;
 
   /// Whether the files have the tensors of our parameter `name`.

@@ -41,7 +41,7 @@ std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encod
   for (std::size_t t = 0; t < encoding.ids.size(); ++t) {
     if (t == place) {
       ids.push_back(id);
-    } else if (encoding.texts[t] != text::kNoText) {
+    } else if (encoding.sequence_ids[t] != text::kNoText) {
       ids.push_back(encoding.ids[t]);
     }
   }
@@ -76,7 +76,7 @@ std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encodin
     const std::vector<index_t> rows(some.begin(), some.end());
     const Tensor chosen = index_select(encoded, 0, from_vector(rows, {std::ssize(rows)}));
     const Tensor logits = of.model.logits(chosen);
-    const Tensor ids = topk(logits, std::min(options.count, logits.size(1))).indices;
+    const Tensor ids = topk(logits, std::min(options.top_k, logits.size(1))).indices;
     const auto columns = static_cast<std::size_t>(ids.size(1));
     const std::vector<float> values = gather(softmax(logits), 1, ids).to_vector<float>();
     require_finite_outputs(values, options.task.name, number);
@@ -101,17 +101,17 @@ std::string MaskFiller::mask() const {
 
 std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string> texts,
                                                        const FillingOptions& options) const {
-  require(options.count >= 1, kMaskFillerOp, "count must be at least 1, got ", options.count);
+  require(options.top_k >= 1, kMaskFillerOp, "top_k must be at least 1, got ", options.top_k);
   const std::string blank = mask();
   const index_t mask_id = reader.tokenizer->id(blank);
   text::EncodeOptions encode = reader.encode_options(options.task);
-  encode.special_in_text = true;  // a blank is such a token
-  const auto encodings = reader.tokenizer->encode_all(texts, encode);
+  encode.split_special_tokens = false;  // a blank is such a token
+  const auto encodings = reader.tokenizer->encode_batch(texts, encode);
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
     places[n] = places_of(encodings[n], mask_id);
     const std::string name = text_name(options.task.name, static_cast<index_t>(n));
-    const index_t lost = encodings[n].lost;
+    const index_t lost = encodings[n].num_truncated;
     require(lost == 0 || count_of(blank, texts[n]) <= places[n].size(), kMaskFillerOp, name,
             " must have each ", blank, " in the ", encodings[n].ids.size(),
             " tokens that the model reads, got one in the ", lost, " tokens that are cut off");
@@ -122,7 +122,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
   std::vector<std::vector<Blank>> results(texts.size());
   reader.for_each_batch(
       encodings, options.task, [&](const Tokens& tokens, std::span<const index_t> chosen) {
-        const Tensor encoded = model.encode(tokens);
+        const Tensor encoded = model.token_encoder(tokens);
         for (std::size_t i = 0; i < chosen.size(); ++i) {
           const auto n = static_cast<std::size_t>(chosen[i]);
           results[n] = fill_text(*this, encodings[n], chosen[i], places[n],
@@ -138,7 +138,7 @@ MaskFiller load_mask_filler(const std::filesystem::path& path) {
   if (!reader.tokenizer->special().mask) {
     fail_file(path.string(), "tokenizer must have a mask_token, got none");
   }
-  auto model = load_model<MaskedLm>(masked_lm_options(folder), folder);
+  auto model = load_model<MaskedLM>(masked_lm_options(folder), folder);
   return {.reader = std::move(reader), .model = std::move(model)};
 }
 

@@ -31,15 +31,15 @@ struct Blank {
 
 /// The options of MaskFiller.
 struct FillingOptions {
-  index_t count = 5;      // of fillings for each blank
-  TaskOptions task = {};  // special_in_text is ignored: a blank is a special token
+  index_t top_k = 5;      // of fillings for each blank
+  TaskOptions task = {};  // split_special_tokens is ignored: a blank is a special token
 };
 
 /// A masked language model with its tokenizer.
 /// **Source**: transformers.FillMaskPipeline.
 struct MaskFiller {
   TextReader reader;
-  MaskedLm model;
+  MaskedLM model;
 
   /// The text of a blank, such as "[MASK]" or "<mask>". **Errors**: no tokenizer, or one without
   /// a mask token.
@@ -48,7 +48,7 @@ struct MaskFiller {
   /// The blanks that the model reads in each text, in text order. Blanks beyond the maximum length
   /// are cut off.
   /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
-  /// count below 1; a text without a blank in the tokens that the model reads.
+  /// top_k below 1; a text without a blank in the tokens that the model reads.
   std::vector<std::vector<Blank>> operator()(text::ListOf<std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -21,7 +21,7 @@ constexpr index_t kContext = 1;  // the second text of each pair
 constexpr index_t kEnds = 2;     // the classes of a model: the first and the last token
 
 void check(const AnsweringOptions& options) {
-  require(options.count >= 1, kAnswererOp, "count must be at least 1, got ", options.count);
+  require(options.top_k >= 1, kAnswererOp, "top_k must be at least 1, got ", options.top_k);
   require(options.max_answer_tokens >= 1, kAnswererOp, "max_answer_tokens must be at least 1, got ",
           options.max_answer_tokens);
   require(options.window >= 1, kAnswererOp, "window must be at least 1, got ", options.window);
@@ -35,13 +35,13 @@ std::vector<text::Encoding> windows_of(const Question& question, const std::stri
   const text::Tokenizer& tokenizer = *reader.tokenizer;
   encode.max_length =
       encode.max_length == 0 ? options.window : std::min(encode.max_length, options.window);
-  encode.truncation = text::Truncation::kSecond;
-  encode.cut = text::Side::kRight;
-  const index_t asked =
-      std::ssize(tokenizer
-                     .encode(question.question,
-                             {.add_special = false, .special_in_text = encode.special_in_text})
-                     .ids);
+  encode.truncation = text::Truncation::kOnlySecond;
+  encode.truncation_side = text::Side::kRight;
+  const index_t asked = std::ssize(
+      tokenizer
+          .encode(question.question, {.add_special_tokens = false,
+                                      .split_special_tokens = encode.split_special_tokens})
+          .ids);
   const index_t added = std::ranges::count_if(
       tokenizer.frame().pair, [](const auto& part) { return part.text == text::kNoText; });
   const index_t room = encode.max_length - added - asked;
@@ -61,7 +61,7 @@ WindowAnswers answers_in(const text::Encoding& window, std::span<const float> sc
   for (std::size_t t = 0; t < window.ids.size(); ++t) {
     start.push_back(scores[2 * t]);
     end.push_back(scores[2 * t + 1]);
-    in_context.push_back(window.texts[t] == kContext);
+    in_context.push_back(window.sequence_ids[t] == kContext);
   }
   return find_answers(start, end, in_context, options);
 }
@@ -104,8 +104,8 @@ class Collected {
     if (options.allow_no_answer) answers_.push_back({"", null_score_, {}});
     std::ranges::stable_sort(answers_,
                              [](const Answer& a, const Answer& b) { return a.score > b.score; });
-    if (std::ssize(answers_) > options.count) {
-      answers_.erase(answers_.begin() + options.count, answers_.end());
+    if (std::ssize(answers_) > options.top_k) {
+      answers_.erase(answers_.begin() + options.top_k, answers_.end());
     }
     return std::move(answers_);
   }
@@ -135,7 +135,7 @@ std::vector<std::vector<Answer>> QuestionAnswerer::operator()(
     }
   }
   // Several spans may widen to the same words.
-  const index_t count = std::min(options.count, index_t{1} << 32) * 2 + 10;
+  const index_t count = std::min(options.top_k, index_t{1} << 32) * 2 + 10;
   std::vector<WindowAnswers> found(windows.size());
   TaskOptions task = options.task;
   task.name = [&](index_t window) {
@@ -167,7 +167,7 @@ std::vector<text::Encoding> QuestionAnswerer::windows(const Question& question,
 QuestionAnswerer load_question_answerer(const std::filesystem::path& path) {
   const ModelFolder folder(path);
   TextReader reader = load_reader(folder);
-  if (reader.tokenizer->settings().padding != text::Side::kRight) {
+  if (reader.tokenizer->settings().padding_side != text::Side::kRight) {
     fail_file(path.string(),
               "padding_side of tokenizer_config.json, or without it padding.direction of "
               "tokenizer.json, must be right for questions, got left");

@@ -31,7 +31,7 @@ struct Answer {
 
 /// The options of QuestionAnswerer.
 struct AnsweringOptions {
-  index_t count = 1;               // of answers per question
+  index_t top_k = 1;               // of answers per question
   index_t max_answer_tokens = 15;  // of an answer, before it is widened to whole words
   bool allow_no_answer = false;    // whether "there is no answer" is a possible answer
   index_t window = 384;            // tokens of a window at most, and at most the model's maximum
@@ -48,10 +48,10 @@ struct QuestionAnswerer {
   TokenClassifier model;
 
   /// The answers to each question, the best first. A long context is read in windows; each window
-  /// gives its best 2 options.count + 10 spans of tokens, widened to whole words. The score of a
+  /// gives its best 2 options.top_k + 10 spans of tokens, widened to whole words. The score of a
   /// span is the probability of its first token, times that of its last token. Spans of all windows
   /// with the same text, except for the case of letters, are one answer, with the sum of their
-  /// scores and the place of the first. A question can have fewer than options.count answers;
+  /// scores and the place of the first. A question can have fewer than options.top_k answers;
   /// without allow_no_answer, it has none if its context has no token.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_pair_windows and
   /// TextReader::each_row; a model that does not have 2 classes; a question that leaves no room for

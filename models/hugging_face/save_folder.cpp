@@ -305,7 +305,7 @@ class ModuleList {
 /// Writes the encoder with its pooling, or the table, and the tokenizer. Returns their folder.
 fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
                      ModuleList& modules) {
-  if (const auto* const encoder = std::get_if<TokenEncoder>(&model.words)) {
+  if (const auto* const encoder = std::get_if<TokenEncoder>(&model.token_encoder)) {
     modules.add("Transformer");
     const ModelFolder files(from);
     write_model(folder.path(), files, only_encoder(files, *encoder));
@@ -314,15 +314,17 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
   }
   const fs::path path = folder.subfolder(modules.add("StaticEmbedding"));
   save_safetensors(path / "model.safetensors",
-                   {{"embedding.weight", std::get<nn::Embedding>(model.words).weight}});
+                   {{"embedding.weight", std::get<nn::Embedding>(model.token_encoder).weight}});
   copy_tokenizer(path, from);
   const TextReader saved = read_static_reader(path, model.reader.tokenizer->vocabulary().size());
-  const bool fits = saved.max_length == model.reader.max_length && saved.cut == model.reader.cut &&
-                    saved.adds_special == model.reader.adds_special;
-  require(fits, "save_folder",
-          "max_length, cut and adds_special of the reader of static embeddings must be those of "
-          "tokenizer.json, whose max_length is ",
-          saved.max_length, ", got max_length ", model.reader.max_length);
+  const bool fits = saved.max_length == model.reader.max_length &&
+                    saved.truncation_side == model.reader.truncation_side &&
+                    saved.add_special_tokens == model.reader.add_special_tokens;
+  require(
+      fits, "save_folder",
+      "max_length, cut and add_special_tokens of the reader of static embeddings must be those of "
+      "tokenizer.json, whose max_length is ",
+      saved.max_length, ", got max_length ", model.reader.max_length);
   return path;
 }
 
@@ -337,7 +339,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   for (const SentenceModule& module : model.modules) {
     write_module(folder.subfolder(modules.add(kind_of(module))), module);
   }
-  const bool has_encoder = std::holds_alternative<TokenEncoder>(model.words);
+  const bool has_encoder = std::holds_alternative<TokenEncoder>(model.token_encoder);
   write_settings(folder.path(), has_encoder ? place : fs::path(), model.settings,
                  model.reader.max_length, from);
   write_text(folder.path() / "modules.json", modules.text());

@@ -125,7 +125,7 @@ std::string prompt_of(const SentenceSettings& settings, const TaskOptions& optio
 
 /// The text that the tokenizer gets: static embeddings read the text as it is.
 std::string given_text(const SentenceEncoder& model, const std::string& text) {
-  const bool is_static = std::holds_alternative<nn::Embedding>(model.words);
+  const bool is_static = std::holds_alternative<nn::Embedding>(model.token_encoder);
   return is_static ? text : cleaned(text, model.settings.lower_case);
 }
 
@@ -151,8 +151,9 @@ void require_finite_rows(const Tensor& y, const TextName& name) {
 
 /// One vector per row of tokens, with as many columns as the pooling gives.
 Tensor pooled(const SentenceEncoder& model, const Tokens& tokens, index_t prompt) {
-  const auto* const encoder = std::get_if<TokenEncoder>(&model.words);
-  const Tensor x = encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.words)(tokens.ids);
+  const auto* const encoder = std::get_if<TokenEncoder>(&model.token_encoder);
+  const Tensor x =
+      encoder ? (*encoder)(tokens) : std::get<nn::Embedding>(model.token_encoder)(tokens.ids);
   return nn::hooked("pooled",
                     pool_sentences(x, tokens, model.poolings, model.pools_prompt ? 0 : prompt));
 }
@@ -200,7 +201,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   given.reserve(texts.size());
   for (const std::string& text : texts) given.push_back(given_text(*this, prompt + text));
   std::vector<text::Encoding> encodings =
-      reader.encode_all(std::span<const std::string>(given), options);
+      reader.encode_batch(std::span<const std::string>(given), options);
   const index_t default_columns =
       settings.truncate_dim > 0 ? std::min(settings.truncate_dim, width) : width;
   const index_t columns = options.truncate_dim > 0 ? options.truncate_dim : default_columns;
@@ -213,27 +214,27 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
     if (!encodings[i].ids.empty()) continue;
     empty.push_back(static_cast<index_t>(i));
     encodings[i].ids = {0};
-    encodings[i].types = {0};
+    encodings[i].type_ids = {0};
   }
   Tensor y = pooled_texts(*this, encodings, prompt_tokens(options), options);
   for (const index_t i : empty) y.select(0, i).fill(0);
   encodings = {};
   y = apply_modules(modules, std::move(y));
   if (columns < width) y = y.slice(1, 0, columns).contiguous();
-  if (options.normalize) y = Normalize{}(y);
+  if (options.normalize_embeddings) y = Normalize{}(y);
   if (!modules.empty()) {  // otherwise pooled_texts has checked the rows
     reader.with_finite_outputs([&] { require_finite_rows(y, options.name); });
   }
   return y;
 }
 
-Tensor SentenceEncoder::encode_queries(const std::vector<std::string>& texts,
-                                       const TaskOptions& options) const {
+Tensor SentenceEncoder::encode_query(const std::vector<std::string>& texts,
+                                     const TaskOptions& options) const {
   return encode(texts, with_prompt(settings, options, {"query"}));
 }
 
-Tensor SentenceEncoder::encode_documents(const std::vector<std::string>& texts,
-                                         const TaskOptions& options) const {
+Tensor SentenceEncoder::encode_document(const std::vector<std::string>& texts,
+                                        const TaskOptions& options) const {
   return encode(texts, for_documents(options));
 }
 
@@ -241,8 +242,8 @@ TaskOptions SentenceEncoder::for_documents(const TaskOptions& options) const {
   return with_prompt(settings, options, {"document", "passage", "corpus"});
 }
 
-text::Encoding SentenceEncoder::encoding_of(const std::string& text,
-                                            const TaskOptions& options) const {
+text::Encoding SentenceEncoder::tokenize(const std::string& text,
+                                         const TaskOptions& options) const {
   const text::EncodeOptions encode = reader.encode_options(options);
   return reader.tokenizer->encode(given_text(*this, prompt_of(settings, options) + text), encode);
 }
@@ -252,7 +253,7 @@ index_t SentenceEncoder::prompt_tokens(const TaskOptions& options) const {
   if (prompt.empty() || pools_prompt) return 0;
   const text::EncodeOptions encode = reader.encode_options(options);
   const text::Encoding encoding = reader.tokenizer->encode(given_text(*this, prompt), encode);
-  const bool ends = !encoding.texts.empty() && encoding.texts.back() == text::kNoText;
+  const bool ends = !encoding.sequence_ids.empty() && encoding.sequence_ids.back() == text::kNoText;
   return std::ssize(encoding.ids) - (ends ? 1 : 0);
 }
 
@@ -311,7 +312,8 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
 
 void prepack(SentenceEncoder& encoder, const nn::PrepackOptions& options) {
   const nn::PrepackOptions all = with_kept_heads(options);
-  if (auto* const words = std::get_if<TokenEncoder>(&encoder.words)) nn::prepack(*words, all);
+  if (auto* const words = std::get_if<TokenEncoder>(&encoder.token_encoder))
+    nn::prepack(*words, all);
   for (SentenceModule& module : encoder.modules) {
     if (auto* const dense = std::get_if<Dense>(&module)) nn::prepack(dense->linear, all);
   }

@@ -2,7 +2,7 @@
 //
 //   const auto model = models::load_sentence_encoder("all-MiniLM-L6-v2");
 //   const Tensor e = model.encode(lines);                              // (lines, 384)
-//   const Tensor found = model.similarity(model.encode_queries({"Who built Rome?"}), e);
+//   const Tensor found = model.similarity(model.encode_query({"Who built Rome?"}), e);
 #pragma once
 
 #include <filesystem>
@@ -80,7 +80,7 @@ std::string cleaned(std::string_view text, bool lower_case);
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
   TextReader reader;
-  std::variant<TokenEncoder, nn::Embedding> words;  // an nn::Embedding: "static" embeddings
+  std::variant<TokenEncoder, nn::Embedding> token_encoder;  // an nn::Embedding: "static" embeddings
   SentenceSettings settings;
   index_t width;  // of an embedding
   std::vector<Pooling> poolings = {Pooling::kMean};
@@ -108,17 +108,16 @@ struct SentenceEncoder {
 
   /// encode with the folder's prompt for a question ("query"), if the folder has this prompt and
   /// `options` has no prompt. **Errors**: as encode.
-  Tensor encode_queries(const std::vector<std::string>& texts,
-                        const TaskOptions& options = {}) const;
-  /// As encode_queries, for texts to be searched: the prompt is the first of "document", "passage"
+  Tensor encode_query(const std::vector<std::string>& texts, const TaskOptions& options = {}) const;
+  /// As encode_query, for texts to be searched: the prompt is the first of "document", "passage"
   /// and "corpus" that the folder has.
-  Tensor encode_documents(const std::vector<std::string>& texts,
-                          const TaskOptions& options = {}) const;
+  Tensor encode_document(const std::vector<std::string>& texts,
+                         const TaskOptions& options = {}) const;
 
-  /// `options` with the prompt that encode_documents uses.
+  /// `options` with the prompt that encode_document uses.
   TaskOptions for_documents(const TaskOptions& options) const;
   /// The tokens that encode reads for a text, including those of the prompt. **Errors**: as encode.
-  text::Encoding encoding_of(const std::string& text, const TaskOptions& options = {}) const;
+  text::Encoding tokenize(const std::string& text, const TaskOptions& options = {}) const;
 
   /// The number of tokens that the pooling ignores because they belong to the prompt; 0 with
   /// `pools_prompt`. **Errors**: as encode.

@@ -45,7 +45,8 @@ Tensor query_logits(const TextClassifier& of, const std::string& query,
   require_label_per_class("TextClassifier", of.model, of.labels);
   std::vector<text::TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
-  return of.logits(of.reader.encode_all(std::span<const text::TextPair>(pairs), options), options);
+  return of.logits(of.reader.encode_batch(std::span<const text::TextPair>(pairs), options),
+                   options);
 }
 
 }  // namespace
@@ -53,13 +54,13 @@ Tensor query_logits(const TextClassifier& of, const std::string& query,
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(text::ListOf<std::string> texts,
                                                                 const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return sorted_classes(*this, reader.encode_all(texts, options), options);
+  return sorted_classes(*this, reader.encode_batch(texts, options), options);
 }
 
 std::vector<std::vector<ClassScore>> TextClassifier::operator()(text::ListOf<text::TextPair> pairs,
                                                                 const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return sorted_classes(*this, reader.encode_all(pairs, options), options);
+  return sorted_classes(*this, reader.encode_batch(pairs, options), options);
 }
 
 Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) const {
@@ -77,7 +78,7 @@ Tensor TextClassifier::logits(Encodings encodings, const TaskOptions& options) c
 Tensor TextClassifier::scores(text::ListOf<text::TextPair> pairs,
                               const TaskOptions& options) const {
   require_label_per_class("TextClassifier", model, labels);
-  return scored(scoring, logits(reader.encode_all(pairs, options), options));
+  return scored(scoring, logits(reader.encode_batch(pairs, options), options));
 }
 
 Tensor TextClassifier::scores(const std::string& query, text::ListOf<std::string> texts,

@@ -56,7 +56,7 @@ struct TextClassifier {
   /// the model has classes.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<std::string> texts,
                                                   const TaskOptions& options = {}) const;
-  /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
+  /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as above.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 
@@ -73,7 +73,7 @@ struct TextClassifier {
   Tensor scores(const std::string& query, text::ListOf<std::string> texts,
                 const TaskOptions& options = {}) const;
   /// The texts, ordered by the model's outputs for them with the query, the best first; texts with
-  /// equal outputs keep their order. **Errors**: as scores.
+  /// equal outputs keep their order. **Errors**: as above.
   std::vector<RankedText> rank(const std::string& query, text::ListOf<std::string> texts,
                                const TaskOptions& options = {}) const;
 };

@@ -101,15 +101,15 @@ Tokens tokens_of(Encodings encodings, std::span<const index_t> chosen, const Tex
                    [&](index_t i) { return std::ssize(encoding(i).ids); });
   }
   for (const index_t i : chosen) {
-    require(encoding(i).types.size() <= encoding(i).ids.size(), "TextReader",
-            "types must be at most 1 per token, got ", encoding(i).types.size(), " types of ",
+    require(encoding(i).type_ids.size() <= encoding(i).ids.size(), "TextReader",
+            "types must be at most 1 per token, got ", encoding(i).type_ids.size(), " types of ",
             encoding(i).ids.size(), " tokens");
   }
   const bool has_types = std::ranges::any_of(chosen, [&](index_t i) {
-    return std::ranges::any_of(encoding(i).types, [](index_t type) { return type != 0; });
+    return std::ranges::any_of(encoding(i).type_ids, [](index_t type) { return type != 0; });
   });
-  if (reader.feeds_types && has_types) {
-    tokens.types = padded_rows(encodings, chosen, longest, &text::Encoding::types, 0);
+  if (reader.feeds_type_ids && has_types) {
+    tokens.type_ids = padded_rows(encodings, chosen, longest, &text::Encoding::type_ids, 0);
   }
   return tokens;
 }
@@ -125,10 +125,10 @@ void require_max_length(const char* op, index_t max_length, index_t most) {
 text::EncodeOptions TextReader::encode_options(const TaskOptions& options) const {
   require(tokenizer != nullptr, "TextReader", "must have a tokenizer, got a null pointer");
   require_max_length("TaskOptions", options.max_length, max_length);
-  return {.add_special = adds_special,
+  return {.add_special_tokens = add_special_tokens,
           .max_length = options.max_length > 0 ? options.max_length : max_length,
-          .cut = cut.value_or(tokenizer->settings().cut),
-          .special_in_text = options.special_in_text};
+          .truncation_side = truncation_side.value_or(tokenizer->settings().truncation_side),
+          .split_special_tokens = options.split_special_tokens};
 }
 
 Tokens TextReader::tokens(const text::Encoding& encoding) const {
@@ -255,10 +255,10 @@ TextReader load_reader(const ModelFolder& folder, index_t max_length) {
       .folder = folder.path};
   const text::TokenizerSettings& settings = reader.tokenizer->settings();
   const index_t limit = max_length > 0 ? max_length : settings.max_length;
-  const index_t most = folder.options.max_tokens;
+  const index_t most = folder.options.max_positions;
   reader.max_length = limit > 0 ? std::min(limit, most) : most;
   // With one row, the table adds the same vector to every token, for any types of the tokenizer.
-  reader.feeds_types = settings.feeds_types && folder.options.token_types > 1;
+  reader.feeds_type_ids = settings.feeds_type_ids && folder.options.type_vocab_size > 1;
   return reader;
 }
 

@@ -1,6 +1,6 @@
 // Feeds texts to pretrained models: as tokens, in batches of similar lengths, on all threads.
 //
-//   const auto encodings = reader.tokenizer->encode_all(texts, reader.encode_options(options));
+//   const auto encodings = reader.tokenizer->encode_batch(texts, reader.encode_options(options));
 //   reader.each_row(encodings, options,
 //                   [&](const Tokens& tokens) { return model(tokens); },          // (B, ...)
 //                   [&](index_t text, std::span<const float> row) { ... });       // of each text
@@ -41,9 +41,9 @@ void require_finite_outputs(std::span<const float> outputs, const TextName& name
 ///
 ///     model.encode(texts, {.batch_size = 8, .prompt_name = "query"});
 struct TaskOptions {
-  index_t max_length = 0;       // in tokens: longer texts are cut; 0: the model's maximum
-  index_t batch_size = 32;      // the largest number of texts computed together
-  bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
+  index_t max_length = 0;             // in tokens: longer texts are cut; 0: the model's maximum
+  index_t batch_size = 32;            // the largest number of texts computed together
+  bool split_special_tokens = false;  // true: a "[SEP]" written in a text is ordinary text
   // Called after each batch, with the number of finished texts, by one thread at a time.
   std::function<void(index_t done, index_t all)> progress = {};
   TextName name = {};               // the names of texts in errors; empty: "text 3" for text 3
@@ -56,8 +56,8 @@ struct TaskOptions {
   // Only SentenceEncoder reads these.
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
-  index_t truncate_dim = 0;  // leading columns to keep; 0: the folder's number, or all
-  bool normalize = false;    // scale embeddings to length 1, also without a Normalize
+  index_t truncate_dim = 0;           // leading columns to keep; 0: the folder's number, or all
+  bool normalize_embeddings = false;  // scale embeddings to length 1, also without a Normalize
 };
 
 /// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).
@@ -66,11 +66,12 @@ void require_max_length(const char* op, index_t max_length, index_t most);
 /// A tokenizer and the limits of its model.
 struct TextReader {
   std::shared_ptr<const text::Tokenizer> tokenizer = {};
-  index_t max_length = 0;              // in tokens, including special ones; 0: no limit
-  bool feeds_types = true;             // token types are passed to the model, unless all are 0
-  bool adds_special = true;            // whether encode_options adds the tokenizer's special tokens
-  std::filesystem::path folder = {};   // of the model; empty: not from a folder
-  std::optional<text::Side> cut = {};  // the end that is cut off; absent: the tokenizer's
+  index_t max_length = 0;             // in tokens, including special ones; 0: no limit
+  bool feeds_type_ids = true;         // token types are passed to the model, unless all are 0
+  bool add_special_tokens = true;     // whether encode_options adds the tokenizer's special tokens
+  std::filesystem::path folder = {};  // of the model; empty: not from a folder
+  std::optional<text::Side> truncation_side =
+      {};                                  // the end that is cut off; absent: the tokenizer's
   std::vector<std::string> warnings = {};  // contradictions in the folder's files, to print
 
   /// The options to encode texts for a call. **Errors**: no tokenizer; a max_length below 0, or
@@ -78,12 +79,12 @@ struct TextReader {
   text::EncodeOptions encode_options(const TaskOptions& options) const;
 
   /// The encodings of texts, or of pairs of texts. **Errors**: as encode_options and
-  /// Tokenizer::encode_all.
+  /// Tokenizer::encode_batch.
   template <class Text>
-  std::vector<text::Encoding> encode_all(std::span<const Text> texts,
-                                         const TaskOptions& options) const {
+  std::vector<text::Encoding> encode_batch(std::span<const Text> texts,
+                                           const TaskOptions& options) const {
     const text::EncodeOptions encode = encode_options(options);  // checks the tokenizer
-    std::vector<text::Encoding> encodings = tokenizer->encode_all(texts, encode);
+    std::vector<text::Encoding> encodings = tokenizer->encode_batch(texts, encode);
     text::report_cut(encodings, encode.max_length, options.report_cut);
     return encodings;
   }

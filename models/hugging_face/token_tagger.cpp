@@ -17,10 +17,10 @@ namespace {
 std::vector<ScoredToken> scored_tokens(const text::Tokenizer& tokenizer, const std::string& text,
                                        const text::Encoding& encoding,
                                        std::span<const float> scores, std::size_t labels) {
-  const bool has_prefix = !tokenizer.settings().continuing_prefix.empty();
+  const bool has_prefix = !tokenizer.settings().continuing_subword_prefix.empty();
   std::vector<ScoredToken> tokens;
   for (std::size_t t = 0; t < encoding.ids.size(); ++t) {
-    if (encoding.texts[t] == text::kNoText) continue;
+    if (encoding.sequence_ids[t] == text::kNoText) continue;
     const index_t id = encoding.ids[t];
     tokens.push_back(
         {.bytes = encoding.offsets[t],
@@ -41,7 +41,7 @@ std::vector<std::vector<Tag>> TokenTagger::operator()(text::ListOf<std::string> 
           "strategy must not be none for windows, because a token can be in two of them");
   std::vector<text::Encoding> encodings;
   std::vector<std::size_t> text_of;  // each encoding
-  if (!options.stride) encodings = reader.encode_all(texts, options);
+  if (!options.stride) encodings = reader.encode_batch(texts, options);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (options.stride) {
       std::ranges::move(windows(texts[i], options), std::back_inserter(encodings));

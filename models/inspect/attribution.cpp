@@ -42,9 +42,9 @@ Point gradient_at(const char* op, const Score& score, const std::string& name,
 
 }  // namespace
 
-Tensor saliency(const Score& score, const std::string& hook_point) {
-  const Point at =
-      gradient_at("saliency", score, hook_point, [](const nn::HookPoint& x) { return x.value; });
+Tensor input_x_gradient(const Score& score, const std::string& hook_point) {
+  const Point at = gradient_at("input_x_gradient", score, hook_point,
+                               [](const nn::HookPoint& x) { return x.value; });
   return sum(at.value * at.gradient, {-1});
 }
 
@@ -95,7 +95,7 @@ Attribution integrated_gradients(const Score& score, const IntegratedGradientsOp
       const UnpaddedRows& unpadded = point.unpadded;
       const bool is_padded = unpadded && baseline.rank() == 3 &&
                              baseline.size(0) == unpadded.batch() &&
-                             baseline.size(1) == unpadded.tokens();
+                             baseline.size(1) == unpadded.padded_length();
       if (is_padded) baseline = unpadded.unpad(baseline);
       require(broadcasts_to(baseline.shape(), x.shape()), kOp, "baseline must broadcast to ",
               x.shape(), ", got ", baseline.shape());

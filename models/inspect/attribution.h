@@ -22,7 +22,7 @@ namespace tessera::inspect {
 /// score.
 /// **Source**: Simonyan et al., "Deep Inside Convolutional Networks", 2014; times the input:
 /// Shrikumar et al., "Not Just a Black Box", 2016.
-Tensor saliency(const Score& score, const std::string& hook_point = "embeddings.words");
+Tensor input_x_gradient(const Score& score, const std::string& hook_point = "embeddings.words");
 
 /// The options of integrated_gradients().
 struct IntegratedGradientsOptions {
@@ -49,9 +49,10 @@ struct Attribution {
 /// effect. With a baseline of zeros, the score then changes only very near the zeros. Use a
 /// different baseline: the recorded hook point of the same text with [MASK] in place of each token.
 ///
-/// Prepacked weights must be unpacked. The rows add up to score - baseline + error. Like saliency,
-/// the function adds to the gradients of parameters that require gradients.
-/// **Shapes**, **Errors**: as saliency; fewer points than 2; a baseline that does not broadcast.
+/// Prepacked weights must be unpacked. The rows add up to score - baseline + error. Like
+/// input_x_gradient, the function adds to the gradients of parameters that require gradients.
+/// **Shapes**, **Errors**: as input_x_gradient; fewer points than 2; a baseline that does not
+/// broadcast.
 /// **Source**: Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017.
 Attribution integrated_gradients(const Score& score,
                                  const IntegratedGradientsOptions& options = {});

@@ -35,7 +35,7 @@ Tensor head_ablation(const Score& score, const HeadChoice& chosen = {});
 /// this is the derivative of the score by m at m = 1. For heads on which the score does not depend,
 /// it is 0.
 ///
-/// Like saliency, the function adds to the gradients of parameters that require gradients.
+/// Like input_x_gradient, the function adds to the gradients of parameters that require gradients.
 /// **Shapes**: (layers, heads). **Errors**: as count_heads; a score that has no gradient at all, or
 /// several elements; prepacked weights.
 /// **Source**: Michel et al., 2019, section 4.1, which takes the mean of absolute values over

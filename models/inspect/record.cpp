@@ -15,7 +15,7 @@ double value_of(const Score& score) {
   return score().item();
 }
 
-std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern) {
+std::vector<std::pair<std::string, Tensor>> record(const Forward& run, const std::string& pattern) {
   std::vector<std::pair<std::string, Tensor>> points;
   const nn::Hook hook(pattern, [&](const nn::HookPoint& point) {
     points.emplace_back(point.name, point.unpadded.pad(point.value.detach()));
@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::st
   return points;
 }
 
-HeadCounts count_heads(const char* op, const Run& run) {
+HeadCounts count_heads(const char* op, const Forward& run) {
   index_t heads = 0;
   std::set<std::string, std::less<>> layers;
   const nn::Hook hook("layers.*.self_attn.score_bias", [&](const nn::HookPoint& point) {

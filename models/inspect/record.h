@@ -1,6 +1,7 @@
 // Records the intermediate results of a model.
 //
-// **Errors** of all functions that call a Run or a Score: also the exceptions of the Run or Score.
+// **Errors** of all functions that call a Forward or a Score: also the exceptions of the Forward or
+// Score.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 namespace tessera::inspect {
 
 /// Runs a model on some input: `[&] { model(tokens); }`.
-using Run = std::function<void()>;
+using Forward = std::function<void()>;
 /// Runs a model and returns the number to explain, a tensor of one element:
 /// `[&] { return model(tokens).select(0, 0).select(0, 2); }`, the logit of class 2 of text 0.
 using Score = std::function<Tensor()>;
@@ -24,7 +25,7 @@ double value_of(const Score& score);
 /// The names and values of the hook points of `run` whose names match a pattern of nn::Hook, in the
 /// order of computation. Values are detached, and unpadded rows are padded again: (B, T, D). A run
 /// of several batches gives each once per batch.
-std::vector<std::pair<std::string, Tensor>> record(const Run& run, const std::string& pattern);
+std::vector<std::pair<std::string, Tensor>> record(const Forward& run, const std::string& pattern);
 
 /// The layers of a model and the heads of each.
 struct HeadCounts {
@@ -35,7 +36,7 @@ struct HeadCounts {
 /// that is computed several times in a batch, such as that of ALBERT, counts each time.
 /// **Errors**, which begin with `op`: no attention; a layer with a custom attention; layers with
 /// different numbers of heads.
-HeadCounts count_heads(const char* op, const Run& run);
+HeadCounts count_heads(const char* op, const Forward& run);
 
 /// Computes a score, runs backward from it once, and returns its value. **Errors**, which begin
 /// with `op`: a number of elements other than one; a score that has no gradient.

@@ -1,7 +1,7 @@
 // Shows attention: all layers and heads of some texts on one page; one map as a picture or as text
 // for a terminal.
 //
-//   const auto trace = encoder.with_weights({.ids = ids});            // ids (1, T)
+//   const auto trace = encoder.with_attentions({.ids = ids});            // ids (1, T)
 //   pages::AttentionText text = {.tokens = {"[CLS]", "the", "cat", "[SEP]"}};
 //   for (const Tensor& weights : trace.weights) text.weights.push_back(weights.select(0, 0));
 //   pages::write_page("cat.html", pages::attention_page({.title = "A cat", .texts = {text}}));

@@ -118,8 +118,8 @@ bool has_ranks(const std::vector<double>& differences) {
 double two_sided(const std::vector<double>& differences) {
   std::vector<double> opposite;
   for (const double d : differences) opposite.push_back(-d);
-  return std::min(1.0,
-                  2 * std::min(wilcoxon_signed_rank(differences), wilcoxon_signed_rank(opposite)));
+  return std::min(1.0, 2 * std::min(wilcoxon_signed_rank_greater(differences),
+                                    wilcoxon_signed_rank_greater(opposite)));
 }
 
 /// The runs for assets/run_charts.js.

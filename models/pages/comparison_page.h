@@ -39,10 +39,11 @@ Rows comparison_rows(std::span<const NamedRun> runs);
 /// the step with the smallest held-out loss or, without evaluations, at the last step. The measure
 /// is the first of these that all runs have there: held-out accuracy, held-out loss, accuracy,
 /// loss. Each later setting is compared with the first one, by pairs of runs with the same seed:
-/// the mean difference; p, the two-sided p-value of the signed-rank test (wilcoxon_signed_rank);
-/// and p corrected for the number of comparisons (holm). The smallest possible p of n seeds is 2 /
-/// 2^n: 5 seeds give 0.0625, 6 seeds 0.03125. A setting is not compared if it has no pairs, or if a
-/// difference is NaN. Runs without a setting are omitted; without any setting, there are no rows.
+/// the mean difference; p, the two-sided p-value of the signed-rank test
+/// (wilcoxon_signed_rank_greater); and p corrected for the number of comparisons (holm). The
+/// smallest possible p of n seeds is 2 / 2^n: 5 seeds give 0.0625, 6 seeds 0.03125. A setting is
+/// not compared if it has no pairs, or if a difference is NaN. Runs without a setting are omitted;
+/// without any setting, there are no rows.
 Rows setting_rows(std::span<const NamedRun> runs);
 
 /// A page with setting_rows, comparison_rows, and a chart of all runs for each quantity.

@@ -74,8 +74,8 @@ double tie_term(std::vector<std::size_t> ranks) {
 
 }  // namespace
 
-double wilcoxon_signed_rank(std::span<const double> differences) {
-  require_no_nan("wilcoxon_signed_rank", "differences", differences);
+double wilcoxon_signed_rank_greater(std::span<const double> differences) {
+  require_no_nan("wilcoxon_signed_rank_greater", "differences", differences);
   std::vector<double> sizes;
   std::vector<bool> positive;
   for (const double d : differences) {

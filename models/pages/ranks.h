@@ -18,7 +18,7 @@ namespace tessera::pages {
 /// differences d, and w is the observed W. Differences of 0 are omitted; if there are no others,
 /// the p-value is 1.
 /// **Source**: Wilcoxon, "Individual comparisons by ranking methods", 1945.
-double wilcoxon_signed_rank(std::span<const double> differences);
+double wilcoxon_signed_rank_greater(std::span<const double> differences);
 
 /// The median. **Errors**: no values.
 double median(std::vector<double> values);

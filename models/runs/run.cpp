@@ -240,14 +240,14 @@ int Run::stopping_signal() const {
   return signal;
 }
 
-Ending Run::train(const nn::TrainerCallbacks& callbacks) {
+RunResult Run::train(const nn::TrainerCallbacks& callbacks) {
   const InterruptScope scope;
   start_ = std::chrono::steady_clock::now();
   first_step_ = trainer_.step();
-  Ending ending = {.why = run_or_fail(callbacks)};
+  RunResult ending = {.reason = run_or_fail(callbacks)};
   const std::string where = str_cat("after step ", trainer_.step(), " of ", trainer_.total_steps());
   const nn::TrainerOptions& options = trainer_.options();
-  if (ending.why == nn::RunEnd::kEarlyStopped) {
+  if (ending.reason == nn::StopReason::kEarlyStopped) {
     ending.text = str_cat("no better for ", options.patience,
                           options.evaluate_every > 0 ? " evaluations" : " epochs", ": ended ",
                           where, "; the best was after step ", trainer_.best_step().value_or(0));
@@ -260,7 +260,7 @@ Ending Run::train(const nn::TrainerCallbacks& callbacks) {
 }
 
 /// Trains. Errors are also written to the page.
-nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
+nn::StopReason Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
   nn::TrainerCallbacks all = {
       .step =
           both<nn::StepReport>([this](const auto& report) { after_step(report); }, callbacks.step),
@@ -286,7 +286,7 @@ nn::RunEnd Run::run_or_fail(const nn::TrainerCallbacks& callbacks) {
     }
   };
   try {
-    return trainer_.run(all);
+    return trainer_.train(all);
   } catch (const std::exception& error) {
     failed(error.what());
     throw;

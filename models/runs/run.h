@@ -3,7 +3,7 @@
 //
 //   nn::Trainer trainer(model, optimizer, train, {.epochs = 10, .patience = 2}, held_out);
 //   runs::Run run(trainer, runs::in_folder("run"));
-//   const runs::Ending ending = run.train();
+//   const runs::RunResult ending = run.train();
 //   if (ending.is_stopped()) std::cout << ending.text << '\n';  // "stopped after step 12; ..."
 #pragma once
 
@@ -52,13 +52,13 @@ struct RunOptions {
 RunOptions in_folder(const std::filesystem::path& folder);
 
 /// The end of a call.
-struct Ending {
-  nn::RunEnd why = nn::RunEnd::kFinished;
+struct RunResult {
+  nn::StopReason reason = nn::StopReason::kFinished;
   int signal = 0;         // the signal that stopped the run; 0: none
   std::string text = {};  // why the last step was not reached, and how to continue; else empty
 
   /// Whether a signal or a callback stopped the run before its end.
-  bool is_stopped() const { return why == nn::RunEnd::kStopped; }
+  bool is_stopped() const { return reason == nn::StopReason::kStopped; }
   /// The exit code for main(): 128 + the signal, as in a shell, else 0.
   int exit_code() const { return signal > 0 ? 128 + signal : 0; }
 };
@@ -84,9 +84,9 @@ class Run {
 
   /// Trains to the end, or until a signal, max_steps or trainer.stop(). Saves after each epoch and
   /// evaluation, and when the run stops; `callbacks` are called after the files are written.
-  /// **Errors**: as nn::Trainer::run; a checkpoint, log or page that cannot be written. The page
+  /// **Errors**: as nn::Trainer::train; a checkpoint, log or page that cannot be written. The page
   /// shows an error that ends the run.
-  Ending train(const nn::TrainerCallbacks& callbacks = {});
+  RunResult train(const nn::TrainerCallbacks& callbacks = {});
 
   /// Adds a confusion matrix of the trained model to the page. **Errors**: as
   /// pages::training_page and pages::write_page.
@@ -107,7 +107,7 @@ class Run {
   std::string earlier_lines() const;
   bool is_saved() const;
   void save() const;
-  nn::RunEnd run_or_fail(const nn::TrainerCallbacks& callbacks);
+  nn::StopReason run_or_fail(const nn::TrainerCallbacks& callbacks);
   void after_step(const nn::StepReport& report);
   void take_evaluation();
   void write_pending();

@@ -29,9 +29,10 @@ nn::Examples batched(std::vector<text::Example> examples,
 template <class M>
 nn::Examples classifier_examples(const M& model, const std::vector<text::LabelledText>& lines,
                                  const std::vector<std::string>& labels,
-                                 const text::TextEncoder& encode, const std::string& file) {
+                                 const text::Tokenization& encode, const std::string& file) {
   const auto loss = [&model](const text::Batch& batch) {
-    const auto scores = model({.ids = batch.ids, .lengths = batch.lengths, .types = batch.types});
+    const auto scores =
+        model({.ids = batch.ids, .lengths = batch.lengths, .type_ids = batch.type_ids});
     return nn::summed_cross_entropy(scores, batch.labels);
   };
   auto examples = text::labelled_examples(lines, labels, encode, file);

@@ -20,13 +20,13 @@ nn::Examples examples_of(models::Tokens tokens, const Tensor& labels,
           "labels must have shape ", Shape{shape[0]}, " or ", shape, ", got ",
           labels.defined() ? str_cat(labels.shape()) : "an undefined tensor",
           "; for other labels, write nn::Examples with a loss function of indices");
-  for (Tensor* const x : {&tokens.types, &tokens.positions}) {
+  for (Tensor* const x : {&tokens.type_ids, &tokens.positions}) {
     if (x->defined()) *x = x->expand(shape);
   }
   std::vector<index_t> lengths(static_cast<std::size_t>(shape[0]), shape[1]);
   if (tokens.lengths.defined()) lengths = tokens.lengths.to_vector<index_t>();
   nn::Digest digest;
-  for (const Tensor& x : {tokens.ids, tokens.lengths, tokens.types, tokens.positions, labels}) {
+  for (const Tensor& x : {tokens.ids, tokens.lengths, tokens.type_ids, tokens.positions, labels}) {
     digest.add(x.defined() ? nn::digest_of(x) : 0);
   }
   const auto chosen_loss = [=, loss = std::move(loss)](std::span<const index_t> chosen) {
@@ -40,7 +40,7 @@ nn::Examples examples_of(models::Tokens tokens, const Tensor& labels,
       return index_select(x.rank() == 2 ? x.slice(1, 0, longest) : x, 0, rows);
     };
     return loss(
-        {part(tokens.ids), part(tokens.lengths), part(tokens.types), part(tokens.positions)},
+        {part(tokens.ids), part(tokens.lengths), part(tokens.type_ids), part(tokens.positions)},
         part(labels));
   };
   return {lengths, chosen_loss, digest.value()};

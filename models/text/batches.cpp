@@ -29,9 +29,9 @@ struct Chosen {
       require(!labels || labels->size() == example.ids.size(), "make_batch", "example ", i,
               " must have a label for each token, got ", labels ? labels->size() : 0,
               " labels for ", example.ids.size(), " tokens");
-      require(example.types.empty() || example.types.size() == example.ids.size(), "make_batch",
-              "example ", i, " must have a type for each token, got ", example.types.size(),
-              " types for ", example.ids.size(), " tokens");
+      require(example.type_ids.empty() || example.type_ids.size() == example.ids.size(),
+              "make_batch", "example ", i, " must have a type for each token, got ",
+              example.type_ids.size(), " types for ", example.ids.size(), " tokens");
       examples.push_back(&example);
       longest = std::max<index_t>(longest, std::ssize(example.ids));
     }
@@ -95,12 +95,13 @@ Batch make_batch(std::span<const Example> examples, std::span<const index_t> cho
   const ProfileScope scope("make_batch");
   const Chosen batch(examples, chosen);
   const bool has_types = std::any_of(batch.examples.begin(), batch.examples.end(),
-                                     [](const Example* e) { return !e->types.empty(); });
+                                     [](const Example* e) { return !e->type_ids.empty(); });
   return {
       .ids = batch.rows(pad, [](const Example& e) -> const Ids& { return e.ids; }),
       .lengths = batch.numbers<index_t>(kInt64, [](const Example& e) { return std::ssize(e.ids); }),
-      .types = has_types ? batch.rows(0, [](const Example& e) -> const Ids& { return e.types; })
-                         : Tensor(),
+      .type_ids = has_types
+                      ? batch.rows(0, [](const Example& e) -> const Ids& { return e.type_ids; })
+                      : Tensor(),
       .labels = batch.labels(),
   };
 }

@@ -26,7 +26,7 @@ using Label = std::variant<std::monostate, index_t, std::vector<index_t>, double
 struct Example {
   std::vector<index_t> ids;
   Label label = {};
-  std::vector<index_t> types = {};  // of each token, for pairs of texts; empty: all 0
+  std::vector<index_t> type_ids = {};  // of each token, for pairs of texts; empty: all 0
 };
 
 /// The number of tokens of each example.
@@ -37,9 +37,9 @@ index_t class_of(const Example& example);
 
 /// Examples of different lengths as tensors.
 struct Batch {
-  Tensor ids;      // (B, T) int64
-  Tensor lengths;  // (B) int64
-  Tensor types;    // (B, T) int64; undefined if no example has types
+  Tensor ids;       // (B, T) int64
+  Tensor lengths;   // (B) int64
+  Tensor type_ids;  // (B, T) int64; undefined if no example has types
   // (B) int64: classes. (B, T) int64: classes of tokens, kIgnoreIndex at padding. (B) float32:
   // values. Undefined if the examples have no labels.
   Tensor labels;

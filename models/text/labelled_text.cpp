@@ -207,51 +207,51 @@ std::vector<double> label_values(const std::vector<LabelledText>& examples,
 namespace {
 
 template <class List>
-std::vector<Encoding> encoded(const TextEncoder& encode, List texts) {
-  require(encode.tokenizer != nullptr, "TextEncoder", "must have a tokenizer, got a null pointer");
-  std::vector<Encoding> encodings = encode.tokenizer->encode_all(texts, encode.options);
+std::vector<Encoding> encoded(const Tokenization& encode, List texts) {
+  require(encode.tokenizer != nullptr, "Tokenization", "must have a tokenizer, got a null pointer");
+  std::vector<Encoding> encodings = encode.tokenizer->encode_batch(texts, encode.options);
   report_cut(encodings, encode.options.max_length, encode.report_cut);
   return encodings;
 }
 
 }  // namespace
 
-std::vector<Encoding> TextEncoder::encode_all(ListOf<std::string> texts) const {
+std::vector<Encoding> Tokenization::encode_batch(ListOf<std::string> texts) const {
   return encoded(*this, texts);
 }
-std::vector<Encoding> TextEncoder::encode_all(ListOf<TextPair> pairs) const {
+std::vector<Encoding> Tokenization::encode_batch(ListOf<TextPair> pairs) const {
   return encoded(*this, pairs);
 }
 
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
-                                      bool feeds_types) {
+                                      bool feeds_type_ids) {
   std::vector<Example> examples;
   for (const Encoding& encoding : lines) {
     if (encoding.ids.empty())
       fail_file(file, "line ", examples.size() + 1, ": must have at least 1 token, got 0");
     Example example = {.ids = encoding.ids};
-    const bool has_types = std::ranges::any_of(encoding.types, [](index_t t) { return t != 0; });
-    if (feeds_types && has_types) example.types = encoding.types;
+    const bool has_types = std::ranges::any_of(encoding.type_ids, [](index_t t) { return t != 0; });
+    if (feeds_type_ids && has_types) example.type_ids = encoding.type_ids;
     examples.push_back(std::move(example));
   }
   return examples;
 }
 
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
-                                      const TextEncoder& encode, const std::string& file) {
+                                      const Tokenization& encode, const std::string& file) {
   if (lines.empty() || lines.front().second.empty()) {
     std::vector<std::string> texts;
     for (const LabelledText& line : lines) texts.push_back(line.text);
-    return encoded_examples(encode.encode_all(texts), file);
+    return encoded_examples(encode.encode_batch(texts), file);
   }
   std::vector<TextPair> pairs;
   for (const LabelledText& line : lines) pairs.push_back({line.text, line.second});
-  return encoded_examples(encode.encode_all(pairs), file, encode.feeds_types);
+  return encoded_examples(encode.encode_batch(pairs), file, encode.feeds_type_ids);
 }
 
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
-                                       const TextEncoder& encode, const std::string& file) {
+                                       const Tokenization& encode, const std::string& file) {
   const std::vector<index_t> numbers = label_numbers(lines, labels, file);
   std::vector<Example> examples = encoded_examples(lines, encode, file);
   for (std::size_t i = 0; i < numbers.size(); ++i) examples[i].label = numbers[i];
@@ -265,7 +265,7 @@ std::vector<index_t> token_labels(const Encoding& encoding, std::span<const Span
   std::vector<index_t> result(encoding.ids.size(), kIgnoreIndex);
   std::size_t next = 0;  // the first word without a token
   for (std::size_t i = 0; i < result.size(); ++i) {
-    if (encoding.texts[i] != 0) continue;
+    if (encoding.sequence_ids[i] != 0) continue;
     const Span token = encoding.offsets[i];
     while (next < words.size() && words[next].end <= token.begin) ++next;
     if (next == words.size()) break;

@@ -66,30 +66,30 @@ std::vector<double> label_values(const std::vector<LabelledText>& examples,
                                  const std::string& file);
 
 /// The conversion of texts to examples.
-struct TextEncoder {
+struct Tokenization {
   const Tokenizer* tokenizer;
   EncodeOptions options = {};
-  bool feeds_types = false;   // whether tokens of pairs get token types
-  CutReport report_cut = {};  // called if texts are cut
+  bool feeds_type_ids = false;  // whether tokens of pairs get token types
+  CutReport report_cut = {};    // called if texts are cut
 
-  /// Tokenizer::encode_all, with a report about texts that were cut. **Errors**: no tokenizer; as
-  /// Tokenizer::encode_all.
-  std::vector<Encoding> encode_all(ListOf<std::string> texts) const;
-  std::vector<Encoding> encode_all(ListOf<TextPair> pairs) const;
+  /// Tokenizer::encode_batch, with a report about texts that were cut. **Errors**: no tokenizer; as
+  /// Tokenizer::encode_batch.
+  std::vector<Encoding> encode_batch(ListOf<std::string> texts) const;
+  std::vector<Encoding> encode_batch(ListOf<TextPair> pairs) const;
 };
 
 /// Encoded lines as examples without labels. **Errors**: a line without a token.
 std::vector<Example> encoded_examples(const std::vector<Encoding>& lines, const std::string& file,
-                                      bool feeds_types = false);
+                                      bool feeds_type_ids = false);
 /// The texts of lines as examples without labels; pairs of texts, if the first line has a pair.
-/// **Errors**: as above; std::invalid_argument: no tokenizer; as Tokenizer::encode_all.
+/// **Errors**: as above; std::invalid_argument: no tokenizer; as Tokenizer::encode_batch.
 std::vector<Example> encoded_examples(const std::vector<LabelledText>& lines,
-                                      const TextEncoder& encode, const std::string& file);
+                                      const Tokenization& encode, const std::string& file);
 /// As encoded_examples, with the index of each line's label. **Errors**: as encoded_examples and
 /// label_numbers.
 std::vector<Example> labelled_examples(const std::vector<LabelledText>& lines,
                                        const std::vector<std::string>& labels,
-                                       const TextEncoder& encode, const std::string& file);
+                                       const Tokenization& encode, const std::string& file);
 
 /// Converts the labels of words to labels of tokens: the first token of a word gets the word's
 /// label, all other tokens get kIgnoreIndex. `words` are spans of the encoding's first text, in

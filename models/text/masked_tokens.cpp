@@ -24,8 +24,8 @@ index_t below(index_t count, std::uint32_t word) {
 /// Draws numbers of tokens that are not special.
 class OrdinaryTokens {
  public:
-  OrdinaryTokens(const SpecialTokens& special, index_t vocabulary_size)
-      : special_(special.ids()), count_(vocabulary_size - std::ssize(special_)) {}
+  OrdinaryTokens(const SpecialTokens& special, index_t vocab_size)
+      : special_(special.ids()), count_(vocab_size - std::ssize(special_)) {}
 
   index_t count() const { return count_; }
 
@@ -40,26 +40,29 @@ class OrdinaryTokens {
   index_t count_;
 };
 
-void check(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
+void check(const Tensor& ids, const SpecialTokens& special, index_t vocab_size,
            const MaskTokensOptions& options) {
   require(ids.dtype() == kInt64, "mask_tokens", "ids must be int64, got ", ids.dtype());
   for (const index_t id : special.ids()) {
-    require(id >= 0 && id < vocabulary_size, "mask_tokens",
-            "special tokens must be at least 0 and below vocabulary_size ", vocabulary_size,
-            ", got ", id);
+    require(id >= 0 && id < vocab_size, "mask_tokens",
+            "special tokens must be at least 0 and below vocab_size ", vocab_size, ", got ", id);
   }
-  require(vocabulary_size > std::ssize(special.ids()) &&
-              vocabulary_size <= std::numeric_limits<std::uint32_t>::max(),
-          "mask_tokens", "vocabulary_size must be above ", special.ids().size(),
-          ", the number of special tokens, and below 2^32, got ", vocabulary_size);
-  require(special.mask || options.masked == 0, "mask_tokens",
+  require(vocab_size > std::ssize(special.ids()) &&
+              vocab_size <= std::numeric_limits<std::uint32_t>::max(),
+          "mask_tokens", "vocab_size must be above ", special.ids().size(),
+          ", the number of special tokens, and below 2^32, got ", vocab_size);
+  require(special.mask || options.mask_replace_prob == 0, "mask_tokens",
           "special.mask must be a token that hides others, got none");
   const auto is_chance = [](double p) { return p >= 0 && p <= 1; };
-  require(is_chance(options.chosen) && is_chance(options.masked) && is_chance(options.random) &&
-              options.masked + options.random <= 1 + 1e-9,
-          "mask_tokens", "chosen, masked, random and masked + random must be from 0 to 1, got ",
-          options.chosen, ", ", options.masked, ", ", options.random, " and ",
-          options.masked + options.random);
+  require(is_chance(options.mlm_probability) && is_chance(options.mask_replace_prob) &&
+              is_chance(options.random_replace_prob) &&
+              options.mask_replace_prob + options.random_replace_prob <= 1 + 1e-9,
+          "mask_tokens",
+          "mlm_probability, mask_replace_prob, random_replace_prob and the sum of the last two "
+          "must be from 0 to 1, got ",
+          options.mlm_probability, ", ", options.mask_replace_prob, ", ",
+          options.random_replace_prob, " and ",
+          options.mask_replace_prob + options.random_replace_prob);
 }
 
 }  // namespace
@@ -79,10 +82,10 @@ std::vector<Example> token_windows(std::span<const index_t> tokens, index_t leng
   return windows;
 }
 
-MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
+MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocab_size,
                          Rng& rng, const MaskTokensOptions& options) {
-  check(ids, special, vocabulary_size, options);
-  const OrdinaryTokens ordinary(special, vocabulary_size);
+  check(ids, special, vocab_size, options);
+  const OrdinaryTokens ordinary(special, vocab_size);
   MaskedTokens result{ids.clone(), full(ids.shape(), kIgnoreIndex, kInt64), 0};
   auto* seen = result.ids.mutable_data<index_t>();
   auto* labels = result.labels.mutable_data<index_t>();
@@ -94,9 +97,9 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
     const PhiloxBlock words = block(i);
     const double fate = unit(words[1]);
     labels[i] = seen[i];
-    if (fate < options.masked) {
+    if (fate < options.mask_replace_prob) {
       seen[i] = *special.mask;
-    } else if (fate < options.masked + options.random) {
+    } else if (fate < options.mask_replace_prob + options.random_replace_prob) {
       seen[i] = ordinary.draw(words[2]);
     }
     ++result.count;
@@ -104,18 +107,17 @@ MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_
   index_t luckiest = -1;  // of the tokens that can be chosen, and its draw
   double lowest = 1;
   for (index_t i = 0; i < count; ++i) {
-    require(seen[i] >= 0 && seen[i] < vocabulary_size, "mask_tokens",
-            "ids must be at least 0 and below vocabulary_size ", vocabulary_size, ", got ",
-            seen[i]);
+    require(seen[i] >= 0 && seen[i] < vocab_size, "mask_tokens",
+            "ids must be at least 0 and below vocab_size ", vocab_size, ", got ", seen[i]);
     if (special.contains(seen[i])) continue;
     const double draw = unit(block(i)[0]);
     if (draw < lowest) {
       lowest = draw;
       luckiest = i;
     }
-    if (draw < options.chosen) hide(i);
+    if (draw < options.mlm_probability) hide(i);
   }
-  if (result.count == 0 && luckiest >= 0 && options.chosen > 0) hide(luckiest);
+  if (result.count == 0 && luckiest >= 0 && options.mlm_probability > 0) hide(luckiest);
   return result;
 }
 

@@ -20,9 +20,10 @@ std::vector<Example> token_windows(std::span<const index_t> tokens, index_t leng
 
 /// The options of mask_tokens().
 struct MaskTokensOptions {
-  double chosen = 0.15;  // the probability that a token is chosen, and must be predicted
-  double masked = 0.8;   // the probability that the mask token replaces a chosen token
-  double random = 0.1;   // the probability that a random token replaces it; else it does not change
+  double mlm_probability = 0.15;   // the probability that a token is chosen, and must be predicted
+  double mask_replace_prob = 0.8;  // the probability that the mask token replaces a chosen token
+  double random_replace_prob =
+      0.1;  // the probability that a random token replaces it; else it does not change
 };
 
 /// A batch with hidden tokens, and the tokens to predict.
@@ -39,11 +40,11 @@ struct MaskedTokens {
 /// The result depends only on the tokens, the options and the generator's state. The generator
 /// advances by one block of Philox per token.
 /// **Shapes**: ids (B, T) int64. **Errors**: a different dtype; a token, special or not, that is
-/// negative or not below `vocabulary_size`; a vocabulary of only special tokens, or of 2^32 or more
-/// tokens; no mask token, unless options.masked is 0; probabilities outside [0, 1] or with a sum of
-/// masked and random above 1.
+/// negative or not below `vocab_size`; a vocabulary of only special tokens, or of 2^32 or more
+/// tokens; no mask token, unless options.mask_replace_prob is 0; probabilities outside [0, 1] or
+/// with a sum of mask_replace_prob and random_replace_prob above 1.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1.
-MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocabulary_size,
+MaskedTokens mask_tokens(const Tensor& ids, const SpecialTokens& special, index_t vocab_size,
                          Rng& rng, const MaskTokensOptions& options = {});
 
 /// True for special tokens among `ids`. **Shapes**: ids (...) int64 -> (...) bool.

@@ -50,7 +50,7 @@ index_t compared_length(const Pieces& pieces, const EncodeOptions& options) {
   const index_t size = std::ssize(pieces);
   if (options.max_length >= size) return size;
   const auto word = [&](index_t i) {
-    const index_t at = options.cut == Side::kRight ? i : size - 1 - i;
+    const index_t at = options.truncation_side == Side::kRight ? i : size - 1 - i;
     return pieces[static_cast<std::size_t>(at)].word;
   };
   index_t length = options.max_length;
@@ -65,7 +65,7 @@ std::pair<index_t, index_t> lengths_in(index_t room, index_t first, index_t seco
   const index_t excess = first + second - room;
   if (excess <= 0) return {first, second};
   if (truncation != Truncation::kLongestFirst) {
-    const bool is_first = truncation == Truncation::kFirst;
+    const bool is_first = truncation == Truncation::kOnlyFirst;
     index_t& cut = is_first ? first : second;
     require(cut > excess, op, "the ", is_first ? "first" : "second", " text must have more than ",
             excess, " tokens, which are too many for max_length, got ", cut);
@@ -98,36 +98,37 @@ std::span<Piece> pieces_at(Pieces& pieces, Span range) {
 /// The tokens of the texts in `parts`, and its special tokens if requested. The pieces are freed
 /// half-way, because both together would exceed the memory limit of long texts.
 Encoding assemble(const std::vector<Frame::Part>& parts, std::array<Pieces, 2> pieces,
-                  const std::array<Span, 2>& chosen, bool add_special) {
+                  const std::array<Span, 2>& chosen, bool add_special_tokens) {
   const std::array<index_t, 2> sizes = {chosen[0].end - chosen[0].begin,
                                         chosen[1].end - chosen[1].begin};
   const std::size_t count = parts.size() + static_cast<std::size_t>(sizes[0] + sizes[1]);
   Encoding result;
   result.ids.reserve(count);
   result.offsets.reserve(count);
-  result.words.reserve(count);
+  result.word_ids.reserve(count);
   const auto add = [&](const Piece& piece) {
     result.ids.push_back(piece.id);
     result.offsets.push_back(piece.bytes);
-    result.words.push_back(piece.word);
+    result.word_ids.push_back(piece.word);
   };
   for (const Frame::Part& part : parts) {
     if (part.text == kNoText) {
-      if (add_special) add({part.id, {}, kNoText});
+      if (add_special_tokens) add({part.id, {}, kNoText});
       continue;
     }
     const auto text = static_cast<std::size_t>(part.text);
     for (const Piece& piece : pieces_at(pieces[text], chosen[text])) add(piece);
   }
   pieces = {};
-  result.types.reserve(count);
-  result.texts.reserve(count);
+  result.type_ids.reserve(count);
+  result.sequence_ids.reserve(count);
   for (const Frame::Part& part : parts) {
     const index_t tokens = part.text != kNoText ? sizes[static_cast<std::size_t>(part.text)]
-                           : add_special        ? 1
+                           : add_special_tokens ? 1
                                                 : 0;
-    result.types.insert(result.types.end(), static_cast<std::size_t>(tokens), part.type);
-    result.texts.insert(result.texts.end(), static_cast<std::size_t>(tokens), part.text);
+    result.type_ids.insert(result.type_ids.end(), static_cast<std::size_t>(tokens), part.type);
+    result.sequence_ids.insert(result.sequence_ids.end(), static_cast<std::size_t>(tokens),
+                               part.text);
   }
   return result;
 }
@@ -135,7 +136,7 @@ Encoding assemble(const std::vector<Frame::Part>& parts, std::array<Pieces, 2> p
 /// The number of tokens of texts that fit; the largest number if there is no limit.
 index_t room_in(const std::vector<Frame::Part>& parts, const EncodeOptions& options,
                 const char* op) {
-  const auto added = options.add_special
+  const auto added = options.add_special_tokens
                          ? std::count_if(parts.begin(), parts.end(),
                                          [](const auto& part) { return part.text == kNoText; })
                          : 0;
@@ -174,8 +175,8 @@ std::vector<Encoding> in_parallel(index_t count, const Size& size, const Encode&
 }  // namespace
 
 void report_cut(std::span<const Encoding> encodings, index_t max_length, const CutReport& report) {
-  const index_t count =
-      std::ranges::count_if(encodings, [](const Encoding& encoding) { return encoding.lost > 0; });
+  const index_t count = std::ranges::count_if(
+      encodings, [](const Encoding& encoding) { return encoding.num_truncated > 0; });
   if (count > 0 && report) report(count, max_length);
 }
 
@@ -210,7 +211,7 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
   std::array<Pieces, 2> pieces;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     check_utf8(texts[i], op);
-    const bool special = options.special_in_text && !settings_.splits_special;
+    const bool special = !options.split_special_tokens && !settings_.split_special_tokens;
     pieces[i] = special ? split(texts[i]) : split_plain(texts[i]);
     for (std::size_t j = 0; j < pieces[i].size(); ++j) {
       if (pieces[i][j].word < 0) pieces[i][j].word = static_cast<index_t>(j);
@@ -229,7 +230,8 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
     require(!all || length == sizes[i] || (options.stride >= 0 && options.stride < length), op,
             "stride must be at least 0 and below ", length, ", the tokens of a window, got ",
             options.stride);
-    windows[i] = windows_of(sizes[i], length, all ? length - options.stride : 0, options.cut);
+    windows[i] =
+        windows_of(sizes[i], length, all ? length - options.stride : 0, options.truncation_side);
   }
 
   std::vector<Encoding> result;
@@ -246,11 +248,11 @@ std::vector<Encoding> Tokenizer::encode_texts(std::span<const std::string_view> 
       }
       trim(texts[i], pieces_at(own[i], chosen[i]));
     }
-    result.push_back(assemble(parts, std::move(own), chosen, options.add_special));
+    result.push_back(assemble(parts, std::move(own), chosen, options.add_special_tokens));
   };
   add(0, 0);
   if (!all) {
-    result.back().lost = sizes[0] + sizes[1] - lengths.first - lengths.second;
+    result.back().num_truncated = sizes[0] + sizes[1] - lengths.first - lengths.second;
     return result;
   }
   for (std::size_t i = 1; i < windows[0].size(); ++i) {
@@ -280,16 +282,16 @@ std::vector<Encoding> Tokenizer::encode_pair_windows(std::string_view first,
   return encode_texts(std::array{first, second}, options, true, "encode_pair_windows");
 }
 
-std::vector<Encoding> Tokenizer::encode_all(ListOf<std::string> texts,
-                                            const EncodeOptions& options) const {
+std::vector<Encoding> Tokenizer::encode_batch(ListOf<std::string> texts,
+                                              const EncodeOptions& options) const {
   const ProfileScope scope("tokenize");
   return in_parallel(
       std::ssize(texts), [&](index_t i) { return std::ssize(texts[static_cast<std::size_t>(i)]); },
       [&](index_t i) { return encode(texts[static_cast<std::size_t>(i)], options); });
 }
 
-std::vector<Encoding> Tokenizer::encode_all(ListOf<TextPair> pairs,
-                                            const EncodeOptions& options) const {
+std::vector<Encoding> Tokenizer::encode_batch(ListOf<TextPair> pairs,
+                                              const EncodeOptions& options) const {
   const ProfileScope scope("tokenize");
   const auto pair = [&](index_t i) -> const TextPair& {
     return pairs[static_cast<std::size_t>(i)];

@@ -5,7 +5,7 @@
 //   e.ids;              // {2, 5, 9, 7}: [CLS] the cat sat
 //   e.offsets[2];       // {4, 7}: the bytes of "cat"
 //   words.decode(e.ids);
-//   words.encode_all(texts);                                      // on all threads
+//   words.encode_batch(texts);                                      // on all threads
 //   words.encode_windows(long_text, {.max_length = 128, .stride = 32});
 //
 // A new tokenizer is a class with three functions: `split` divides a text into tokens, `decode`
@@ -45,7 +45,7 @@ struct Piece {
   index_t word = -1;  // the index of the word that contains the token; -1: the token is a word
 };
 
-/// For a token that is not from a text: its value in Encoding::texts, Encoding::words and
+/// For a token that is not from a text: its value in Encoding::sequence_ids, Encoding::word_ids and
 /// Frame::Part::text.
 inline constexpr index_t kNoText = -1;
 
@@ -55,10 +55,11 @@ struct Encoding {
   // The position of the token in its text before normalisation; {0, 0}: a special token that the
   // Frame adds.
   std::vector<Span> offsets;
-  std::vector<index_t> types;  // token types of the frame, such as BERT's 0 and 1
-  std::vector<index_t> texts;  // the index of the token's text, 0 or 1; kNoText: from the frame
-  std::vector<index_t> words;  // the index of the token's word in its text; kNoText: no word
-  index_t lost = 0;            // the number of tokens that max_length cut off; 0 for a window
+  std::vector<index_t> type_ids;  // token types of the frame, such as BERT's 0 and 1
+  std::vector<index_t>
+      sequence_ids;               // the index of the token's text, 0 or 1; kNoText: from the frame
+  std::vector<index_t> word_ids;  // the index of the token's word in its text; kNoText: no word
+  index_t num_truncated = 0;      // the number of tokens that max_length cut off; 0 for a window
 };
 
 /// Gets the number of texts that were cut, and the limit in tokens.
@@ -86,8 +87,8 @@ struct Frame {
 /// The text of a pair that is cut if the pair is too long.
 enum class Truncation {
   kLongestFirst,  // the longer one, until both are equally long; then both
-  kFirst,
-  kSecond,
+  kOnlyFirst,
+  kOnlySecond,
 };
 
 /// The end of a text that is cut off.
@@ -95,23 +96,23 @@ enum class Side { kLeft, kRight };
 
 /// The options of encode and its variants.
 struct EncodeOptions {
-  bool add_special = true;  // add the special tokens of the frame
-  index_t max_length = 0;   // in tokens, including special ones; 0: no limit
+  bool add_special_tokens = true;  // add the special tokens of the frame
+  index_t max_length = 0;          // in tokens, including special ones; 0: no limit
   Truncation truncation = Truncation::kLongestFirst;
-  Side cut = Side::kRight;
-  index_t stride = 0;           // the number of tokens that a window shares with the next one
-  bool special_in_text = true;  // false: a "[SEP]" written in a text is ordinary text
+  Side truncation_side = Side::kRight;
+  index_t stride = 0;                 // the number of tokens that a window shares with the next one
+  bool split_special_tokens = false;  // true: a "[SEP]" written in a text is ordinary text
 };
 
 /// The settings in a tokenizer's files for the models that read its tokens. encode reads only
-/// splits_special: pass max_length and cut as EncodeOptions, as TextReader does.
+/// split_special_tokens: pass max_length and cut as EncodeOptions, as TextReader does.
 struct TokenizerSettings {
-  index_t max_length = 0;              // in tokens, including special ones; 0: no known limit
-  bool feeds_types = true;             // whether the model gets token types
-  Side padding = Side::kRight;         // the end at which the shorter texts of a batch are padded
-  Side cut = Side::kRight;             // the end at which long texts are cut
-  bool splits_special = false;         // "[SEP]" in a text is always ordinary text
-  std::string continuing_prefix = {};  // of tokens that continue a word: "##"
+  index_t max_length = 0;               // in tokens, including special ones; 0: no known limit
+  bool feeds_type_ids = true;           // whether the model gets token types
+  Side padding_side = Side::kRight;     // the end at which the shorter texts of a batch are padded
+  Side truncation_side = Side::kRight;  // the end at which long texts are cut
+  bool split_special_tokens = false;    // "[SEP]" in a text is always ordinary text
+  std::string continuing_subword_prefix = {};  // of tokens that continue a word: "##"
 
   bool operator==(const TokenizerSettings&) const = default;
 };
@@ -149,7 +150,7 @@ class Tokenizer {
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   /// Two texts as one sequence. **Errors**: as encode; a frame without pairs; with truncation
-  /// kFirst or kSecond, a text that has no more tokens than must be removed.
+  /// kOnlyFirst or kOnlySecond, a text that has no more tokens than must be removed.
   /// **Source**: the longest-first rule is that of the tokenizers library.
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
@@ -168,9 +169,10 @@ class Tokenizer {
 
   /// encode of each text, or encode_pair of each pair, on all threads. **Errors**: the error of the
   /// first text or pair that has one.
-  std::vector<Encoding> encode_all(ListOf<std::string> texts,
-                                   const EncodeOptions& options = {}) const;
-  std::vector<Encoding> encode_all(ListOf<TextPair> pairs, const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode_batch(ListOf<std::string> texts,
+                                     const EncodeOptions& options = {}) const;
+  std::vector<Encoding> encode_batch(ListOf<TextPair> pairs,
+                                     const EncodeOptions& options = {}) const;
 
   /// The text of `ids`, as far as the tokens preserve the text. **Errors**: no such id.
   virtual std::string decode(std::span<const index_t> ids) const = 0;

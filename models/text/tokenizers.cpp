@@ -35,8 +35,7 @@ template <auto train>
 constexpr TokenizerKind learned_kind(std::string_view name) {
   return {name,
           [](std::span<const std::string> texts, const VocabularyOptions& options) {
-            return train(texts,
-                         {.vocabulary_size = options.max_size, .min_count = options.min_count});
+            return train(texts, {.vocab_size = options.max_size, .min_count = options.min_count});
           },
           nullptr};
 }

@@ -1,6 +1,6 @@
 // Makes tokenizers: by name at run time, from files, and learned from texts.
 //
-//   const auto words = text::train_word_piece(lines, {.vocabulary_size = 4000});
+//   const auto words = text::train_word_piece(lines, {.vocab_size = 4000});
 //   words->save("tokenizer.json");        // Hugging Face's transformers can read this file
 #pragma once
 
@@ -48,9 +48,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// The options of train_word_piece().
 struct TokenizerTrainingOptions {
-  index_t vocabulary_size = 30000;  // learning ends at this size; 0: when no pair is left
-  index_t min_count = 0;            // the smallest count of a pair that becomes a token
-  bool lower_case = true;           // texts become lower case, without accents
+  index_t vocab_size = 30000;  // learning ends at this size; 0: when no pair is left
+  index_t min_count = 0;       // the smallest count of a pair that becomes a token
+  bool lower_case = true;      // texts become lower case, without accents
   // The largest number of characters that become tokens; rarer ones are unknown. 0: no limit.
   index_t max_characters = 1000;
 };

@@ -102,7 +102,7 @@ std::unique_ptr<Tokenizer> train_word_piece(std::span<const std::string> texts,
       .post_processor = JsonText::written(kBertTemplate),
       .decoder = JsonObject({{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}})};
   const std::vector<std::string> tokens =
-      learn_subwords(count_words(texts, parts), {.vocabulary_size = options.vocabulary_size,
+      learn_subwords(count_words(texts, parts), {.vocab_size = options.vocab_size,
                                                  .min_count = options.min_count,
                                                  .special = kSpecial,
                                                  .max_characters = options.max_characters});

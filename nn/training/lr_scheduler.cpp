@@ -11,7 +11,7 @@ namespace tessera::nn {
 
 namespace {
 
-constexpr const char* kSchedulerOp = "LrScheduler";
+constexpr const char* kSchedulerOp = "LRScheduler";
 
 double ratio(index_t a, index_t b) {
   return static_cast<double>(a) / static_cast<double>(std::max<index_t>(1, b));
@@ -61,7 +61,7 @@ Schedule step_schedule(index_t step_size, double gamma) {
   return [=](index_t step) { return std::pow(gamma, static_cast<double>(step / step_size)); };
 }
 
-LrScheduler::LrScheduler(Optimizer& optimizer, std::vector<Schedule> schedules)
+LRScheduler::LRScheduler(Optimizer& optimizer, std::vector<Schedule> schedules)
     : optimizer_(&optimizer), schedules_(std::move(schedules)) {
   const std::size_t groups = optimizer.groups().size();
   require(schedules_.size() == 1 || schedules_.size() == groups, kSchedulerOp,
@@ -75,7 +75,7 @@ LrScheduler::LrScheduler(Optimizer& optimizer, std::vector<Schedule> schedules)
   set_step(0);
 }
 
-double LrScheduler::rate(std::size_t group, index_t step) const {
+double LRScheduler::rate(std::size_t group, index_t step) const {
   const auto& groups = optimizer_->groups();
   require(group < groups.size(), kSchedulerOp, "group must be below ", groups.size(), ", got ",
           group);
@@ -85,20 +85,20 @@ double LrScheduler::rate(std::size_t group, index_t step) const {
   return groups[group].initial_lr * factor;
 }
 
-void LrScheduler::set_step(index_t step) {
+void LRScheduler::set_step(index_t step) {
   const std::size_t groups = optimizer_->groups().size();
   for (std::size_t i = 0; i < groups; ++i) rate(i, step);  // an error must not leave some rates set
   for (std::size_t i = 0; i < groups; ++i) optimizer_->set_lr(i, rate(i, step));
   steps_ = step;
 }
 
-Checkpoint LrScheduler::state() const {
+Checkpoint LRScheduler::state() const {
   Checkpoint state;
   state.set("step", steps_);
   return state;
 }
 
-void LrScheduler::load_state(const Checkpoint& state) {
+void LRScheduler::load_state(const Checkpoint& state) {
   constexpr const char* kOp = "load_state";
   state.check_names(kOp, this->state());
   set_step(state.count(kOp, "step"));

@@ -1,6 +1,6 @@
 // Learning rates that follow a schedule.
 //
-//   nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(100, 2000));
+//   nn::LRScheduler scheduler(optimizer, nn::cosine_schedule(100, 2000));
 //   for (...) {
 //     ...
 //     optimizer.step();
@@ -19,7 +19,7 @@ namespace tessera::nn {
 /// The factor of the learning rate after `step` steps of the optimiser: finite and at least 0. A
 /// schedule must depend only on the step, so that a resumed run has the same bits.
 ///
-///     nn::LrScheduler scheduler(optimizer, [](index_t step) { return 100.0 / (100 + step); });
+///     nn::LRScheduler scheduler(optimizer, [](index_t step) { return 100.0 / (100 + step); });
 using Schedule = std::function<double(index_t step)>;
 
 /// step / warmup during the warmup, then 1. **Errors**: a negative number of steps.
@@ -54,11 +54,11 @@ Schedule step_schedule(index_t step_size, double gamma = 0.1);
 /// **Errors**: a different number of schedules; an empty schedule; a factor that is negative or not
 /// finite.
 /// **Source**: torch.optim.lr_scheduler.LambdaLR.
-class LrScheduler {
+class LRScheduler {
  public:
-  LrScheduler(Optimizer& optimizer, std::vector<Schedule> schedules);
-  LrScheduler(Optimizer& optimizer, const Schedule& schedule)
-      : LrScheduler(optimizer, std::vector{schedule}) {}
+  LRScheduler(Optimizer& optimizer, std::vector<Schedule> schedules);
+  LRScheduler(Optimizer& optimizer, const Schedule& schedule)
+      : LRScheduler(optimizer, std::vector{schedule}) {}
 
   /// Sets the rates of the next step. **Errors**: a factor that is negative or not finite.
   void step() { set_step(steps_ + 1); }

@@ -8,7 +8,7 @@
 
 namespace tessera::nn {
 
-SGD::SGD(std::vector<ParameterGroup> groups, const SgdOptions& o)
+SGD::SGD(std::vector<ParameterGroup> groups, const SGDOptions& o)
     : Optimizer(
           {.name = "SGD",
            .options = {{"momentum", o.momentum},

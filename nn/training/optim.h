@@ -6,7 +6,7 @@
 //     Tape tape;
 //     Tensor loss = nn::cross_entropy(model(ids), labels);
 //     tape.backward(loss);
-//     nn::clip_grad_norm(optimizer.variables(), 1);
+//     nn::clip_grad_norm(optimizer.parameters(), 1);
 //     optimizer.step();
 //     optimizer.zero_grad();
 //   }
@@ -29,7 +29,7 @@ namespace tessera::nn {
 
 /// w -= lr b, where b = momentum b + (1 - dampening) g. Here g is the gradient plus weight_decay w.
 /// In the first step, and if momentum is 0, b = g. With `nesterov`: w -= lr (g + momentum b).
-struct SgdOptions {
+struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
   double dampening = 0;
@@ -42,15 +42,15 @@ struct SgdOptions {
 /// in deep learning", 2013.
 class SGD final : public Optimizer {
  public:
-  explicit SGD(std::vector<ParameterGroup> groups, const SgdOptions& options = {});
+  explicit SGD(std::vector<ParameterGroup> groups, const SGDOptions& options = {});
   template <class P>
-  explicit SGD(const P& parameters, const SgdOptions& options = {})
+  explicit SGD(const P& parameters, const SGDOptions& options = {})
       : SGD(detail::groups_of(parameters), options) {}
 
  private:
   void update(const ParameterSlice& slice) const override;
 
-  SgdOptions options_;
+  SGDOptions options_;
 };
 
 /// w -= lr m' / (sqrt(v') + eps), where m and v follow the gradient g and its square,

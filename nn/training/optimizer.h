@@ -69,7 +69,7 @@ class Optimizer {
   const char* name() const { return algorithm_.name; }
   const std::vector<Group>& groups() const { return groups_; }
   /// All parameters, in the order of the groups.
-  const Parameters& variables() const { return variables_; }
+  const Parameters& parameters() const { return variables_; }
 
   /// Changes every parameter that has a gradient, in one parallel region, and adds 1 to the version
   /// of the parameter's memory, so that packed weights are packed again. Allocates no memory after
@@ -129,7 +129,7 @@ class Optimizer {
     ParameterSlice slice;
   };
 
-  friend class LrScheduler;
+  friend class LRScheduler;
 
   void check_step() const;
   void allocate();

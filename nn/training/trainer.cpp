@@ -27,13 +27,13 @@ TrainerOptions checked(TrainerOptions o) {
   detail::require_size(kTrainerOp, "batch_size", o.batch_size);
   require(o.shards >= 1 && o.shards <= kMostShards, kTrainerOp, "shards must be from 1 to ",
           kMostShards, ", got ", o.shards);
-  require_enum(kTrainerOp, "decay", o.decay, LrDecay::kCosine);
-  detail::require_probability(kTrainerOp, "warmup", o.warmup);
-  require(o.schedules.empty() || (o.decay == LrDecay::kNone && o.warmup == 0), kTrainerOp,
+  require_enum(kTrainerOp, "decay", o.lr_decay, LrDecay::kCosine);
+  detail::require_probability(kTrainerOp, "warmup", o.warmup_ratio);
+  require(o.schedules.empty() || (o.lr_decay == LrDecay::kNone && o.warmup_ratio == 0), kTrainerOp,
           "schedules must be empty if decay or warmup is set, got ", o.schedules.size(),
           "; give schedules that contain the decay and the warmup");
-  require(o.clip > 0, kTrainerOp, "clip must be above 0, got ", o.clip);
-  detail::require_decay(kTrainerOp, "average", o.average);
+  require(o.max_grad_norm > 0, kTrainerOp, "clip must be above 0, got ", o.max_grad_norm);
+  detail::require_decay(kTrainerOp, "average", o.ema_decay);
   detail::require_count(kTrainerOp, "evaluate_every", o.evaluate_every);
   detail::require_count(kTrainerOp, "patience", o.patience);
   require_enum(kTrainerOp, "best_by", o.best_by, BestBy::kAccuracy);
@@ -52,9 +52,9 @@ index_t steps_of(const TrainerOptions& options, index_t steps_per_epoch) {
 
 std::vector<Schedule> schedules_of(const TrainerOptions& options, index_t steps) {
   if (!options.schedules.empty()) return options.schedules;
-  const index_t warmup = std::llround(options.warmup * static_cast<double>(steps));
-  if (options.decay == LrDecay::kLinear) return {linear_schedule(warmup, steps)};
-  if (options.decay == LrDecay::kCosine) return {cosine_schedule(warmup, steps)};
+  const index_t warmup = std::llround(options.warmup_ratio * static_cast<double>(steps));
+  if (options.lr_decay == LrDecay::kLinear) return {linear_schedule(warmup, steps)};
+  if (options.lr_decay == LrDecay::kCosine) return {cosine_schedule(warmup, steps)};
   return {constant_schedule(warmup)};
 }
 
@@ -122,14 +122,14 @@ Trainer::Trainer(AnyModel model, Optimizer& optimizer, Examples train,
       scheduler_(optimizer, schedules_of(options, total_steps_)),
       best_(model_.parameters, {.patience = options.patience, .keep_weights = options.keep_best}) {
   check_examples(options_, train_, held_out_);
-  check_optimizer(model_.parameters, optimizer.variables());
+  check_optimizer(model_.parameters, optimizer.parameters());
   check_processes(options_);
-  if (options_.average > 0) average_.emplace(model_.parameters, options_.average);
+  if (options_.ema_decay > 0) average_.emplace(model_.parameters, options_.ema_decay);
 }
 
 // ---- the run ----
 
-RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
+StopReason Trainer::train(const TrainerCallbacks& callbacks) {
   const Running running(is_running_);
   check_has_last_weights();
   stop_ = false;
@@ -151,9 +151,9 @@ RunEnd Trainer::run(const TrainerCallbacks& callbacks) {
     if (callbacks.evaluation && evaluation) callbacks.evaluation(*evaluation);
     if (callbacks.epoch && ends_epoch) callbacks.epoch({report.epoch, epoch_totals_, evaluation});
     // The callbacks may have called stop() too.
-    if (saves && !ends && stops()) return RunEnd::kStopped;
+    if (saves && !ends && stops()) return StopReason::kStopped;
   }
-  return step() < total_steps_ ? RunEnd::kEarlyStopped : RunEnd::kFinished;
+  return step() < total_steps_ ? StopReason::kEarlyStopped : StopReason::kFinished;
 }
 
 // ---- a step ----
@@ -169,7 +169,7 @@ ShardSums Trainer::compute(std::span<const index_t> examples, index_t shard) {
     check_finite("loss", sums.totals.loss, examples);
     if (result.count > 0) tape.backward(result.loss);  // otherwise there is no loss
   }
-  for (const Parameter& variable : optimizer_->variables()) {
+  for (const Parameter& variable : optimizer_->parameters()) {
     sums.gradients.push_back(std::exchange(variable.tensor.grad_slot()->gradient, Tensor()));
   }
   return sums;
@@ -185,17 +185,17 @@ ShardSums Trainer::sum_of(std::span<const index_t> batch) {
     tree.add(shard, compute(shard_of(batch, shards, shard), shard));
   }
   if (communicator == nullptr) return std::move(tree).total();
-  return all_reduce(*communicator, optimizer_->variables(), shards, std::move(tree));
+  return all_reduce(*communicator, optimizer_->parameters(), shards, std::move(tree));
 }
 
 /// Updates the weights by the sums of the batch; returns the norm of the gradient.
 double Trainer::update(ShardSums sums, std::span<const index_t> batch) {
-  const Parameters& variables = optimizer_->variables();
+  const Parameters& variables = optimizer_->parameters();
   for (std::size_t i = 0; i < variables.size(); ++i) {
     variables[i].tensor.grad_slot()->gradient = std::move(sums.gradients[i]);
   }
   const double targets = sums.totals.count > 0 ? sums.totals.count : 1;
-  const double norm = clip_grad_norm(variables, options_.clip, {.scale = 1 / targets});
+  const double norm = clip_grad_norm(variables, options_.max_grad_norm, {.scale = 1 / targets});
   check_finite("norm of the gradient", norm, batch);
   check_rates();                                  // the loss may have changed them
   if (sums.totals.count > 0) optimizer_->step();  // without targets there is no gradient

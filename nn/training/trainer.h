@@ -2,8 +2,8 @@
 //
 //   nn::set_requires_grad(model);
 //   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 1e-3});
-//   nn::Trainer trainer(model, optimizer, {lengths, loss}, {.epochs = 10, .warmup = 0.1});
-//   trainer.run();
+//   nn::Trainer trainer(model, optimizer, {lengths, loss}, {.epochs = 10, .warmup_ratio = 0.1});
+//   trainer.train();
 //
 // `loss` is a function from indices of examples to the SUM of their losses (loss_sum.h). Options,
 // examples and seed determine a run to the last bit. The bits stay the same if a run is stopped
@@ -44,13 +44,14 @@ struct TrainerOptions {
   index_t shards = 1;       // parts of a batch, one in memory at a time; their number changes bits
   std::uint64_t seed = 0;   // of the order of examples, and of random numbers in losses (dropout)
 
-  LrDecay decay = LrDecay::kNone;        // of the optimiser's rates
-  double warmup = 0;                     // the fraction of steps in which the rates rise
+  LrDecay lr_decay = LrDecay::kNone;     // of the optimiser's rates
+  double warmup_ratio = 0;               // the fraction of steps in which the rates rise
   std::vector<Schedule> schedules = {};  // instead of decay and warmup: 1, or 1 per group
-  double clip = std::numeric_limits<double>::infinity();  // the largest norm of the gradient
-  double average = 0;  // the decay of the weights' moving average; 0: no average
+  double max_grad_norm =
+      std::numeric_limits<double>::infinity();  // the largest norm of the gradient
+  double ema_decay = 0;  // the decay of the weights' moving average; 0: no average
 
-  // Evaluation on the held-out examples, with the averaged weights if `average` > 0. An
+  // Evaluation on the held-out examples, with the averaged weights if `ema_decay` > 0. An
   // evaluation always follows the last step.
   index_t evaluate_every = 0;  // steps from one evaluation to the next; 0: the steps of an epoch
   index_t patience = 0;        // evaluations without improvement before the run ends; 0: no limit
@@ -112,7 +113,7 @@ void load_trained(const Checkpoint& run, M& model) {
 }
 
 /// The reason why a run ended.
-enum class RunEnd { kFinished, kEarlyStopped, kStopped };
+enum class StopReason { kFinished, kEarlyStopped, kStopped };
 
 /// Trains a model with an optimiser, which must hold all of the model's variables and no other
 /// variables. The model and the optimiser must outlive the trainer. While the trainer exists, only
@@ -129,8 +130,8 @@ enum class RunEnd { kFinished, kEarlyStopped, kStopped };
 /// the sums of all shards, and takes the same step. All processes must call run() and load_state()
 /// in the same order; they get the same results, and each has the whole state.
 /// **Errors**: an optimiser of different parameters; options out of range; `schedules` together
-/// with `decay` or `warmup`; examples without a loss function; more processes than shards;
-/// `patience` or `evaluate_every` without held-out examples; as LrScheduler and BatchSampler.
+/// with `lr_decay` or `warmup_ratio`; examples without a loss function; more processes than shards;
+/// `patience` or `evaluate_every` without held-out examples; as LRScheduler and BatchSampler.
 /// **Source**: Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour", 2017,
 /// section 3, for one step of the summed gradients of several processes.
 class Trainer {
@@ -155,7 +156,7 @@ class Trainer {
   /// error before the first step; it names the first difference. Other errors may be thrown in one
   /// process only, which must then end all processes, because the others wait for it
   /// (mpi::Session::end_all).
-  RunEnd run(const TrainerCallbacks& callbacks = {});
+  StopReason train(const TrainerCallbacks& callbacks = {});
 
   /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
   /// callback, a different thread or a signal handler. With several processes a call in one of them
@@ -244,7 +245,7 @@ class Trainer {
   Examples held_out_;
   BatchSampler sampler_;
   index_t total_steps_;
-  LrScheduler scheduler_;
+  LRScheduler scheduler_;
   std::optional<WeightAverage> average_;
   EarlyStopping best_;
   LossTotals epoch_totals_;

@@ -35,10 +35,10 @@ void Trainer::require_same_run() const {
   facts.set("version", str_cat(kVersionMajor, '.', kVersionMinor, '.', kVersionPatch));
   facts.set("optimiser", optimizer_->name());
   facts.set("steps", total_steps_);
-  facts.set("decay", static_cast<int>(o.decay));
-  facts.set("warmup", o.warmup);
-  facts.set("clip", o.clip);
-  facts.set("average", o.average);
+  facts.set("decay", static_cast<int>(o.lr_decay));
+  facts.set("warmup", o.warmup_ratio);
+  facts.set("clip", o.max_grad_norm);
+  facts.set("average", o.ema_decay);
   facts.set("evaluate_every", o.evaluate_every);
   facts.set("patience", o.patience);
   facts.set("best_by", static_cast<int>(o.best_by));

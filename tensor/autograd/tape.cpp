@@ -98,7 +98,7 @@ void Tape::record(const char* op, Tensor& y, GradSlots inputs, Backward backward
       {op, detail::current_step(), std::move(slot), std::move(inputs), std::move(backward)});
 }
 
-void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
+void Tape::check_loss(const Tensor& loss, const Tensor& gradient) const {
   check_order(kBackwardOp);
   require(loss.defined(), kBackwardOp, "loss must be defined, got an undefined tensor");
   require(
@@ -107,23 +107,23 @@ void Tape::check_loss(const Tensor& loss, const Tensor& seed) const {
   require(has_recorded(loss), kBackwardOp,
           "loss must be recorded by this tape since its last backward, got a loss of a different "
           "tape or of an earlier recording");
-  if (seed.defined()) {
-    require(seed.shape() == loss.shape() && is_floating(seed.dtype()), kBackwardOp,
-            "seed must be floating of the loss's shape ", loss.shape(), ", got ", seed.dtype(), ' ',
-            seed.shape());
+  if (gradient.defined()) {
+    require(gradient.shape() == loss.shape() && is_floating(gradient.dtype()), kBackwardOp,
+            "gradient must be floating of the loss's shape ", loss.shape(), ", got ",
+            gradient.dtype(), ' ', gradient.shape());
   } else {
     require(loss.count() == 1, kBackwardOp, "loss must have 1 element, got shape ", loss.shape(),
-            "; sum it, or pass a seed");
+            "; sum it, or pass a gradient");
   }
 }
 
-void Tape::backward(const Tensor& loss, const Tensor& seed) {
-  check_loss(loss, seed);
+void Tape::backward(const Tensor& loss, const Tensor& gradient) {
+  check_loss(loss, gradient);
   const NoGrad pause;
   const detail::Span span(detail::SpanKind::kBackward, kBackwardOp);
   const GradSlots slots = {loss.grad_slot()};
-  Gradients(slots).add(
-      0, seed.defined() ? seed.detach() : Tensor::empty(loss.shape(), loss.dtype()).fill(1));
+  Gradients(slots).add(0, gradient.defined() ? gradient.detach()
+                                             : Tensor::empty(loss.shape(), loss.dtype()).fill(1));
   recording_ = next_recording();
   try {
     while (!entries_.empty()) run_last();

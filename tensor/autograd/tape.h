@@ -72,15 +72,15 @@ class Tape final : private Recorder {
   ///
   /// The recorded entries are used up and freed one by one; the tape then starts a new recording.
   /// So there is no retain_graph and no gradient of a gradient, and grad() of a variable that is
-  /// not a leaf stays undefined. `seed` is the gradient of `loss` itself; an undefined seed means
-  /// 1.
+  /// not a leaf stays undefined. `gradient` is the gradient of `loss` itself; an undefined gradient
+  /// means 1.
   ///
-  /// **Errors**: a loss without a seed whose number of elements is not 1; a seed that is not
-  /// floating or does not have the shape of `loss`; a loss that this tape has not recorded since
-  /// its last backward; a tensor that an op needs for its backward, but that was written to after
-  /// the op ran; an older tape that was destroyed before this one. After an error in an op's
+  /// **Errors**: a loss without a gradient whose number of elements is not 1; a gradient that is
+  /// not floating or does not have the shape of `loss`; a loss that this tape has not recorded
+  /// since its last backward; a tensor that an op needs for its backward, but that was written to
+  /// after the op ran; an older tape that was destroyed before this one. After an error in an op's
   /// backward, the tape is empty, and only some leaves have received their gradients.
-  void backward(const Tensor& loss, const Tensor& seed = {});
+  void backward(const Tensor& loss, const Tensor& gradient = {});
 
   /// Whether this tape has recorded the op that computed `x`, since the tape's last backward; false
   /// for a leaf or a constant.
@@ -106,7 +106,7 @@ class Tape final : private Recorder {
   void record(const char* op, Tensor& y, GradSlots inputs, Backward backward) override;
   bool empty() const override { return entries_.empty(); }
   void check_order(const char* op) const;
-  void check_loss(const Tensor& loss, const Tensor& seed) const;
+  void check_loss(const Tensor& loss, const Tensor& gradient) const;
   void run_last();
 
   std::vector<Entry> entries_;

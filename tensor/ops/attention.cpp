@@ -243,10 +243,10 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
           "scale must be finite, got ", options.scale.value_or(1));
   require(!options.unpadded || q.rank() == 4, detail::kAttentionOp,
           "q, k and v must have 4 axes for unpadded sequences, got q ", q.shape());
-  if (options.weights) {
+  if (options.need_weights) {
     Shape padded = q.shape();
-    if (options.unpadded) padded[2] = options.unpadded.tokens();
-    check_request(*options.weights, "q", padded, 4);
+    if (options.unpadded) padded[2] = options.unpadded.padded_length();
+    check_request(*options.need_weights, "q", padded, 4);
   }
   const double width = static_cast<double>(std::max<index_t>(q.size(-1), 1));
   // Added axes and a bias of a different dtype are separate variables: these views and casts record
@@ -263,16 +263,16 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   check_unpadded(x);
   // The gradient of a row of weights reads the whole row, so the selection is a separate op, and so
   // is the average.
-  const AttentionRequest whole = options.weights.value_or(AttentionRequest{});
+  const AttentionRequest whole = options.need_weights.value_or(AttentionRequest{});
   const AttentionRequest average = {.averaged = whole.averaged};
   const bool of_all = any_needs_gradient({&x.q, &x.k, &x.mask.bias()});
   const AttentionRequest& now = of_all ? average : whole;
   const AttentionRequest& later = of_all ? whole : average;
   Outputs y;
-  if (options.weights) y.weights = weights_for(x, now);
+  if (options.need_weights) y.weights = weights_for(x, now);
   AttentionResult result = compute(x, now, y);
   result.output = without_added_axes(result.output, q.rank());
-  if (!options.weights) return result;
+  if (!options.need_weights) return result;
   result.weights = requested_weights(without_added_axes(result.weights, q.rank()), later);
   return result;
 }

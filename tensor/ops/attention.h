@@ -23,10 +23,10 @@ struct AttentionRequest {
 
 /// The options of attention().
 struct AttentionOptions {
-  std::optional<double> scale = {};              // 1 / sqrt(d) if absent
-  std::optional<AttentionRequest> weights = {};  // none are returned if absent
-  DropoutMask dropout = {};                      // of the weights
-  UnpaddedRows unpadded = {};                    // if set, q, k and v are unpadded: see below
+  std::optional<double> scale = {};                   // 1 / sqrt(d) if absent
+  std::optional<AttentionRequest> need_weights = {};  // none are returned if absent
+  DropoutOptions dropout = {};                        // of the weights
+  UnpaddedRows unpadded = {};                         // if set, q, k and v are unpadded: see below
 };
 
 /// The result of attention().
@@ -72,8 +72,8 @@ struct AttentionResult {
 /// **Unpadded rows**: q and k are (1, H, N, d) and v is (1, H, N, dv), where the N tokens of B
 /// sequences follow one after the other. A query sees only the keys of its own sequence. Masks,
 /// requested weights and dropout have the shapes of the padded batch, (B, H, T, T) with T =
-/// `unpadded.tokens()`, the length of a padded sequence. Position 0 is the first token of each
-/// sequence. Weights of padding are zeros.
+/// `unpadded.padded_length()`, the length of a padded sequence. Position 0 is the first token of
+/// each sequence. Weights of padding are zeros.
 ///
 /// **Errors**: an undefined q, k or v; a dtype that is not floating; ranks, sizes or dtypes that do
 /// not match; a mask that does not broadcast; a number of lengths that is not B; a length above the

@@ -47,7 +47,7 @@ Tensor drop(const Tensor& x, const kernels::Dropout& mask, const Tensor& residua
 
 }  // namespace
 
-Tensor dropout(const Tensor& x, const DropoutMask& mask, const Tensor& residual) {
+Tensor dropout(const Tensor& x, const DropoutOptions& mask, const Tensor& residual) {
   detail::check_dropout_inputs(x, residual);
   const kernels::Dropout drawn = detail::dropout_of(kDropoutOp, mask);
   Recording op(kDropoutOp, {&x, &residual});
@@ -69,7 +69,7 @@ void detail::check_dropout_inputs(const Tensor& x, const Tensor& residual) {
           residual.shape());
 }
 
-kernels::Dropout detail::dropout_of(const char* op, const DropoutMask& mask) {
+kernels::Dropout detail::dropout_of(const char* op, const DropoutOptions& mask) {
   require(mask.p >= 0 && mask.p <= 1, op, "dropout probability must be in [0, 1], got ", mask.p);
   const double steps = mask.p * static_cast<double>(kernels::kDropoutSteps);
   return {mask.key, static_cast<index_t>(std::lround(steps))};

@@ -33,7 +33,7 @@ Tensor choose(const char* op, const Tensor& x, const LookupIn& lookup_in) {
 
 }  // namespace
 
-Tensor embedding(const Tensor& weight, const Tensor& ids) {
+Tensor embedding(const Tensor& ids, const Tensor& weight) {
   require(weight.defined() && weight.rank() == 2, "embedding",
           "weight must have shape (V, D), got ", weight.shape());
   check_ids("embedding", ids, weight.size(0), "rows of the table");

@@ -15,10 +15,10 @@ namespace tessera {
 
 /// Row ids[...] of a table: out[..., d] = weight[ids[...], d].
 ///
-/// **Shapes**: weight (V, D), ids (...) int64 -> (..., D), of weight's dtype.
+/// **Shapes**: ids (...) int64, weight (V, D) -> (..., D), of weight's dtype.
 /// **Errors**: weight without two axes; ids of a different dtype; an id outside [0, V).
 /// **Source**: torch.nn.functional.embedding.
-Tensor embedding(const Tensor& weight, const Tensor& ids);
+Tensor embedding(const Tensor& ids, const Tensor& weight);
 
 /// The slices of x at positions `ids` of `axis`, in that order; an id may occur several times.
 ///

@@ -26,7 +26,7 @@ struct Norm {
 };
 
 constexpr Norm kLayerNorm = {"layer_norm", true};
-constexpr Norm kRmsNorm = {"rms_norm", false};
+constexpr Norm kRMSNorm = {"rms_norm", false};
 
 /// The last `shape.size()` axes of x, which must have these sizes.
 Axes normalized_axes(const char* op, const Tensor& x, const Shape& shape) {
@@ -242,7 +242,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, double eps) {
-  return normalize(kRmsNorm, x, normalized_shape, weight, Tensor(), eps);
+  return normalize(kRMSNorm, x, normalized_shape, weight, Tensor(), eps);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {

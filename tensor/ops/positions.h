@@ -37,7 +37,7 @@ Tensor rotary_table(index_t positions, index_t width, double base = 10000, DType
 
 /// The angles by which heads are rotated, and which of their columns are pairs.
 struct Rotation {
-  Tensor table;              // (max_tokens, r), by rotary_table; rotates the first r columns
+  Tensor table;              // (max_positions, r), by rotary_table; rotates the first r columns
   Tensor positions = {};     // of the tokens, int64, broadcast to (..., T); undefined: 0, 1, ...
   bool interleaved = false;  // pairs are columns 2k and 2k + 1 (GPT-J), else k and k + r / 2
 };

@@ -134,35 +134,22 @@ Tensor own(const Tensor& result, const Tensor& x) {
   return is_own ? result : result.clone();
 }
 
-/// `repeats` has at least one number for each axis.
-Tensor repeat_axes(const char* op, const Tensor& x, const Dims& repeats) {
-  Shape shape = x.shape();
-  while (shape.size() < repeats.size()) shape.insert(0, 1);
-  for (index_t times : repeats) {
-    require(times >= 0, op, "repeats must be at least 0, got ", repeats);
-  }
-  Tensor result = x.reshape(shape);
-  for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
-    if (repeats[axis] != 1) result = repeat_axis(op, result, axis, repeats[axis], false);
-  }
-  return own(result, x);
-}
-
 }  // namespace
-
-Tensor repeat(const Tensor& x, const Dims& repeats) {
-  detail::require_defined("repeat", x);
-  require(repeats.size() >= x.rank(), "repeat",
-          "repeats must be at least as many as the axes of shape ", x.shape(), ", got ", repeats,
-          "; tile() takes missing ones as 1");
-  return repeat_axes("repeat", x, repeats);
-}
 
 Tensor tile(const Tensor& x, const Dims& repeats) {
   detail::require_defined("tile", x);
-  Dims all = repeats;
-  while (all.size() < x.rank()) all.insert(0, 1);
-  return repeat_axes("tile", x, all);
+  Dims times = repeats;
+  while (times.size() < x.rank()) times.insert(0, 1);
+  Shape shape = x.shape();
+  while (shape.size() < times.size()) shape.insert(0, 1);
+  for (const index_t number : times) {
+    require(number >= 0, "tile", "repeats must be at least 0, got ", times);
+  }
+  Tensor result = x.reshape(shape);
+  for (index_t axis = shape.size() - 1; axis >= 0; --axis) {
+    if (times[axis] != 1) result = repeat_axis("tile", result, axis, times[axis], false);
+  }
+  return own(result, x);
 }
 
 Tensor repeat_interleave(const Tensor& x, index_t repeats, index_t axis) {

@@ -35,18 +35,13 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes = {});
 /// **Source**: torch.nn.functional.pad, mode "constant"; numpy.pad lists the first axis first.
 Tensor pad(const Tensor& x, const std::vector<index_t>& pads, Scalar value = 0);
 
-/// x repeated as a whole, repeats[i] times along axis i: `repeat(tensor({1, 2}), 2)` is 1, 2, 1, 2.
+/// x repeated as a whole, repeats[i] times along axis i: `tile(tensor({1, 2}), 2)` is 1, 2, 1, 2.
+/// If there are fewer repeats than axes, the first axes have a repeat of 1.
 ///
 /// **Shapes**: each size is multiplied by its repeat; if there are more repeats than axes, new axes
-/// of size 1 are first added in front. **Errors**: fewer repeats than axes; a negative repeat; a
-/// number of elements that does not fit int64.
-/// **Source**: torch.Tensor.repeat.
-Tensor repeat(const Tensor& x, const Dims& repeats);
-
-/// As repeat, except that there may be fewer repeats than axes: then the first axes have a repeat
-/// of 1. **Shapes**: as repeat. **Errors**: a negative repeat; a number of elements that does not
-/// fit int64.
-/// **Source**: numpy.tile, torch.tile.
+/// of size 1 are first added in front. **Errors**: a negative repeat; a number of elements that
+/// does not fit int64.
+/// **Source**: numpy.tile, torch.tile; torch.Tensor.repeat with a repeat for each axis.
 Tensor tile(const Tensor& x, const Dims& repeats);
 
 /// Each element repeated `repeats` times along `axis`: `repeat_interleave(tensor({1, 2}), 2, 0)` is

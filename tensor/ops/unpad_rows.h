@@ -25,13 +25,14 @@ namespace tessera {
 /// **Source**: unpad_input of flash_attn.bert_padding, which takes a mask.
 Tensor unpad_rows(const Tensor& x, const Tensor& lengths);
 
-/// The inverse of unpad_rows. Each sequence gets `tokens` rows: its own rows, then rows of zeros.
+/// The inverse of unpad_rows. Each sequence gets `padded_length` rows: its own rows, then rows of
+/// zeros.
 ///
-/// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, tokens, ...).
-/// **Errors**: x without axes, or with kMaxRank axes; negative `tokens`; lengths that are not int64
-/// of rank 1; a length outside [0, tokens]; a sum of lengths that is not N.
+/// **Shapes**: x (N, ...), lengths (B) int64 that add up to N -> (B, padded_length, ...).
+/// **Errors**: x without axes, or with kMaxRank axes; negative `padded_length`; lengths that are
+/// not int64 of rank 1; a length outside [0, padded_length]; a sum of lengths that is not N.
 /// **Source**: pad_input of flash_attn.bert_padding, which takes indices.
-Tensor pad_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
+Tensor pad_rows(const Tensor& x, const Tensor& lengths, index_t padded_length);
 
 /// The positions of a batch's sequences after unpad_rows, one sequence after the other. By default
 /// nothing is unpadded.
@@ -42,20 +43,21 @@ Tensor pad_rows(const Tensor& x, const Tensor& lengths, index_t tokens);
 class UnpaddedRows {
  public:
   UnpaddedRows() = default;
-  /// Sequence b has lengths[b] rows; a padded sequence has `tokens` rows, by default the largest
-  /// length.
+  /// Sequence b has lengths[b] rows; a padded sequence has `padded_length` rows, by default the
+  /// largest length.
   ///
   /// **Shapes**: (B), int64. **Errors**: a different rank or dtype, a negative length, a length
-  /// above `tokens`, a sum that does not fit int64.
-  explicit UnpaddedRows(const Tensor& lengths, std::optional<index_t> tokens = {});
-  explicit UnpaddedRows(const std::vector<index_t>& lengths, std::optional<index_t> tokens = {});
+  /// above `padded_length`, a sum that does not fit int64.
+  explicit UnpaddedRows(const Tensor& lengths, std::optional<index_t> padded_length = {});
+  explicit UnpaddedRows(const std::vector<index_t>& lengths,
+                        std::optional<index_t> padded_length = {});
 
   /// Whether rows are unpadded.
   explicit operator bool() const { return offsets_.defined(); }
   /// The number of sequences. Call batch(), rows() and offsets() only if rows are unpadded.
   index_t batch() const { return offsets_.count() - 1; }
   /// The number of rows of a padded sequence; 0 if nothing is unpadded.
-  index_t tokens() const { return tokens_; }
+  index_t padded_length() const { return padded_length_; }
   /// The number of unpadded rows of all sequences.
   index_t rows() const { return offsets()[batch()]; }
   /// The index of the first unpadded row of each sequence, then rows(): batch() + 1 entries.
@@ -70,7 +72,7 @@ class UnpaddedRows {
 
  private:
   Tensor offsets_;
-  index_t tokens_ = 0;
+  index_t padded_length_ = 0;
 };
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 // The matrix that a linear layer multiplies by, and its two forms: with elements, or only with
 // panels. Panels are a copy of the elements in the layout of matrix products.
 //
-//   Weight weight = xavier_uniform({out, in});
+//   Weight weight = randn({out, in});
 //   Tensor y = linear(x, weight, bias);                  // makes the panels, once
 //   weight = weight.prepacked(WeightFormat::kInt8);      // now it has only panels
 #pragma once

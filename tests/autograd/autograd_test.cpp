@@ -113,7 +113,7 @@ TEST(Autograd, LossesThatAreRefused) {
   fails("backward", {"1 element", "(2,)"}, [&] { tape.backward(w * 2); });
   fails("backward", "must be recorded", [&] { tape.backward(before); });
   fails("backward", "undefined", [&] { tape.backward(Tensor()); });
-  fails("backward", {"seed", "(3,)"}, [&] { tape.backward(w * 2, zeros({3}, kFloat64)); });
+  fails("backward", {"gradient", "(3,)"}, [&] { tape.backward(w * 2, zeros({3}, kFloat64)); });
   const Tensor loss = sum(w);
   tape.backward(loss);
   fails("backward", "since its last backward", [&] { tape.backward(loss); });
@@ -180,7 +180,7 @@ TEST(Autograd, AWriteIntoWhatABackwardReadsIsAnError) {
       {"maximum", [&](const Tensor& x) { return maximum(w, x); }},
       {"matmul", [&](const Tensor& x) { return matmul(w, x); }},
       {"linear", [&](const Tensor& x) { return linear(x, w); }},
-      {"embedding", [&](const Tensor&) { return embedding(w, ids); }},
+      {"embedding", [&](const Tensor&) { return embedding(ids, w); }},
       {"gather", [&](const Tensor&) { return gather(w, 1, ids.unsqueeze(1)); }},
       {"where", [&](const Tensor&) { return where(mask, w, 0); }},
   };

@@ -103,7 +103,7 @@ std::vector<Named> train(bool checkpointed) {
     Tape tape;
     const Tensor loss = mean(square(encoder(x, length_mask({7, 5, 1, 3})) - x));
     tape.backward(loss);
-    nn::clip_grad_norm(optimizer.variables(), 0.5);
+    nn::clip_grad_norm(optimizer.parameters(), 0.5);
     optimizer.step();
     optimizer.zero_grad();
     found.push_back({str_cat("loss ", step), loss.detach()});
@@ -226,7 +226,7 @@ TEST(GradientCheckpoint, OfAnyFunctionAndOfTheSameInputTwice) {
       [](In in) { return in[0].detach() * in[1]; },
       [](In in) { return sum(in[0]); },
       [](In in) { return exp(in[0]) * in[0] + tanh(in[1]); },
-      [](In in) { return where(bernoulli(in[0].shape(), 0.5), in[0], in[1] * 3); },
+      [](In in) { return where(bernoulli(0.5, in[0].shape()), in[0], in[1] * 3); },
   };
   for (std::size_t i = 0; i < functions.size(); ++i) {
     SCOPED_TRACE(i);

@@ -17,9 +17,9 @@ constexpr int kFirstWithLibraryBits = 5;
 /// (tokens, heads, width) each, and in the form for the op.
 struct Inputs {
   index_t tokens, heads, width;
-  Tensor q = uniform({tokens, heads, width}, -2, 2);
-  Tensor k = uniform({tokens, heads, width}, -2, 2);
-  Tensor v = uniform({tokens, heads, width}, -1, 1);
+  Tensor q = uniform(-2, 2, {tokens, heads, width});
+  Tensor k = uniform(-2, 2, {tokens, heads, width});
+  Tensor v = uniform(-1, 1, {tokens, heads, width});
 
   static Tensor heads_first(const Tensor& x) { return x.unsqueeze(0).transpose(1, 2); }
 };

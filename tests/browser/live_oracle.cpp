@@ -30,17 +30,17 @@ const std::string kLayer = "layers.0.";
 /// train_reverse's model by default, without its options.
 models::TokenClassifier make_model() {
   return models::TokenClassifier(
-      {.tokens = {.vocabulary_size = kLetters,
-                  .encoder = {.layers = {{.d_model = kWidth,
-                                          .nhead = 1,
-                                          .dim_feedforward = 128,
-                                          .dropout = 0,
-                                          .activation = nn::Activation::kGelu,
-                                          .norm_first = true}},
-                              .final_norm = true},
-                  .max_tokens = 12,
-                  .dropout = 0},
-       .classes = kLetters,
+      {.token_encoder = {.vocab_size = kLetters,
+                         .encoder = {.layers = {{.d_model = kWidth,
+                                                 .nhead = 1,
+                                                 .dim_feedforward = 128,
+                                                 .dropout = 0,
+                                                 .activation = nn::Activation::kGelu,
+                                                 .norm_first = true}},
+                                     .final_norm = true},
+                         .max_positions = 12,
+                         .dropout = 0},
+       .num_labels = kLetters,
        .dropout = 0});
 }
 
@@ -65,7 +65,7 @@ class Switches {
     if (part == "residual1") without_residual("self_attn", "sum1");
     if (part == "residual2") without_residual("feed_forward", "sum2");
     if (part == "positions") {
-      nn::Buffer& table = model_.encode.embeddings.sinusoidal->table;
+      nn::Buffer& table = model_.token_encoder.embeddings.sinusoidal->table;
       table = nn::Buffer(zeros_like(table.exact()), table.value().dtype());
     }
   }
@@ -111,9 +111,10 @@ std::map<std::string, Tensor> steps_of(const models::TokenClassifier& model, con
   std::map<std::string, Tensor> steps;
   for (const auto& [name, step] : kNames) steps[name] = recorded.at(step);
   // Steps that have no name in the library.
-  steps["positions"] = model.encode.embeddings.sinusoidal->table.value().slice(0, 0, ids.size(1));
+  steps["positions"] =
+      model.token_encoder.embeddings.sinusoidal->table.value().slice(0, 0, ids.size(1));
   steps["scores"] = matmul(steps["q"], steps["k"].transpose(1, 2)) / 8;  // the root of 64
-  steps["hidden"] = model.encode.encoder.layers[0].feed_forward->linear1(steps["norm2"]);
+  steps["hidden"] = model.token_encoder.encoder.layers[0].feed_forward->linear1(steps["norm2"]);
   steps["probabilities"] = softmax(steps["logits"], -1);
   return steps;
 }

@@ -23,7 +23,7 @@ pages::AttentionView view_of(const Tensor& weights) {
     for (index_t t = 0; t < weights.size(3); ++t) text.tokens.push_back(str_cat(t));
     for (index_t layer = 0; layer < weights.size(0); ++layer) {
       text.weights.push_back(weights.select(0, layer).select(0, i));
-      text.norms.push_back(uniform({weights.size(2), weights.size(3)}, 0.1, 2, kFloat32, rng));
+      text.norms.push_back(uniform(0.1, 2, {weights.size(2), weights.size(3)}, kFloat32, rng));
     }
     view.texts.push_back(std::move(text));
   }

@@ -209,8 +209,8 @@ void train(Program& p, const Tensor& x, const Tensor& y) {
                       {.steps = 2,
                        .batch_size = 2,
                        .shards = 1 + p.in.below(2),
-                       .warmup = p.in.flag() ? 0.5 : p.in.real()});
-  trainer.run();
+                       .warmup_ratio = p.in.flag() ? 0.5 : p.in.real()});
+  trainer.train();
 }
 
 // One call per line.
@@ -220,7 +220,7 @@ const std::array kCreate = std::to_array<Call>({
   [](Program& p, const Tensor&) -> Tensor { return full(p.in.shape(), p.in.scalar(), p.in.dtype()); },
   [](Program& p, const Tensor&) -> Tensor { return randint(p.in.integer(), p.in.integer(), p.in.shape()); },
   [](Program& p, const Tensor&) -> Tensor { return arange(p.in.below(30)).to(p.in.dtype()); },
-  [](Program& p, const Tensor&) -> Tensor { return uniform(p.in.shape(), p.in.real(), p.in.real()); },
+  [](Program& p, const Tensor&) -> Tensor { return uniform(p.in.real(), p.in.real(), p.in.shape()); },
   [](Program& p, const Tensor&) -> Tensor { return linspace(p.in.real(), p.in.real(), p.in.below(9)); },
   [](Program& p, const Tensor&) -> Tensor { return eye(p.in.below(5), p.in.below(5), p.in.dtype()); },
   [](Program&, const Tensor&) -> Tensor { return Tensor(); },
@@ -255,7 +255,7 @@ const std::array kWrite = std::to_array<Call>({
   [](Program& p, const Tensor& x) -> Tensor { Tensor y = x; return y *= p.in.scalar(); },
   [](Program&, const Tensor& x) -> Tensor { Tensor y = x; if (y.count() > 0) *y.mutable_data<float>() = 2; return y; },
   [](Program&, const Tensor& x) -> Tensor { return full({}, x.item(), kFloat64); },
-  [](Program& p, const Tensor& x) -> Tensor { to_string(x, {.edge_items = p.in.integer()}); return x; },
+  [](Program& p, const Tensor& x) -> Tensor { to_string(x, {.edgeitems = p.in.integer()}); return x; },
   [](Program&, const Tensor& x) -> Tensor { return from_vector(x.to_vector<float>()); },
 });
 
@@ -288,7 +288,7 @@ const std::array kReduce = std::to_array<Call>({
 });
 
 const std::array kIndex = std::to_array<Call>({
-  [](Program& p, const Tensor& x) -> Tensor { return embedding(x, p.any()); },
+  [](Program& p, const Tensor& x) -> Tensor { return embedding(p.any(), x); },
   [](Program& p, const Tensor& x) -> Tensor { return index_select(x, p.in.axis(), p.any()); },
   [](Program& p, const Tensor& x) -> Tensor { return gather(x, p.in.axis(), p.any()); },
   [](Program& p, const Tensor& x) -> Tensor { return one_hot(x, p.in.below(9), p.in.dtype()); },
@@ -303,7 +303,6 @@ const std::array kIndex = std::to_array<Call>({
   [](Program& p, const Tensor& x) -> Tensor { return flip(x, p.in.axes()); },
   [](Program& p, const Tensor& x) -> Tensor { return roll(x, p.in.shape(), p.in.axes()); },
   [](Program& p, const Tensor& x) -> Tensor { return pad(x, {p.in.axis(), p.in.axis()}, p.in.scalar()); },
-  [](Program& p, const Tensor& x) -> Tensor { return repeat(x, p.in.shape()); },
   [](Program& p, const Tensor& x) -> Tensor { return repeat_interleave(x, p.in.below(5), p.in.axis()); },
   [](Program& p, const Tensor&) -> Tensor { return concat(p.some(), p.in.axis()); },
   [](Program& p, const Tensor&) -> Tensor { return stack(p.some(), p.in.axis()); },
@@ -342,7 +341,7 @@ const std::array kModule = std::to_array<Call>({
   [](Program& p, const Tensor& x) -> Tensor { return (*p.model)(x, p.mask()); },
   [](Program& p, const Tensor&) -> Tensor { return (*p.model)(randint(0, 5, {2, 3}), p.mask()); },
   [](Program& p, const Tensor& x) -> Tensor { return p.model->encoder(x, p.mask()); },
-  [](Program& p, const Tensor& x) -> Tensor { return p.put_all(p.model->encoder.with_weights({x, p.mask()}).weights); },
+  [](Program& p, const Tensor& x) -> Tensor { return p.put_all(p.model->encoder.with_attentions({x, p.mask()}).attentions); },
   [](Program& p, const Tensor&) -> Tensor { nn::prepack(*p.model, {.format = p.odd<WeightFormat>(3)}); return {}; },
   [](Program& p, const Tensor&) -> Tensor { nn::unpack(*p.model); return {}; },
   [](Program& p, const Tensor&) -> Tensor { nn::convert(*p.model, p.in.dtype()); return {}; },

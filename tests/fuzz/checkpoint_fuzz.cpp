@@ -38,7 +38,7 @@ void fuzz_checkpoint(std::string_view bytes) {
   nn::Linear model(2, 3, rng);
   nn::set_requires_grad(model);
   nn::AdamW optimizer(model);
-  nn::LrScheduler schedule(optimizer, nn::constant_schedule());
+  nn::LRScheduler schedule(optimizer, nn::constant_schedule());
   nn::WeightAverage average(nn::parameters(model), 0.9);
   nn::EarlyStopping stopping(nn::parameters(model));
   attempt([&] { nn::load_group(run, "model", model, {.strict = false}); });

@@ -14,7 +14,7 @@ void fuzz_tokenizer(std::string_view bytes) {
     const text::Encoding encoding = tokenizer->encode(text);
     tokenizer->decode(encoding.ids);
     tokenizer->encode_pair(text, "a b", {.max_length = 12});
-    tokenizer->encode_windows(text, {.max_length = 8, .stride = 1, .special_in_text = false});
+    tokenizer->encode_windows(text, {.max_length = 8, .stride = 1, .split_special_tokens = true});
   } catch (const std::invalid_argument&) {  // not UTF-8, a token without a number, ...
   }
   const auto again = text::tokenizer_from_text(tokenizer->to_text(), "again");

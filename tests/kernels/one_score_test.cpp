@@ -116,7 +116,7 @@ TEST(OneScore, OfTheFusedOp) {
   expect_line("l = " + row(&sum, 1, 6));
   expect_line("weight[0][2] = 1 / l = " + row(scales, 1, 6));
   expect_line("output[0] = " + row(result.data<double>(), 3, 6));
-  const AttentionResult same = attention(x.q, x.k, x.v, {}, {.weights = AttentionRequest{}});
+  const AttentionResult same = attention(x.q, x.k, x.v, {}, {.need_weights = AttentionRequest{}});
   EXPECT_EQ(row(same.weights.data<double>() + 2, 1, 6), row(scales, 1, 6));
 }
 

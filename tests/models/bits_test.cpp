@@ -65,7 +65,7 @@ models::Encoder make_modern_encoder(DType dtype, Mode mode) {
                                        .activation = nn::Activation::kGelu,
                                        .norm_first = true,
                                        .bias = false,
-                                       .norm = nn::NormKind::kRmsNorm,
+                                       .norm = nn::NormKind::kRMSNorm,
                                        .gated = true,
                                        .rotary = {{.base = 1000}}};
   models::EncoderLayerOptions local = whole;

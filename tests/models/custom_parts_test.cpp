@@ -48,7 +48,7 @@ struct SameAttention {
       : attend({.embed_dim = layer.d_model, .num_heads = layer.nhead}, from) {}
 
   AttentionResult operator()(const EncoderInputs& inputs) const {
-    return attend({.query = inputs.x, .mask = inputs.mask, .weights = AttentionRequest{}});
+    return attend({.query = inputs.x, .mask = inputs.mask, .need_weights = AttentionRequest{}});
   }
 
   static void visit(auto& self, auto&& visitor) {
@@ -71,11 +71,11 @@ EncoderLayerOptions small_layer() {
 }
 
 SequenceClassifierOptions classifier_of(std::vector<EncoderLayerOptions> layers) {
-  return {.tokens = {.vocabulary_size = 20,
-                     .encoder = {.layers = std::move(layers)},
-                     .max_tokens = 12,
-                     .dropout = 0},
-          .classes = 3,
+  return {.token_encoder = {.vocab_size = 20,
+                            .encoder = {.layers = std::move(layers)},
+                            .max_positions = 12,
+                            .dropout = 0},
+          .num_labels = 3,
           .dropout = 0};
 }
 
@@ -101,11 +101,12 @@ TEST(CustomParts, CustomCopiesOfBuiltInPartsGiveTheSameBits) {
   nn::load_state_dict(mixed, state);
   const Tokens tokens = batch_of_three();
   EXPECT_TRUE(same_bits(mixed(tokens), plain(tokens)));
-  EXPECT_TRUE(same_bits(mixed.encode(tokens), plain.encode(tokens))) << "zeros at padding too";
-  EXPECT_TRUE(same_bits(mixed.encode(tokens.ids), plain.encode(tokens.ids)));
-  const EncoderResult traced = mixed.encode.with_weights(tokens, {.heads = {{1}}});
-  ASSERT_EQ(traced.weights.size(), 2U);
-  EXPECT_EQ(traced.weights[0].shape(), (Shape{3, 1, 9, 9}));
+  EXPECT_TRUE(same_bits(mixed.token_encoder(tokens), plain.token_encoder(tokens)))
+      << "zeros at padding too";
+  EXPECT_TRUE(same_bits(mixed.token_encoder(tokens.ids), plain.token_encoder(tokens.ids)));
+  const EncoderResult traced = mixed.token_encoder.with_attentions(tokens, {.heads = {{1}}});
+  ASSERT_EQ(traced.attentions.size(), 2U);
+  EXPECT_EQ(traced.attentions[0].shape(), (Shape{3, 1, 9, 9}));
   nn::prepack(mixed);
   EXPECT_TRUE(same_bits(mixed(tokens), plain(tokens)));
 }
@@ -142,7 +143,7 @@ TEST(CustomParts, AreTrainedWithTheModel) {
 TEST(CustomParts, PaddingDoesNotChangeResults) {
   EncoderLayerOptions own = small_layer();
   own.attention = make<LinearAttention>;
-  const TokenEncoder encode(classifier_of({own, small_layer(), own}).tokens);
+  const TokenEncoder encode(classifier_of({own, small_layer(), own}).token_encoder);
   const Tokens tokens = batch_of_three();
   const Tensor together = encode(tokens);
   for (index_t b = 0; b < 3; ++b) {
@@ -176,7 +177,7 @@ TEST(CustomParts, AreCopiedSavedAndLoaded) {
   const SequenceClassifier read(classifier_of({own}), nn::ParameterSource(state));
   EXPECT_TRUE(same_bits(read(tokens), model(tokens)));
   SequenceClassifier clone = nn::clone(model);
-  clone.encode.encoder.layers[0].custom_attention->get<LinearAttention>()->out.bias.fill(5);
+  clone.token_encoder.encoder.layers[0].custom_attention->get<LinearAttention>()->out.bias.fill(5);
   EXPECT_FALSE(same_bits(clone(tokens), model(tokens)));
 }
 
@@ -238,7 +239,7 @@ TEST(CustomParts, Errors) {
         [&] { with([](const EncoderInputs&) { return Tensor(); })(x); });
   const EncoderLayer identity = with([](const EncoderInputs& inputs) { return inputs.x; });
   fails("EncoderLayer", {"attention must return weights if weights are requested, got none"},
-        [&] { identity.with_weights({x}); });
+        [&] { identity.with_attentions({x}); });
   fails("EncoderLayer", {"x must be a padded batch (B, T, D) for custom parts, got unpadded rows"},
         [&] {
           identity({.x = x.reshape({1, 10, 16}), .unpadded = UnpaddedRows(tensor({4, 6}))});

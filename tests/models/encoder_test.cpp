@@ -33,13 +33,13 @@ TEST_P(EncoderLayerTest, ReturnsItsAttentionWeights) {
     const EncoderLayer layer =
         make({.d_model = 12, .nhead = 3, .dim_feedforward = 20, .norm_first = norm_first});
     const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
-    const AttentionResult got = layer.with_weights({x, causal_mask()});
+    const AttentionResult got = layer.with_attentions({x, causal_mask()});
     const Tensor input = norm_first ? (*layer.norm1)(x) : x;
     EXPECT_TRUE(same_bits(got.output, layer(x, causal_mask())));
-    const AttentionResult attended =
-        (*layer.self_attn)({.query = input, .mask = causal_mask(), .weights = AttentionRequest{}});
+    const AttentionResult attended = (*layer.self_attn)(
+        {.query = input, .mask = causal_mask(), .need_weights = AttentionRequest{}});
     EXPECT_TRUE(same_bits(got.weights, attended.weights));
-    EXPECT_EQ(layer.with_weights({x}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
+    EXPECT_EQ(layer.with_attentions({x}, {.heads = {{1}}}).weights.shape(), (Shape{2, 1, 5, 5}));
   }
 }
 
@@ -89,7 +89,7 @@ TEST(EncoderLayer, DetailsChooseItsParameters) {
        {"self_attn.in_proj_bias", "self_attn.out_proj.bias", "linear1.bias", "linear2.bias",
         "norm1.bias", "norm2.bias"}},
       {[](O& o) { o.norm_bias = false; }, of_norms},
-      {[](O& o) { o.norm = nn::NormKind::kRmsNorm; }, of_norms},
+      {[](O& o) { o.norm = nn::NormKind::kRMSNorm; }, of_norms},
       {[](O& o) { o.attention_bias = false; },
        {"self_attn.in_proj_bias", "self_attn.out_proj.bias"}},
       {[](O& o) { o.linear1_bias = false; }, {"linear1.bias"}},
@@ -194,23 +194,24 @@ INSTANTIATE_TEST_SUITE_P(Isa, EncoderTest, each_isa(), isa_name);
 TEST_P(EncoderTest, TracesTheWeightsOfEveryLayer) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
-  const EncoderResult trace = encoder.with_weights({x, causal_mask()});
+  const EncoderResult trace = encoder.with_attentions({x, causal_mask()});
   EXPECT_TRUE(same_bits(trace.output, encoder(x, causal_mask())));
-  ASSERT_EQ(trace.weights.size(), 2U);
-  const AttentionResult first = encoder.layers[0].with_weights({x, causal_mask()});
-  EXPECT_TRUE(same_bits(trace.weights[0], first.weights));
-  EXPECT_TRUE(same_bits(trace.weights[1],
-                        encoder.layers[1].with_weights({first.output, causal_mask()}).weights));
-  EXPECT_EQ(encoder.with_weights({x}, {.averaged = true}).weights[1].shape(), (Shape{2, 9, 9}));
+  ASSERT_EQ(trace.attentions.size(), 2U);
+  const AttentionResult first = encoder.layers[0].with_attentions({x, causal_mask()});
+  EXPECT_TRUE(same_bits(trace.attentions[0], first.weights));
+  EXPECT_TRUE(same_bits(trace.attentions[1],
+                        encoder.layers[1].with_attentions({first.output, causal_mask()}).weights));
+  EXPECT_EQ(encoder.with_attentions({x}, {.averaged = true}).attentions[1].shape(),
+            (Shape{2, 9, 9}));
 }
 
 TEST_P(EncoderTest, TracesTheWeightsOfChosenLayers) {
   const Encoder encoder = make(false, true);
   const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
   const auto trace = [&](const AttentionRequest& request) {
-    const EncoderResult result = encoder.with_weights({x, causal_mask()}, request);
+    const EncoderResult result = encoder.with_attentions({x, causal_mask()}, request);
     EXPECT_TRUE(same_bits(result.output, encoder(x, causal_mask())));
-    return result.weights;
+    return result.attentions;
   };
   const std::vector<Tensor> all = trace({});
   const std::vector<Tensor> swapped = trace({.layers = {{1, 0, 1}}});
@@ -276,10 +277,10 @@ TEST(Encoder, AppliesLayersInTheOrderGiven) {
   plain.layers = {shared.layers[0], shared.layers[0], shared.layers[1], shared.layers[0]};
   const Tensor x = random_tensor({2, 5, 6}, kFloat32, 3);
   EXPECT_TRUE(same_bits(shared(x), plain(x)));
-  const EncoderResult got = shared.with_weights({x}, {.layers = {{3, 1}}});
-  const EncoderResult want = plain.with_weights({x}, {.layers = {{3, 1}}});
+  const EncoderResult got = shared.with_attentions({x}, {.layers = {{3, 1}}});
+  const EncoderResult want = plain.with_attentions({x}, {.layers = {{3, 1}}});
   EXPECT_TRUE(same_bits(got.output, want.output));
-  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.weights[i], want.weights[i]));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got.attentions[i], want.attentions[i]));
   for (const index_t number : {-1, 2}) {
     options.order = {0, number};
     EXPECT_TRUE(throws("Encoder", {"order", str_cat("got ", number), "from 0 to 1"},

@@ -20,7 +20,7 @@ constexpr index_t kWidth = 100;
 /// network, and a layer norm without bias.
 template <class FirstNorm>
 struct Model {
-  static constexpr bool kIsModern = std::is_same_v<FirstNorm, nn::RmsNorm>;
+  static constexpr bool kIsModern = std::is_same_v<FirstNorm, nn::RMSNorm>;
 
   nn::Embedding table;
   FirstNorm norm1{kWidth};
@@ -125,7 +125,7 @@ TEST_P(GradientBitsTest, OneDigestForEveryNumberOfThreads) {
 }
 
 TEST_P(GradientBitsTest, OneDigestOfTodaysParts) {
-  expect_digests<Model<nn::RmsNorm>>({{"geglu", Activation::kGelu}, {"swiglu", Activation::kSilu}});
+  expect_digests<Model<nn::RMSNorm>>({{"geglu", Activation::kGelu}, {"swiglu", Activation::kSilu}});
 }
 
 }  // namespace

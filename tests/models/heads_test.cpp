@@ -110,17 +110,17 @@ TEST(Pooling, MayBeOnesOwn) {
                               return sum(x * used, {1}) / sum(used, {1});
                             }};
   const auto model = make_model<SequenceClassifier>(
-      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 3, .pooling = kOwn});
+      SequenceClassifierOptions{.token_encoder = tiny_tokens(), .num_labels = 3, .pooling = kOwn});
   const Tensor ids = tensor({{4, 5, 6}, {7, 4, 8}});
-  const Tensor x = model.encode(ids);
+  const Tensor x = model.token_encoder(ids);
   const Tensor want =
       concat({(x.slice(0, 0, 1).slice(1, 1, 3)), x.slice(0, 1, 2).slice(1, 0, 3, 2)});
   EXPECT_TRUE(allclose(model(ids), model.classifier(mean(want, {1})), 1e-5, 1e-6));
 }
 
 SequenceClassifier make(const Pooling& pooling) {
-  return make_model<SequenceClassifier>(
-      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .pooling = pooling});
+  return make_model<SequenceClassifier>(SequenceClassifierOptions{
+      .token_encoder = tiny_tokens(), .num_labels = 4, .pooling = pooling});
 }
 
 const Tensor kTokens = tensor({{4, 5, 6, 7, 10}, {8, 9, 4, 0, 0}});
@@ -131,7 +131,7 @@ TEST(SequenceClassifier, IsItsPartsInARow) {
     const SequenceClassifier model = make(pooling);
     const Tensor scores = model({kTokens, kLengths});
     EXPECT_EQ(scores.shape(), (Shape{2, 4}));
-    const Tensor pooled = pooling(model.encode({kTokens, kLengths}), {kTokens, kLengths});
+    const Tensor pooled = pooling(model.token_encoder({kTokens, kLengths}), {kTokens, kLengths});
     EXPECT_TRUE(same_bits(scores, model.classifier(pooled)));
   }
 }
@@ -173,21 +173,21 @@ Tensor naive_head(const PredictionHeadOptions& options, const nn::StateDict& sta
 TEST(Classifiers, HeadsFollowTheirFormula) {
   for (const PredictionHeadOptions& head : kHeads) {
     auto texts = make_model<SequenceClassifier>(SequenceClassifierOptions{
-        .tokens = tiny_tokens(), .classes = 3, .pooling = Pooling::kCls, .head = head});
+        .token_encoder = tiny_tokens(), .num_labels = 3, .pooling = Pooling::kCls, .head = head});
     auto tokens = make_model<TokenClassifier>(
-        TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head});
+        TokenClassifierOptions{.token_encoder = tiny_tokens(), .num_labels = 2, .head = head});
     nn::convert(texts, kFloat64);
     nn::convert(tokens, kFloat64);
     const nn::StateDict state = nn::state_dict(texts);
     EXPECT_EQ(state.contains("head.dense.bias"), head.bias);
     EXPECT_EQ(state.contains("head.norm.weight"), head.norm);
-    const Tensor first = texts.encode({kTokens, kLengths}).select(1, 0);
+    const Tensor first = texts.token_encoder({kTokens, kLengths}).select(1, 0);
     const Tensor classes = naive_linear(naive_head(head, state, first),
                                         state.at("classifier.weight"), state.at("classifier.bias"));
     EXPECT_TRUE(near(texts({kTokens, kLengths}), array(classes), 0, 1e-11));
 
     const nn::StateDict others = nn::state_dict(tokens);
-    const Tensor each = naive_head(head, others, tokens.encode({kTokens, kLengths}));
+    const Tensor each = naive_head(head, others, tokens.token_encoder({kTokens, kLengths}));
     const Tensor scores =
         naive_linear(each, others.at("classifier.weight"), others.at("classifier.bias"));
     EXPECT_TRUE(
@@ -200,19 +200,19 @@ const Tensor kMaskedTokens = tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}});
 const Tensor kMaskedLengths = tensor({5, 3});
 const Tensor kLabels = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
-MaskedLm make() {
-  return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens()});
+MaskedLM make() {
+  return make_model<MaskedLM>(MaskedLMOptions{.token_encoder = tiny_tokens()});
 }
 
-TEST(MaskedLm, FollowsItsFormula) {
-  const MaskedLmOptions bert = {.tokens = tiny_tokens()};
-  const MaskedLmOptions other = {.tokens = tiny_tokens(),
+TEST(MaskedLM, FollowsItsFormula) {
+  const MaskedLMOptions bert = {.token_encoder = tiny_tokens()};
+  const MaskedLMOptions other = {.token_encoder = tiny_tokens(),
                                  .activation = nn::Activation::kRelu,
                                  .dense_bias = false,
                                  .bias = false,
                                  .tied = false};
-  for (const MaskedLmOptions& options : {bert, other}) {
-    auto model = make_model<MaskedLm>(options);
+  for (const MaskedLMOptions& options : {bert, other}) {
+    auto model = make_model<MaskedLM>(options);
     nn::convert(model, kFloat64);
     if (options.bias) model.bias.copy_from(random_tensor({11}, kFloat64, 4));
     if (!options.tied) model.decoder->copy_from(random_tensor({11, 6}, kFloat64, 5));
@@ -221,9 +221,9 @@ TEST(MaskedLm, FollowsItsFormula) {
     const std::string norm = "cls.predictions.transform.LayerNorm.";
     EXPECT_EQ(state.contains("cls.predictions.bias"), options.bias);
     EXPECT_EQ(state.contains(dense + "bias"), options.dense_bias);
-    const Tensor sums =
-        naive_linear(model.encode({kMaskedTokens, kMaskedLengths}), state.at(dense + "weight"),
-                     options.dense_bias ? state.at(dense + "bias") : Tensor());
+    const Tensor sums = naive_linear(model.token_encoder({kMaskedTokens, kMaskedLengths}),
+                                     state.at(dense + "weight"),
+                                     options.dense_bias ? state.at(dense + "bias") : Tensor());
     const Array active =
         map(array(sums), [&](double x) { return naive_activation(options.activation, x); });
     const Tensor h =
@@ -236,42 +236,42 @@ TEST(MaskedLm, FollowsItsFormula) {
   }
 }
 
-TEST(MaskedLm, PrepackedKeepsTheEmbeddingThatIsTiedToTheOutput) {
+TEST(MaskedLM, PrepackedKeepsTheEmbeddingThatIsTiedToTheOutput) {
   TokenEncoderOptions tokens = tiny_tokens();
   tokens.encoder.order = {0, 1, 0};  // shared layers, as in ALBERT
-  tokens.vocabulary_size = 70;       // int8 rounds matrices of 64 rows or more
+  tokens.vocab_size = 70;            // int8 rounds matrices of 64 rows or more
   for (bool tied : {true, false}) {
-    auto model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens, .tied = tied});
+    auto model = make_model<MaskedLM>(MaskedLMOptions{.token_encoder = tokens, .tied = tied});
     const std::string summary = nn::summary(model);
     const Tensor before = model({kMaskedTokens, kMaskedLengths});
     nn::prepack(model);
     EXPECT_TRUE(same_bits(model({kMaskedTokens, kMaskedLengths}), before));
     EXPECT_EQ(nn::summary(model), summary);
-    EXPECT_FALSE(model.encode.embeddings.word.weight.is_prepacked());
+    EXPECT_FALSE(model.token_encoder.embeddings.word.weight.is_prepacked());
 
     nn::prepack(model, {WeightFormat::kInt8});
     const Tensor x = random_tensor({2, 6}, kFloat32, 3);
     nn::Linear output({.in_features = 6, .out_features = 70});
-    output.weight = model.encode.embeddings.word.weight;
+    output.weight = model.token_encoder.embeddings.word.weight;
     output.bias = model.bias;
     nn::prepack(output, {WeightFormat::kInt8});
-    const MaskedLm copy = nn::clone(model);
-    for (const MaskedLm* prepacked : {&copy, static_cast<const MaskedLm*>(&model)}) {
+    const MaskedLM copy = nn::clone(model);
+    for (const MaskedLM* prepacked : {&copy, static_cast<const MaskedLM*>(&model)}) {
       EXPECT_TRUE(same_bits(prepacked->logits(x), output(prepacked->transform(x))));
     }
     EXPECT_EQ(nn::summary(model), summary);
     {
       Tape tape;
-      nn::set_requires_grad(model.encode.embeddings);
+      nn::set_requires_grad(model.token_encoder.embeddings);
       EXPECT_TRUE(throws("linear", {"prepacked"}, [&] { model({kMaskedTokens, kMaskedLengths}); }));
     }
-    model.encode.embeddings.word.weight->detach().fill(0);
+    model.token_encoder.embeddings.word.weight->detach().fill(0);
     EXPECT_EQ(same_bits(model.logits(x), copy.logits(x)), !tied) << "what it reads has changed";
   }
 }
 
-TEST(MaskedLm, ChosenPlacesHaveTheBitsOfAll) {
-  const MaskedLm model = make();
+TEST(MaskedLM, ChosenPlacesHaveTheBitsOfAll) {
+  const MaskedLM model = make();
   const Tensor all = model({kMaskedTokens, kMaskedLengths});
   EXPECT_EQ(all.shape(), (Shape{2, 5, 11}));
   const Tensor places = text::places_of(kLabels);

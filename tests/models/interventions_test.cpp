@@ -43,8 +43,8 @@ class Interventions : public ::testing::TestWithParam<const char*> {
     const Tensor rows = from_vector(chosen_);
     all.lengths = index_select(all.lengths, 0, rows);
     all.ids = index_select(all.ids, 0, rows).slice(1, 0, max(all.lengths).item<index_t>());
-    if (all.types.defined())
-      all.types = index_select(all.types, 0, rows).slice(1, 0, all.ids.size(1));
+    if (all.type_ids.defined())
+      all.type_ids = index_select(all.type_ids, 0, rows).slice(1, 0, all.ids.size(1));
     return all;
   }
 

@@ -17,23 +17,23 @@ SequenceClassifier make_classifier(const Pooling& pooling,
                                    Positions positions = Positions::kLearned,
                                    const OptionalHead& head = {}) {
   return make_model<SequenceClassifier>(SequenceClassifierOptions{
-      .tokens = tiny_tokens(positions), .classes = 4, .pooling = pooling, .head = head});
+      .token_encoder = tiny_tokens(positions), .num_labels = 4, .pooling = pooling, .head = head});
 }
 
 TokenClassifier make_token_classifier(const OptionalHead& head = {}) {
   return make_model<TokenClassifier>(
-      TokenClassifierOptions{.tokens = tiny_tokens(), .classes = 4, .head = head});
+      TokenClassifierOptions{.token_encoder = tiny_tokens(), .num_labels = 4, .head = head});
 }
 
-MaskedLm make_masked_lm(Positions positions = Positions::kLearned) {
-  return make_model<MaskedLm>(MaskedLmOptions{.tokens = tiny_tokens(positions)});
+MaskedLM make_masked_lm(Positions positions = Positions::kLearned) {
+  return make_model<MaskedLM>(MaskedLMOptions{.token_encoder = tiny_tokens(positions)});
 }
 
 constexpr Positions kPositions[] = {Positions::kSinusoidal, Positions::kLearned, Positions::kNone};
 const Tokens kGradientBatch = {tensor({{4, 5, 3, 7, 10}, {8, 3, 4, 0, 0}}), tensor({5, 3})};
 const Tensor kHidden = tensor({{-100, -100, 6, -100, 10}, {-100, 9, -100, -100, -100}});
 
-Tensor masked_loss(const MaskedLm& model) {
+Tensor masked_loss(const MaskedLM& model) {
   const Tensor places = text::places_of(kHidden);
   return nn::cross_entropy(model(kGradientBatch, places),
                            index_select(kHidden.flatten(), 0, places));
@@ -49,7 +49,7 @@ TEST(TokenEncoder, Gradients) {
 
 TEST(TokenEncoder, GradientsOfTypesAndGivenPositions) {
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, true, 1);
-  options.token_types = 2;
+  options.type_vocab_size = 2;
   const auto model = make_model<TokenEncoder>(options);
   const Tensor types = tensor({{0, 0, 1, 1, 1}, {0, 1, 1, 0, 0}});
   const Tensor positions = tensor({{2, 3, 4, 5, 6}, {8, 7, 6, 0, 0}});
@@ -101,25 +101,25 @@ TEST(TokenClassifier, Gradients) {
 }
 
 // The gradient of the shared weight is the sum of those that two separate weights would get.
-TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
-  MaskedLm model = make_masked_lm();
+TEST(MaskedLM, TheTiedWeightGetsBothGradients) {
+  MaskedLM model = make_masked_lm();
   nn::convert(model, kFloat64);
   nn::set_requires_grad(model);
   {
     Tape tape;
     tape.backward(masked_loss(model));
   }
-  const Tensor both = model.encode.embeddings.word.weight->grad();
+  const Tensor both = model.token_encoder.embeddings.word.weight->grad();
 
-  MaskedLm twin = make_masked_lm();
+  MaskedLM twin = make_masked_lm();
   nn::convert(twin, kFloat64);
-  const Tensor table = twin.encode.embeddings.word.weight->clone();
+  const Tensor table = twin.token_encoder.embeddings.word.weight->clone();
   const Tensor input = table.clone().set_requires_grad();
   const Tensor output = table.clone().set_requires_grad();
   const Tensor places = text::places_of(kHidden);
   Tape tape;
-  twin.encode.embeddings.word.weight = input;
-  const Tensor x = twin.encode(kGradientBatch);
+  twin.token_encoder.embeddings.word.weight = input;
+  const Tensor x = twin.token_encoder(kGradientBatch);
   const Tensor chosen = index_select(x.flatten(0, 1), 0, places);
   const Tensor h = twin.transform.norm(twin.transform.dense(chosen, nn::Activation::kGelu));
   tape.backward(
@@ -130,8 +130,8 @@ TEST(MaskedLm, TheTiedWeightGetsBothGradients) {
                    1e-12, 1e-14));
 }
 
-TEST(MaskedLm, Gradients) {
-  EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLm& model) {
+TEST(MaskedLM, Gradients) {
+  EXPECT_TRUE(module_gradients_agree(make_masked_lm(), [](const MaskedLM& model) {
     return model(kGradientBatch, text::places_of(kHidden));
   }));
 }

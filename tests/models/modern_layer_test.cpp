@@ -27,7 +27,7 @@ std::vector<EncoderLayerOptions> combinations() {
            o.norm_first = true;
            o.norm1 = false;
          }});
-  times({[](O&) {}, [](O& o) { o.norm = nn::NormKind::kRmsNorm; }});
+  times({[](O&) {}, [](O& o) { o.norm = nn::NormKind::kRMSNorm; }});
   times({[](O& o) { o.activation = nn::Activation::kGelu; },
          [](O& o) {
            o.activation = nn::Activation::kSilu;
@@ -37,7 +37,7 @@ std::vector<EncoderLayerOptions> combinations() {
   times({[](O&) {}, [](O& o) { o.window = 2; }});
   times({[](O&) {}, [](O& o) { o.rotary = nn::RotaryOptions{}; },
          [](O& o) {
-           o.rotary = {{.base = 100, .width = 4, .interleaved = true, .max_tokens = 30}};
+           o.rotary = {{.base = 100, .width = 4, .interleaved = true, .max_positions = 30}};
          }});
   times({[](O&) {}, [](O& o) { o.relative_position = {{.buckets = 8, .max_distance = 5}}; },
          [](O& o) { o.alibi = true; }});
@@ -118,7 +118,7 @@ EncoderOptions modern_stack(double dropout = 0, bool gradient_checkpoint = false
                                .gated = true,
                                .rotary = {{.base = 100}}};
   EncoderLayerOptions second = first;
-  second.norm = nn::NormKind::kRmsNorm;
+  second.norm = nn::NormKind::kRMSNorm;
   second.norm1 = true;
   second.window = 2;
   EncoderLayerOptions third = second;
@@ -227,9 +227,9 @@ TEST(ModernEncoder, LayersShareOneBias) {
   const AttentionMask bias = additive_mask((*encoder.relative_position)(6, 6));
   EXPECT_TRUE(same_bits(encoder(x, causal_mask()), without(x, causal_mask() & bias)));
   EXPECT_FALSE(same_bits(encoder(x), without(x)));
-  const EncoderResult trace = encoder.with_weights({x}, {.layers = {{2}}});
+  const EncoderResult trace = encoder.with_attentions({x}, {.layers = {{2}}});
   EXPECT_TRUE(same_bits(trace.output, encoder(x)));
-  EXPECT_EQ(trace.weights[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
+  EXPECT_EQ(trace.attentions[0].item_at({0, 0, 0, 5}), 0) << "outside layer 2's window";
 }
 
 // Rotary scores depend only on distances: later positions change only rounding errors.
@@ -237,7 +237,7 @@ TEST(ModernEncoder, TokensPassTheirPositionsOn) {
   EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
   layer.rotary = nn::RotaryOptions{};
   Rng rng(3);
-  TokenEncoder model({.vocabulary_size = 11,
+  TokenEncoder model({.vocab_size = 11,
                       .encoder = {.layers = repeat_layer(layer, 2)},
                       .positions = Positions::kNone,
                       .dropout = 0},
@@ -253,7 +253,7 @@ TEST(ModernEncoder, TokensPassTheirPositionsOn) {
   EXPECT_FALSE(near(usual, at(tensor({0, 3, 6, 9})), 0, 1e-4));
   EXPECT_FALSE(near(usual, at(tensor({{3, 2, 1, 0}})), 0, 1e-4));
   const auto weights = [&](const Tensor& positions) {
-    return model.with_weights({.ids = ids, .positions = positions}).weights[0];
+    return model.with_attentions({.ids = ids, .positions = positions}).attentions[0];
   };
   EXPECT_FALSE(same_bits(weights({}), weights(tensor({0, 3, 6, 9}))));
 }
@@ -276,7 +276,7 @@ TEST(ModernEncoder, Errors) {
   layer.relative_position = {{.buckets = 0}};
   EXPECT_ANY_THROW(EncoderLayer{layer});
   layer.relative_position = {};
-  layer.rotary = {{.max_tokens = 4}};
+  layer.rotary = {{.max_positions = 4}};
   const EncoderLayer short_table(layer);
   EXPECT_ANY_THROW(short_table(zeros({1, 5, 12})));
   layer.rotary = {};

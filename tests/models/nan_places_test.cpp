@@ -94,7 +94,8 @@ std::vector<NanSubject> products(DType dtype) {
   };
   const auto weights = [](const Tensor& x) {
     const Tensor heads = nn::split_heads(x, 3);
-    return attention(heads, heads, heads, causal_mask(), {.weights = AttentionRequest{}}).weights;
+    return attention(heads, heads, heads, causal_mask(), {.need_weights = AttentionRequest{}})
+        .weights;
   };
   std::vector<NanSubject> subjects = {
       {"matmul", [=](const Tensor& x) { return matmul(matmul(x, wide), tall); }},

@@ -73,16 +73,16 @@ TEST(Options, OfAnEncoder) {
 TEST(Options, OfATokenEncoder) {
   using O = TokenEncoderOptions;
   const std::vector<Case<O>> cases = {
-      {[](O& o) { o.vocabulary_size = 0; }, "vocabulary_size must be at least 1, got 0"},
-      {[](O& o) { o.token_types = -1; }, "token_types must be at least 0, got -1"},
-      {[](O& o) { o.max_tokens = -1; }, "max_tokens must be at least 1, got -1"},
+      {[](O& o) { o.vocab_size = 0; }, "vocab_size must be at least 1, got 0"},
+      {[](O& o) { o.type_vocab_size = -1; }, "type_vocab_size must be at least 0, got -1"},
+      {[](O& o) { o.max_positions = -1; }, "max_positions must be at least 1, got -1"},
       {[](O& o) { o.encoder = {.layers = {}, .d_model = 0}; }, "d_model must be at least 1, got 0"},
       {[](O& o) { o.dropout = -1; }, "dropout must be in [0, 1], got -1"},
       {[](O& o) {
          o.positions = Positions::kLearned;
-         o.padding_id = o.vocabulary_size;
+         o.pad_token_id = o.vocab_size;
        },
-       "padding_id must be from 0 to"},
+       "pad_token_id must be from 0 to"},
       {[](O& o) { o.positions = static_cast<Positions>(9); },
        "positions must be one of its enum's values, got 9"},
   };
@@ -90,7 +90,7 @@ TEST(Options, OfATokenEncoder) {
     TokenEncoderOptions options = tiny_tokens();
     change(options);
     EXPECT_TRUE(throws("TokenEncoder", {text}, [&] { TokenEncoder{options}; }));
-    EXPECT_TRUE(throws("TokenEncoder", {text}, [&] { MaskedLm({.tokens = options}); }));
+    EXPECT_TRUE(throws("TokenEncoder", {text}, [&] { MaskedLM({.token_encoder = options}); }));
   }
 }
 
@@ -105,15 +105,15 @@ TEST(Options, OfHeads) {
   };
   const std::vector<Case> cases = {
       {"PredictionHead", activation, [&] { PredictionHead({.activation = none}, tokens.encoder); }},
-      {"MaskedLm", activation, [&] { MaskedLm({.tokens = tokens, .activation = none}); }},
-      {"SequenceClassifier", "classes must be at least 1, got 0",
-       [&] { SequenceClassifier({.tokens = tokens, .classes = 0}); }},
-      {"SequenceClassifier", "classes must be at least 1, got -2",
-       [&] { SequenceClassifier({.tokens = tokens, .classes = -2}); }},
-      {"TokenClassifier", "classes must be at least 1, got 0",
-       [&] { TokenClassifier({.tokens = tokens, .classes = 0}); }},
+      {"MaskedLM", activation, [&] { MaskedLM({.token_encoder = tokens, .activation = none}); }},
+      {"SequenceClassifier", "num_labels must be at least 1, got 0",
+       [&] { SequenceClassifier({.token_encoder = tokens, .num_labels = 0}); }},
+      {"SequenceClassifier", "num_labels must be at least 1, got -2",
+       [&] { SequenceClassifier({.token_encoder = tokens, .num_labels = -2}); }},
+      {"TokenClassifier", "num_labels must be at least 1, got 0",
+       [&] { TokenClassifier({.token_encoder = tokens, .num_labels = 0}); }},
       {"SequenceClassifier", "dropout",
-       [&] { SequenceClassifier({.tokens = tokens, .classes = 2, .dropout = kNan}); }}};
+       [&] { SequenceClassifier({.token_encoder = tokens, .num_labels = 2, .dropout = kNan}); }}};
   for (const Case& each : cases) EXPECT_TRUE(throws(each.op, {each.text}, each.make));
 }
 
@@ -127,7 +127,7 @@ TokenEncoderOptions with_all() {
   options.encoder.relative_position.emplace();
   options.positions = Positions::kLearned;
   options.embedding_width = 2;
-  options.token_types = 2;
+  options.type_vocab_size = 2;
   options.embedding_norm = true;
   return options;
 }
@@ -146,16 +146,17 @@ TEST(ParameterSource, ModelsAskForWhatTheyName) {
   }
   const PredictionHeadOptions head = {.norm = true};
   const auto of_sequences = expect_asks_for_what_it_names<SequenceClassifier>(
-      SequenceClassifierOptions{.tokens = tiny_tokens(), .classes = 2, .head = head});
+      SequenceClassifierOptions{.token_encoder = tiny_tokens(), .num_labels = 2, .head = head});
   EXPECT_TRUE(of_sequences.contains("head.norm.weight"));
   const auto of_tokens = expect_asks_for_what_it_names<TokenClassifier>(
-      TokenClassifierOptions{.tokens = with_all(), .classes = 2, .head = head});
+      TokenClassifierOptions{.token_encoder = with_all(), .num_labels = 2, .head = head});
   EXPECT_TRUE(of_tokens.contains("classifier.weight"));
-  const auto tied = expect_asks_for_what_it_names<MaskedLm>(MaskedLmOptions{.tokens = with_all()});
+  const auto tied =
+      expect_asks_for_what_it_names<MaskedLM>(MaskedLMOptions{.token_encoder = with_all()});
   EXPECT_TRUE(tied.contains("cls.predictions.transform.LayerNorm.weight"));
   EXPECT_FALSE(tied.contains("cls.predictions.decoder.weight")) << "one parameter";
-  const auto untied = expect_asks_for_what_it_names<MaskedLm>(
-      MaskedLmOptions{.tokens = tiny_tokens(), .tied = false});
+  const auto untied = expect_asks_for_what_it_names<MaskedLM>(
+      MaskedLMOptions{.token_encoder = tiny_tokens(), .tied = false});
   EXPECT_TRUE(untied.contains("cls.predictions.decoder.weight"));
 }
 

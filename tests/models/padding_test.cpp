@@ -39,16 +39,16 @@ std::vector<Subject> subjects(double dropout, bool checkpoint = false) {
   EncoderLayerOptions sloped = plain;
   sloped.alibi = true;
   const auto made = [&](const EncoderLayerOptions& layer, Positions positions) {
-    return TokenEncoderOptions{.vocabulary_size = kWords,
+    return TokenEncoderOptions{.vocab_size = kWords,
                                .encoder = {.layers = repeat_layer(layer, 2)},
                                .positions = positions,
-                               .max_tokens = 80,
+                               .max_positions = 80,
                                .dropout = dropout,
                                .embedding_norm = true};
   };
   TokenEncoderOptions counted = made(plain, Positions::kLearned);
-  counted.padding_id = 1;
-  counted.token_types = 2;
+  counted.pad_token_id = 1;
+  counted.type_vocab_size = 2;
   TokenEncoderOptions narrow = made(rotary, Positions::kNone);
   narrow.embedding_width = 10;
   TokenEncoderOptions shared = made(sloped, Positions::kNone);
@@ -75,8 +75,8 @@ Tokens batch(bool types, index_t tokens = kPaddedTokens, std::uint64_t seed = 1)
   }
   Tokens result = {.ids = ids, .lengths = from_vector(kPaddedLengths)};
   if (types) {
-    result.types = zeros({tokens}, kInt64);
-    result.types.slice(0, 3).fill(1);
+    result.type_ids = zeros({tokens}, kInt64);
+    result.type_ids.slice(0, 3).fill(1);
   }
   return result;
 }
@@ -85,7 +85,7 @@ Tokens batch(bool types, index_t tokens = kPaddedTokens, std::uint64_t seed = 1)
 Tokens alone(const Tokens& all, index_t b) {
   const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
   Tokens own = {.ids = all.ids.slice(0, b, b + 1).slice(1, 0, length)};
-  if (all.types.defined()) own.types = all.types.slice(0, 0, length);
+  if (all.type_ids.defined()) own.type_ids = all.type_ids.slice(0, 0, length);
   return own;
 }
 
@@ -94,22 +94,22 @@ TEST_P(PaddingTest, EachSequenceIsAsAlone) {
     SCOPED_TRACE(subject.name);
     TokenEncoder model = make(subject.options);
     nn::eval(model);
-    const Tokens tokens = batch(subject.options.token_types > 0);
-    const EncoderResult got = model.with_weights(tokens);
+    const Tokens tokens = batch(subject.options.type_vocab_size > 0);
+    const EncoderResult got = model.with_attentions(tokens);
     for (const int threads : {1, 2, 3, 7}) {
       set_thread_count(threads);
       EXPECT_TRUE(same_bits(model(tokens), got.output)) << threads;
     }
     set_thread_count(0);
     EXPECT_TRUE(same_bits(got.output, without_padding(got.output, kPaddedLengths)));
-    EXPECT_EQ(got.weights[1].shape(), (Shape{kBatch, 2, kPaddedTokens, kPaddedTokens}));
+    EXPECT_EQ(got.attentions[1].shape(), (Shape{kBatch, 2, kPaddedTokens, kPaddedTokens}));
     for (index_t b = 0; b < kBatch; ++b) {
       const index_t length = kPaddedLengths[static_cast<std::size_t>(b)];
-      const EncoderResult want = model.with_weights(alone(tokens, b));
+      const EncoderResult want = model.with_attentions(alone(tokens, b));
       EXPECT_TRUE(same_bits(got.output.slice(0, b, b + 1).slice(1, 0, length), want.output)) << b;
       const Tensor weights = zeros({1, 2, kPaddedTokens, kPaddedTokens});
-      weights.slice(2, 0, length).slice(3, 0, length).copy_from(want.weights[1]);
-      EXPECT_TRUE(same_bits(got.weights[1].slice(0, b, b + 1), weights)) << b;
+      weights.slice(2, 0, length).slice(3, 0, length).copy_from(want.attentions[1]);
+      EXPECT_TRUE(same_bits(got.attentions[1].slice(0, b, b + 1), weights)) << b;
     }
   }
 }
@@ -139,7 +139,7 @@ TEST_P(PaddingTest, GradientsDoNotDependOnPaddingOrThreadsOrCheckpoints) {
     for (std::size_t i = 0; i < plain.size(); ++i) {
       SCOPED_TRACE(plain[i].name);
       TokenEncoder model = make(plain[i].options);
-      const bool types = plain[i].options.token_types > 0;
+      const bool types = plain[i].options.type_vocab_size > 0;
       const auto want = trained(model, batch(types));
       const auto expect = [&](const auto& got, const char* what) {
         for (std::size_t n = 0; n < want.size(); ++n) {

@@ -133,7 +133,7 @@ TEST(Parity, MultiHeadAttention) {
                                           .key = key,
                                           .value = value,
                                           .mask = mask_of(golden, module.num_heads, dtype),
-                                          .weights = weights});
+                                          .need_weights = weights});
       expect_output(golden, got.output, module.batch_first, allowed(dtype));
       ASSERT_EQ(got.weights.defined(), golden.has("weights"));
       if (golden.has("weights")) {

@@ -60,7 +60,7 @@ TEST(TokenEncoder, FollowsItsFormula) {
 
 TEST(TokenEncoder, AddsTypes) {
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false, 0);
-  options.token_types = 2;
+  options.type_vocab_size = 2;
   auto model = make_model<TokenEncoder>(options);
   model.encoder.norm.reset();
   nn::convert(model, kFloat64);
@@ -78,8 +78,8 @@ TEST(TokenEncoder, AddsTypes) {
   const auto given = [&](const Dims& at) { return types.item_at<index_t>({at[0], at[1]}); };
   const auto row = [&](const Dims& at) { return types.item_at<index_t>({1, at[1]}); };
   const auto none = [](const Dims&) { return index_t{0}; };
-  EXPECT_TRUE(near(model({.ids = kIds, .types = types}), want(given), 0, 1e-14));
-  EXPECT_TRUE(near(model({.ids = kIds, .types = types.select(0, 1)}), want(row), 0, 1e-14));
+  EXPECT_TRUE(near(model({.ids = kIds, .type_ids = types}), want(given), 0, 1e-14));
+  EXPECT_TRUE(near(model({.ids = kIds, .type_ids = types.select(0, 1)}), want(row), 0, 1e-14));
   EXPECT_TRUE(near(model(kIds), want(none), 0, 1e-14));
 }
 
@@ -106,7 +106,7 @@ TEST(TokenEncoder, PositionsMayBeGiven) {
 // there.
 TEST(TokenEncoder, PositionsMayFollowTheTokens) {
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned);
-  options.padding_id = 2;
+  options.pad_token_id = 2;
   const auto model = make_model<TokenEncoder>(options);
   EXPECT_EQ(model.embeddings.learned->weight.shape(), (Shape{9 + 3, 6}));
   const Tensor ids = tensor({{4, 2, 6, 7, 2}, {2, 2, 9, 5, 1}});
@@ -118,18 +118,18 @@ TEST(TokenEncoder, PositionsMayFollowTheTokens) {
   EXPECT_TRUE(throws("TokenEncoder", {"at most 9", "got 10"}, [&] {
     model(full({1, 10}, 1, kInt64));
   }));
-  options.padding_id = -1;
-  EXPECT_TRUE(throws("TokenEncoder", {"padding_id", "-1"}, [&] { TokenEncoder{options}; }));
-  options.padding_id = 2;
+  options.pad_token_id = -1;
+  EXPECT_TRUE(throws("TokenEncoder", {"pad_token_id", "-1"}, [&] { TokenEncoder{options}; }));
+  options.pad_token_id = 2;
   options.positions = Positions::kNone;
-  EXPECT_TRUE(throws("TokenEncoder", {"padding_id"}, [&] { TokenEncoder{options}; }));
+  EXPECT_TRUE(throws("TokenEncoder", {"pad_token_id"}, [&] { TokenEncoder{options}; }));
 }
 
 TEST(TokenEncoder, EmbeddingsMayHaveAWidthOfTheirOwn) {
   for (const Positions positions : {Positions::kLearned, Positions::kSinusoidal}) {
     TokenEncoderOptions options = tiny_tokens(positions, true);
     options.embedding_width = 4;
-    options.token_types = 2;
+    options.type_vocab_size = 2;
     auto model = make_model<TokenEncoder>(options);
     const nn::StateDict state = nn::state_dict(model);
     EXPECT_EQ(state.at("embeddings.word_embeddings.weight").shape(), (Shape{11, 4}));
@@ -161,7 +161,7 @@ TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
 TEST(TokenEncoder, StartsAsItSays) {
   Rng rng(1);
   TokenEncoderOptions options = tiny_tokens(Positions::kSinusoidal, false, 0);
-  options.vocabulary_size = 2000;
+  options.vocab_size = 2000;
   options.encoder.d_model = 16;
   EXPECT_NEAR(Moments(TokenEncoder(options, rng).embeddings.word.weight).deviation, 0.25, 0.005);
   options.positions = Positions::kLearned;
@@ -180,8 +180,8 @@ TEST(TokenEncoder, Errors) {
   refuses("TokenEncoder", {"6", "5"}, {kIds, tensor({5, 6})});
   refuses("TokenEncoder", {"0"}, {kIds, tensor({5, 0})});
   refuses("TokenEncoder", {"float32"}, {kIds, tensor({5.0, 3.0})});
-  const auto typed = [](const Tensor& types) { return Tokens{.ids = kIds, .types = types}; };
-  refuses("TokenEncoder", {"token_types must be at least 1"}, typed(zeros({5}, kInt64)));
+  const auto typed = [](const Tensor& types) { return Tokens{.ids = kIds, .type_ids = types}; };
+  refuses("TokenEncoder", {"type_vocab_size must be at least 1"}, typed(zeros({5}, kInt64)));
   refuses("TokenEncoder", {"types", "(2, 5)", "(4,)"}, typed(zeros({4}, kInt64)));
   const auto at = [](const Tensor& positions) {
     return Tokens{.ids = kIds, .positions = positions};

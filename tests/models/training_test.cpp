@@ -51,7 +51,7 @@ Trained train(const M& model, nn::AdamW& optimizer, double largest, index_t step
     Tape tape;
     const Tensor loss = loss_of(step);
     tape.backward(loss);
-    if (largest > 0) run.norms.push_back(nn::clip_grad_norm(optimizer.variables(), largest));
+    if (largest > 0) run.norms.push_back(nn::clip_grad_norm(optimizer.parameters(), largest));
     optimizer.step();
     optimizer.zero_grad();
     run.losses.push_back(loss.item());
@@ -77,7 +77,7 @@ Trained train_plain(DType dtype) {
 Trained train_full(DType dtype) {
   const Net net = make_net(dtype);
   nn::AdamW optimizer(nn::split_weight_decay(net), {.lr = 0.02, .weight_decay = 0.1});
-  nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(3, 10));
+  nn::LRScheduler scheduler(optimizer, nn::cosine_schedule(3, 10));
   return train(net, optimizer, 0.5, 10, [&](index_t step) {
     scheduler.step();
     return loss_of_net(net, dtype, step, 0.1);
@@ -126,25 +126,26 @@ const GoldenCase& encoder_golden() {
 Trained train_encoder(const std::string& norm, DType dtype) {
   const GoldenCase& golden = encoder_golden();
   models::SequenceClassifier model(
-      {.tokens = {.vocabulary_size = 23,
-                  .encoder = {.layers = models::repeat_layer({.d_model = 16,
-                                                              .nhead = 4,
-                                                              .dim_feedforward = 24,
-                                                              .dropout = 0,
-                                                              .activation = Activation::kGelu,
-                                                              .norm_first = norm == "pre"},
-                                                             2),
-                              .final_norm = norm == "pre"},
-                  .positions = models::Positions::kLearned,
-                  .max_tokens = 9,
-                  .dropout = 0},
-       .classes = 5,
+      {.token_encoder = {.vocab_size = 23,
+                         .encoder = {.layers =
+                                         models::repeat_layer({.d_model = 16,
+                                                               .nhead = 4,
+                                                               .dim_feedforward = 24,
+                                                               .dropout = 0,
+                                                               .activation = Activation::kGelu,
+                                                               .norm_first = norm == "pre"},
+                                                              2),
+                                     .final_norm = norm == "pre"},
+                         .positions = models::Positions::kLearned,
+                         .max_positions = 9,
+                         .dropout = 0},
+       .num_labels = 5,
        .dropout = 0});
   nn::convert(model, dtype);
   nn::load_state_dict(model, golden.group(norm + ".start.", dtype));
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 0.01, .weight_decay = 0.1});
-  nn::LrScheduler scheduler(optimizer, nn::linear_schedule(4, 10));
+  nn::LRScheduler scheduler(optimizer, nn::linear_schedule(4, 10));
   Trained run = train(model, optimizer, 1, 10, [&](index_t step) {
     const auto part = [&](const char* name) { return golden.array(name).select(0, step); };
     scheduler.step();
@@ -167,10 +168,10 @@ Trained train_wide() {
   constexpr index_t kClasses = 301;
   manual_seed(11);
   models::TokenClassifier model({
-      .tokens = {.vocabulary_size = 50,
-                 .encoder = {.layers = models::repeat_layer(
-                                 {.d_model = 48, .nhead = 4, .dim_feedforward = 200}, 2)}},
-      .classes = kClasses,
+      .token_encoder = {.vocab_size = 50,
+                        .encoder = {.layers = models::repeat_layer(
+                                        {.d_model = 48, .nhead = 4, .dim_feedforward = 200}, 2)}},
+      .num_labels = kClasses,
   });
   nn::set_requires_grad(model);
   nn::AdamW optimizer(nn::split_weight_decay(model), {.lr = 0.01});

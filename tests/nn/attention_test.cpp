@@ -35,9 +35,9 @@ TEST_P(MultiHeadAttentionTest, SelfAttentionHasTheBitsOfThreeEqualInputs) {
     const Tensor x = random_tensor({2, 9, 15}, kFloat32, 3);
     const AttentionMask mask = causal_mask() & length_mask({9, 4});
     const AttentionRequest weights;
-    const AttentionResult one = attend({.query = x, .mask = mask, .weights = weights});
+    const AttentionResult one = attend({.query = x, .mask = mask, .need_weights = weights});
     const AttentionResult three =
-        attend({.query = x, .key = x, .value = x, .mask = mask, .weights = weights});
+        attend({.query = x, .key = x, .value = x, .mask = mask, .need_weights = weights});
     EXPECT_TRUE(same_bits(three.output, one.output));
     EXPECT_TRUE(same_bits(three.weights, one.weights));
   }
@@ -84,8 +84,8 @@ TEST_P(MultiHeadAttentionTest, WeightsPerHeadAveragedOrNone) {
   const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
   const Tensor x = random_tensor({2, 5, 12}, kFloat32, 3);
   const AttentionResult none = attend(x);
-  const AttentionResult per_head = attend({.query = x, .weights = AttentionRequest{}});
-  const AttentionResult averaged = attend({.query = x, .weights = kAveraged});
+  const AttentionResult per_head = attend({.query = x, .need_weights = AttentionRequest{}});
+  const AttentionResult averaged = attend({.query = x, .need_weights = kAveraged});
   EXPECT_FALSE(none.weights.defined());
   EXPECT_EQ(per_head.weights.shape(), (Shape{2, 3, 5, 5}));
   const Array mean = reduce(array(per_head.weights), {1}, false,
@@ -100,13 +100,13 @@ TEST_P(MultiHeadAttentionTest, TokensFirstIsTheSameTransposed) {
   const Tensor q = random_tensor({2, 5, 12}, kFloat32, 3);
   const Tensor k = random_tensor({2, 9, 12}, kFloat32, 4);
   const AttentionResult want =
-      attend({.query = q, .key = k, .mask = length_mask({3, 9}), .weights = kAveraged});
+      attend({.query = q, .key = k, .mask = length_mask({3, 9}), .need_weights = kAveraged});
   const AttentionResult self = attend(q);
   attend.batch_first = false;
   const AttentionResult got = attend({.query = q.transpose(0, 1),
                                       .key = k.transpose(0, 1),
                                       .mask = length_mask({3, 9}),
-                                      .weights = kAveraged});
+                                      .need_weights = kAveraged});
   EXPECT_TRUE(same_bits(got.output, want.output.transpose(0, 1)));
   EXPECT_TRUE(same_bits(got.weights, want.weights));  // (B, Tq, Tk) either way
   EXPECT_TRUE(same_bits(attend(q.transpose(0, 1)).output, self.output.transpose(0, 1)));
@@ -119,9 +119,10 @@ TEST_P(MultiHeadAttentionTest, WorksWithoutABatch) {
     const Tensor x = random_tensor({5, 12}, kFloat32, 3);
     const Tensor batch = x.unsqueeze(batch_first ? 0 : 1);
     for (const AttentionRequest& weights : {AttentionRequest{}, kAveraged}) {
-      const AttentionResult got = attend({.query = x, .mask = causal_mask(), .weights = weights});
+      const AttentionResult got =
+          attend({.query = x, .mask = causal_mask(), .need_weights = weights});
       const AttentionResult want =
-          attend({.query = batch, .mask = causal_mask(), .weights = weights});
+          attend({.query = batch, .mask = causal_mask(), .need_weights = weights});
       EXPECT_TRUE(same_bits(got.output, want.output.squeeze(batch_first ? 0 : 1)));
       EXPECT_TRUE(same_bits(got.weights, want.weights.squeeze(0)));
     }
@@ -145,7 +146,7 @@ TEST_P(MultiHeadAttentionTest, WhatIsAbsentIsWhatStandsBefore) {
 TEST_P(MultiHeadAttentionTest, EmptyInputs) {
   const MultiHeadAttention attend = make({.embed_dim = 12, .num_heads = 3});
   EXPECT_EQ(attend(zeros({0, 5, 12})).output.shape(), (Shape{0, 5, 12}));
-  EXPECT_EQ(attend({.query = zeros({2, 0, 12}), .weights = kAveraged}).weights.shape(),
+  EXPECT_EQ(attend({.query = zeros({2, 0, 12}), .need_weights = kAveraged}).weights.shape(),
             (Shape{2, 0, 0}));
   // Without keys the attention is zero and the output the bias of the last projection.
   const Tensor none = zeros({2, 0, 12});
@@ -165,12 +166,12 @@ TEST(MultiHeadAttention, DropsWeightsWhileTraining) {
   MultiHeadAttention attend = make({.embed_dim = 8, .num_heads = 2, .dropout = 0.5});
   const Tensor x = random_tensor({2, 30, 8}, kFloat32, 3);
   manual_seed(1);
-  const AttentionResult dropped = attend({.query = x, .weights = AttentionRequest{}});
+  const AttentionResult dropped = attend({.query = x, .need_weights = AttentionRequest{}});
   manual_seed(1);
   EXPECT_TRUE(same_bits(attend(x).output, dropped.output));
   EXPECT_FALSE(same_bits(attend(x).output, dropped.output));
   eval(attend);
-  const AttentionResult whole = attend({.query = x, .weights = AttentionRequest{}});
+  const AttentionResult whole = attend({.query = x, .need_weights = AttentionRequest{}});
   index_t zeros_found = 0;
   const Array before = array(whole.weights);
   const Array after = array(dropped.weights);

@@ -134,7 +134,7 @@ TEST(CheckGradients, RefusesValuesThatChangeOrAreNotFinite) {
   const Tensor x = ones({2}, kFloat64);
   fails("check_gradients", {"value must be finite and the same in each call", "default_rng()"},
         [&] {
-          check_gradients([&](const Tensor& in) { return in * uniform({2}, 0, 1, kFloat64, own); },
+          check_gradients([&](const Tensor& in) { return in * uniform(0, 1, {2}, kFloat64, own); },
                           x);
         });
   fails("check_gradients", "value must be finite",

@@ -46,7 +46,7 @@ TEST(Dropout, TakesAKeyForACallThatDrops) {
   const Tensor y = drop(x);
   EXPECT_FALSE(same_bits(drop(x), y));
   manual_seed(8);
-  const DropoutMask mask = drop.draw();
+  const DropoutOptions mask = drop.draw();
   EXPECT_EQ(mask.p, 0.25);
   EXPECT_TRUE(same_bits(dropout(x, mask), y));
   const Rng::State before = default_rng().state();

@@ -27,11 +27,11 @@ TEST(FreshModules, ParametersHavePyTorchsNames) {
   const std::vector<std::pair<StateDict, std::string>> cases = {
       {state_dict(Linear(3, 2)), "bias (2,) weight (2, 3) "},
       {state_dict(Linear({.in_features = 3, .out_features = 2, .bias = false})), "weight (2, 3) "},
-      {state_dict(Embedding({.num_embeddings = 4, .embedding_dim = 3, .padding_index = 0})),
+      {state_dict(Embedding({.num_embeddings = 4, .embedding_dim = 3, .padding_idx = 0})),
        "weight (4, 3) "},
       {state_dict(LayerNorm(6)), "bias (6,) weight (6,) "},
       {state_dict(LayerNorm({.normalized_shape = {6}, .bias = false})), "weight (6,) "},
-      {state_dict(RmsNorm(6)), "weight (6,) "},
+      {state_dict(RMSNorm(6)), "weight (6,) "},
       {state_dict(FeedForward(network)),
        "linear1.bias (21,) linear1.weight (21, 9) linear2.bias (9,) linear2.weight (9, 21) "},
       {state_dict(FeedForward(gated)),
@@ -47,7 +47,7 @@ TEST(FreshModules, ParametersHavePyTorchsNames) {
       {state_dict(RelativePositionBias({.num_heads = 3, .distances = {8, 20}})), "weight (8, 3) "},
       {state_dict(PositionalEncoding({.d_model = 8})), ""},  // tables are not parameters
       {state_dict(Alibi(6)), ""},
-      {state_dict(Rotary({.max_tokens = 9}, 8)), ""},
+      {state_dict(Rotary({.max_positions = 9}, 8)), ""},
   };
   for (const auto& [state, want] : cases) EXPECT_EQ(listed(state), want);
 }
@@ -72,8 +72,8 @@ TEST(FreshModules, StartAsPyTorchs) {
   EXPECT_TRUE(same_bits(LayerNorm(6).weight, ones({6})));
   EXPECT_TRUE(same_bits(LayerNorm(6).bias, zeros({6})));
   EXPECT_EQ(LayerNorm(6).eps, 1e-5);
-  EXPECT_TRUE(same_bits(RmsNorm(6).weight, ones({6})));
-  EXPECT_EQ(RmsNorm(6).eps, 1e-6);
+  EXPECT_TRUE(same_bits(RMSNorm(6).weight, ones({6})));
+  EXPECT_EQ(RMSNorm(6).eps, 1e-6);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::map<std::string, models::EncoderLayerOptions> kinds() {
   all["alibi"].alibi = true;
   all["t5"] = bert;
   all["t5"].norm_first = true;
-  all["t5"].norm = NormKind::kRmsNorm;
+  all["t5"].norm = NormKind::kRMSNorm;
   all["t5"].relative_position = DistanceBuckets{};
   return all;
 }
@@ -96,12 +96,12 @@ std::map<std::string, models::EncoderLayerOptions> kinds() {
 models::SequenceClassifier classifier_of(const models::EncoderLayerOptions& layer) {
   Rng rng(7);
   models::SequenceClassifier model(
-      {.tokens = {.vocabulary_size = 20,
-                  .encoder = {.layers = models::repeat_layer(layer, 2)},
-                  .token_types = 2,
-                  .dropout = layer.dropout,
-                  .embedding_norm = true},
-       .classes = 3,
+      {.token_encoder = {.vocab_size = 20,
+                         .encoder = {.layers = models::repeat_layer(layer, 2)},
+                         .type_vocab_size = 2,
+                         .dropout = layer.dropout,
+                         .embedding_norm = true},
+       .num_labels = 3,
        .dropout = layer.dropout,
        .head = models::PredictionHeadOptions{}},
       rng);
@@ -185,9 +185,9 @@ TEST(Hook, ReplacedWeightsAreThoseReturned) {
   const models::Encoder encoder = make(options(false));
   const Hook hook("layers.0.self_attn.weights",
                   [](const HookPoint& step) { return zeros_like(step.value); });
-  const models::EncoderResult trace = encoder.with_weights({kInput}, {.heads = {{1}}});
-  EXPECT_EQ(trace.weights.front().shape(), Shape({2, 1, 5, 5}));
-  EXPECT_EQ(max(abs(trace.weights.front())).item(), 0);
+  const models::EncoderResult trace = encoder.with_attentions({kInput}, {.heads = {{1}}});
+  EXPECT_EQ(trace.attentions.front().shape(), Shape({2, 1, 5, 5}));
+  EXPECT_EQ(max(abs(trace.attentions.front())).item(), 0);
 }
 
 TEST(Hook, OlderHooksComeFirst) {
@@ -359,9 +359,9 @@ TEST(Hook, StepsWithoutAHeadOrWithAnotherToken) {
 
 TEST(Hook, OtherModelsHaveTheirHeads) {
   Rng rng(3);
-  const models::TokenEncoderOptions tokens = {.vocabulary_size = 20, .encoder = options(false)};
-  const models::TokenClassifier tagger({.tokens = tokens, .classes = 2}, rng);
-  const models::MaskedLm lm({.tokens = tokens}, rng);
+  const models::TokenEncoderOptions tokens = {.vocab_size = 20, .encoder = options(false)};
+  const models::TokenClassifier tagger({.token_encoder = tokens, .num_labels = 2}, rng);
+  const models::MaskedLM lm({.token_encoder = tokens}, rng);
   const auto last = [](const std::function<void()>& run) { return hook_points(run).back(); };
   const auto tags = last([&] { tagger(tokens_of(true)); });
   EXPECT_EQ(tags.first, "logits");

@@ -17,7 +17,7 @@ TEST(Norms, HaveTheBitsOfTheirOps) {
     shape.insert(0, 3);
     LayerNorm layer({.normalized_shape = last, .eps = 1e-3});
     LayerNorm plain({.normalized_shape = last, .bias = false});
-    RmsNorm rms({.normalized_shape = last, .eps = 1e-3});
+    RMSNorm rms({.normalized_shape = last, .eps = 1e-3});
     layer.weight = rms.weight = random_tensor(last, kFloat32, 1);
     layer.bias = random_tensor(last, kFloat32, 2);
     for (DType dtype : {kFloat32, kFloat64}) {
@@ -35,7 +35,7 @@ TEST(Norms, HaveTheBitsOfTheirOps) {
 /// The parts of a modern layer: both norms without bias, and a gated network.
 struct Block {
   LayerNorm first{{.normalized_shape = {4}, .bias = false}};
-  RmsNorm second{4};
+  RMSNorm second{4};
   FeedForward feed_forward;
 
   Tensor operator()(const Tensor& x) const { return feed_forward(second(first(x)), x); }
@@ -47,7 +47,7 @@ struct Block {
   }
 };
 
-TEST(RmsNorm, ABlockOfTodayHasAGradientForEveryParameter) {
+TEST(RMSNorm, ABlockOfTodayHasAGradientForEveryParameter) {
   for (const bool bias : {true, false}) {
     Block block{.feed_forward = FeedForward({.d_model = 4,
                                              .dim_feedforward = 5,

@@ -60,15 +60,15 @@ TEST(Options, SizesAreAtLeastOne) {
     fails("Embedding", {"num_embeddings", got}, [&] { Embedding(none, 2); });
     fails("Embedding", {"embedding_dim", got}, [&] { Embedding(2, none); });
     fails("LayerNorm", {"normalized_shape", got}, [&] { LayerNorm{none}; });
-    fails("RmsNorm", {"normalized_shape", got}, [&] { RmsNorm{none}; });
+    fails("RMSNorm", {"normalized_shape", got}, [&] { RMSNorm{none}; });
     fails("FeedForward", {"d_model", got},
           [&] { FeedForward({.d_model = none, .dim_feedforward = 2}); });
     fails("FeedForward", {"dim_feedforward", got},
           [&] { FeedForward({.d_model = 2, .dim_feedforward = none}); });
     fails("PositionalEncoding", {"d_model", got}, [&] { PositionalEncoding({.d_model = none}); });
-    fails("PositionalEncoding", {"max_tokens", got},
-          [&] { PositionalEncoding({.d_model = 2, .max_tokens = none}); });
-    fails("LearnedPositionalEncoding", {"max_tokens", got},
+    fails("PositionalEncoding", {"max_positions", got},
+          [&] { PositionalEncoding({.d_model = 2, .max_positions = none}); });
+    fails("LearnedPositionalEncoding", {"max_positions", got},
           [&] { LearnedPositionalEncoding(none, 2); });
     fails("LearnedPositionalEncoding", {"d_model", got},
           [&] { LearnedPositionalEncoding(2, none); });
@@ -90,18 +90,18 @@ TEST(Options, OfAttention) {
 TEST(Options, NumbersAreWithinTheirRange) {
   const std::string axes = "normalized_shape must have at least 1 axis, got ()";
   fails("LayerNorm", axes, [] { LayerNorm({.normalized_shape = {}}); });
-  fails("RmsNorm", axes, [] { RmsNorm({.normalized_shape = {}}); });
+  fails("RMSNorm", axes, [] { RMSNorm({.normalized_shape = {}}); });
   for (const double eps : {-1.0, kNan, kInfinity}) {
     const std::string error = str_cat("eps must be finite and at least 0, got ", eps);
     fails("LayerNorm", error, [&] { LayerNorm({.normalized_shape = {2}, .eps = eps}); });
-    fails("RmsNorm", error, [&] { RmsNorm({.normalized_shape = {2}, .eps = eps}); });
+    fails("RMSNorm", error, [&] { RMSNorm({.normalized_shape = {2}, .eps = eps}); });
     fails("Norm", error, [&] { Norm({.width = 2, .eps = eps}); });
   }
   for (const double std : {-1.0, kNan, kInfinity}) {
     const std::string error = str_cat("std must be finite and at least 0, got ", std);
     fails("Embedding", {error},
           [&] { Embedding({.num_embeddings = 2, .embedding_dim = 2, .std = std}); });
-    fails("normal", error, [&] { normal(std); });
+    fails("normal", error, [&] { init::normal(std); });
   }
   for (const double value : {0.0, -1.0, kNan, kInfinity}) {
     const std::string error = str_cat(" must be finite and above 0, got ", value);

@@ -34,7 +34,7 @@ TEST(SinusoidalPositions, Sizes) {
 
 TEST(PositionalEncoding, AddsTheFirstRows) {
   for (index_t width : {8, 7}) {
-    const PositionalEncoding add_positions({.d_model = width, .max_tokens = 20});
+    const PositionalEncoding add_positions({.d_model = width, .max_positions = 20});
     const Tensor table = sinusoidal_positions(20, width, kFloat64);
     for (DType dtype : {kFloat32, kFloat64}) {
       for (const Shape& shape : {Shape{5, width}, Shape{2, 20, width}, Shape{2, 3, 1, width}}) {
@@ -66,7 +66,7 @@ TEST(PositionalEncoding, DropsOutWhileTraining) {
 }
 
 TEST(PositionalEncoding, Errors) {
-  const PositionalEncoding add_positions({.d_model = 8, .max_tokens = 20});
+  const PositionalEncoding add_positions({.d_model = 8, .max_positions = 20});
   fails("PositionalEncoding", {"21", "20"}, [&] { add_positions(zeros({21, 8})); });
   fails("PositionalEncoding", {"(..., T, 8)", "(3, 7)"}, [&] { add_positions(zeros({3, 7})); });
   fails("PositionalEncoding", "(8,)", [&] { add_positions(zeros({8})); });
@@ -88,7 +88,7 @@ TEST(LearnedPositionalEncoding, AddsTheFirstRows) {
 
 TEST(PositionalEncodings, AddTheRowsOfGivenPositions) {
   manual_seed(4);
-  const PositionalEncoding computed({.d_model = 7, .max_tokens = 20});
+  const PositionalEncoding computed({.d_model = 7, .max_positions = 20});
   const LearnedPositionalEncoding learned(20, 7);
   const Tensor x = random_tensor({2, 3, 7}, kFloat32, 4);
   const auto check = [&](const char* name, const auto& module, const Tensor& table) {

@@ -12,7 +12,7 @@ using namespace test;
 TEST(RotaryModule, RotatesByItsTable) {
   const Tensor x = random_tensor({2, 7, 3, 8}, kFloat32, 1);
   const Tensor positions = random_tensor({2, 7}, kInt64, 2, 0, 20);
-  const Rotary all({.base = 500, .max_tokens = 20}, 8);
+  const Rotary all({.base = 500, .max_positions = 20}, 8);
   EXPECT_TRUE(same_bits(all(x), rotary(x, {.table = rotary_table(20, 8, 500)})));
   EXPECT_TRUE(same_bits(all(x, positions), rotary(x, {rotary_table(20, 8, 500), positions})));
   const Rotary part({.width = 4, .interleaved = true}, 8);
@@ -21,7 +21,7 @@ TEST(RotaryModule, RotatesByItsTable) {
 }
 
 TEST(RotaryModule, ScoresDependOnDistances) {
-  const Rotary rotate({.max_tokens = 100}, 8);
+  const Rotary rotate({.max_positions = 100}, 8);
   const Tensor q = random_tensor({1, 4, 2, 8}, kFloat64, 1),
                k = random_tensor({1, 4, 2, 8}, kFloat64, 2);
   const auto scores = [&](index_t from) {
@@ -34,7 +34,7 @@ TEST(RotaryModule, ScoresDependOnDistances) {
 }
 
 TEST(RotaryModule, TheTableIsABuffer) {
-  Rotary rotate({.max_tokens = 9}, 8);
+  Rotary rotate({.max_positions = 9}, 8);
   const Rotary copy = rotate;
   EXPECT_TRUE(copy.table.value().storage() == rotate.table.value().storage());
   // In a different dtype from the exact table, for converted and unconverted modules.
@@ -51,13 +51,13 @@ TEST(RotaryModule, OptionsAreComparable) {
 }
 
 TEST(RotaryModule, Errors) {
-  fails("Rotary", {"max_tokens", "0"}, [] { Rotary({.max_tokens = 0}, 8); });
+  fails("Rotary", {"max_positions", "0"}, [] { Rotary({.max_positions = 0}, 8); });
   fails("Rotary", {"head_width", "0"}, [] { Rotary({}, 0); });
   fails("Rotary", {"base", "-1"}, [] { Rotary({.base = -1}, 8); });
   fails("Rotary", {"width 7", "even"}, [] { Rotary({}, 7); });
   fails("Rotary", {"width 8", "got 10"}, [] { Rotary({.width = 10}, 8); });
   fails("Rotary", {"width must be", "got -2"}, [] { Rotary({.width = -2}, 8); });
-  const Rotary rotate({.max_tokens = 9}, 8);
+  const Rotary rotate({.max_positions = 9}, 8);
   fails("Rotary", {"width 8", "(1, 9, 2, 6)"}, [&] { rotate(zeros({1, 9, 2, 6})); });
   fails("Rotary", "int64", [&] { rotate(zeros({1, 9, 2, 8}, kInt64)); });
   fails("Rotary", "undefined", [&] { rotate(Tensor()); });

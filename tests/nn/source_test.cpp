@@ -15,9 +15,9 @@ TEST(ParameterSource, ModulesAskForWhatTheyName) {
   EXPECT_EQ(expect_asks_for_what_it_names<Linear>(LinearOptions{3, 4, false}).size(), 1U);
   EXPECT_EQ(expect_asks_for_what_it_names<Embedding>(EmbeddingOptions{5, 2}).size(), 1U);
   EXPECT_EQ(expect_asks_for_what_it_names<LayerNorm>(LayerNormOptions{{2, 3}}).size(), 2U);
-  EXPECT_EQ(expect_asks_for_what_it_names<RmsNorm>(RmsNormOptions{{2, 3}}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<RMSNorm>(RMSNormOptions{{2, 3}}).size(), 1U);
   EXPECT_EQ(expect_asks_for_what_it_names<Norm>(NormOptions{3}).size(), 2U);
-  EXPECT_EQ(expect_asks_for_what_it_names<Norm>(NormOptions{3, NormKind::kRmsNorm}).size(), 1U);
+  EXPECT_EQ(expect_asks_for_what_it_names<Norm>(NormOptions{3, NormKind::kRMSNorm}).size(), 1U);
   EXPECT_EQ(expect_asks_for_what_it_names<RelativePositionBias>(RelativePositionOptions{2}).size(),
             1U);
   EXPECT_EQ(expect_asks_for_what_it_names<FeedForward>(FeedForwardOptions{3, 5}).size(), 4U);
@@ -38,8 +38,8 @@ TEST(ParameterSource, ModulesAskForWhatTheyName) {
 TEST(ParameterSource, AGeneratorDrawsInTheOrderOfTheRequests) {
   Rng rng(3), same(3);
   const Linear linear(4, 8, rng);
-  EXPECT_TRUE(same_bits(linear.weight, uniform({8, 4}, -0.5, 0.5, kFloat32, same)));
-  EXPECT_TRUE(same_bits(linear.bias, uniform({8}, -0.5, 0.5, kFloat32, same)));
+  EXPECT_TRUE(same_bits(linear.weight, uniform(-0.5, 0.5, {8, 4}, kFloat32, same)));
+  EXPECT_TRUE(same_bits(linear.bias, uniform(-0.5, 0.5, {8}, kFloat32, same)));
   EXPECT_EQ(rng.state(), same.state());
 }
 
@@ -103,42 +103,43 @@ TEST(ParameterSource, AFunctionMayBeOne) {
 
 TEST(Init, LinearUniform) {
   Rng rng(4);
-  EXPECT_TRUE(uniform_within(linear_uniform(25)({300, 25}, rng), 0.2));
-  EXPECT_TRUE(uniform_within(linear_uniform(400)({5000}, rng), 0.05));
-  EXPECT_FALSE(uniform_within(linear_uniform(25)({300, 25}, rng), 0.21));
-  EXPECT_EQ(linear_uniform(0)({3, 0}, rng).count(), 0);
-  EXPECT_TRUE(exactly(linear_uniform(0)({3}, rng), {{3}, {0, 0, 0}}));
+  EXPECT_TRUE(uniform_within(init::linear_uniform(25)({300, 25}, rng), 0.2));
+  EXPECT_TRUE(uniform_within(init::linear_uniform(400)({5000}, rng), 0.05));
+  EXPECT_FALSE(uniform_within(init::linear_uniform(25)({300, 25}, rng), 0.21));
+  EXPECT_EQ(init::linear_uniform(0)({3, 0}, rng).count(), 0);
+  EXPECT_TRUE(exactly(init::linear_uniform(0)({3}, rng), {{3}, {0, 0, 0}}));
 }
 
 TEST(Init, XavierUniform) {
   Rng rng(4);
-  EXPECT_TRUE(uniform_within(xavier_uniform({100, 50}, rng), 0.2));
-  EXPECT_TRUE(uniform_within(xavier_uniform({50, 100}, rng), 0.2));
-  fails("xavier_uniform", {"(fan_out, fan_in)", "(3,)"}, [&] { xavier_uniform({3}, rng); });
+  EXPECT_TRUE(uniform_within(init::xavier_uniform({100, 50}, rng), 0.2));
+  EXPECT_TRUE(uniform_within(init::xavier_uniform({50, 100}, rng), 0.2));
+  fails("xavier_uniform", {"(fan_out, fan_in)", "(3,)"}, [&] { init::xavier_uniform({3}, rng); });
 }
 
 TEST(Init, AConstantDrawsNothing) {
   Rng rng(4);
-  EXPECT_TRUE(exactly(constant(3)({2}, rng), {{2}, {3, 3}}));
-  EXPECT_EQ(constant(0)({2}, rng).dtype(), kFloat32);
+  EXPECT_TRUE(exactly(init::constant(3)({2}, rng), {{2}, {3, 3}}));
+  EXPECT_EQ(init::constant(0)({2}, rng).dtype(), kFloat32);
   EXPECT_EQ(rng.state().position, 0U);
 }
 
 TEST(Init, TheGeneratorDecides) {
   Rng first(4);
   Rng second(4);
-  EXPECT_TRUE(same_bits(xavier_uniform({5, 7}, first), xavier_uniform({5, 7}, second)));
-  EXPECT_FALSE(same_bits(xavier_uniform({5, 7}, first), xavier_uniform({7, 5}, second).t()));
-  EXPECT_EQ(linear_uniform(4)({2}, first).dtype(), kFloat32);
+  EXPECT_TRUE(same_bits(init::xavier_uniform({5, 7}, first), init::xavier_uniform({5, 7}, second)));
+  EXPECT_FALSE(
+      same_bits(init::xavier_uniform({5, 7}, first), init::xavier_uniform({7, 5}, second).t()));
+  EXPECT_EQ(init::linear_uniform(4)({2}, first).dtype(), kFloat32);
 }
 
 TEST(Init, SizesOfZeroAndBelow) {
   Rng rng(1);
-  EXPECT_EQ(xavier_uniform({0, 0}, rng).shape(), (Shape{0, 0}));
+  EXPECT_EQ(init::xavier_uniform({0, 0}, rng).shape(), (Shape{0, 0}));
   fails("xavier_uniform", {"sizes must be at least 0", "(-2, 3)"}, [&] {
-    xavier_uniform({-2, 3}, rng);
+    init::xavier_uniform({-2, 3}, rng);
   });
-  fails("linear_uniform", "fan_in must be at least 0, got -3", [&] { linear_uniform(-3); });
+  fails("linear_uniform", "fan_in must be at least 0, got -3", [&] { init::linear_uniform(-3); });
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(Buffer, StaysInAClone) {
 }
 
 TEST(Buffer, HoldsTheTableOfPositions) {
-  PositionalEncoding positions({.d_model = 4, .max_tokens = 5});
+  PositionalEncoding positions({.d_model = 4, .max_positions = 5});
   EXPECT_TRUE(same_bits(positions.table.value(), sinusoidal_positions(5, 4)));
   convert(positions, kFloat64);
   EXPECT_TRUE(same_bits(positions.table.value(), sinusoidal_positions(5, 4, kFloat64)));
@@ -88,7 +88,7 @@ struct Scaled {
   Tensor scale;
 
   explicit Scaled(const ParameterSource& from)
-      : linear(4, 4, from["linear"]), scale(from("scale", {4}, constant(1))) {}
+      : linear(4, 4, from["linear"]), scale(from("scale", {4}, init::constant(1))) {}
 
   static void visit(auto& self, auto&& visitor) { visitor("linear", self.linear); }
 };

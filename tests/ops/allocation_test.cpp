@@ -93,7 +93,7 @@ TEST(Allocation, NorDoesOneOfTodaysLayers) {
                  .activation = nn::Activation::kGelu,
                  .norm_first = true,
                  .bias = false,
-                 .norm = nn::NormKind::kRmsNorm,
+                 .norm = nn::NormKind::kRMSNorm,
                  .gated = true,
                  .window = 8,
                  .rotary = {{.base = 10000}}});
@@ -101,10 +101,10 @@ TEST(Allocation, NorDoesOneOfTodaysLayers) {
 
 TEST(Allocation, NorDoesAModelOfTokensOrItsPrepackedCopy) {
   models::TokenEncoder encoder(
-      {.vocabulary_size = 50,
+      {.vocab_size = 50,
        .encoder = {.layers = models::repeat_layer({.d_model = 64, .nhead = 4}, 2)},
        .positions = models::Positions::kLearned,
-       .max_tokens = 40,
+       .max_positions = 40,
        .embedding_norm = true});
   nn::eval(encoder);
   models::TokenEncoder prepacked = encoder;
@@ -124,11 +124,11 @@ TEST(Allocation, AnOptimizerAllocatesNothingAfterItsFirstStep) {
   nn::Linear linear(64, 200);
   nn::set_requires_grad(linear);
   nn::AdamW optimizer(nn::split_weight_decay(linear));
-  nn::LrScheduler scheduler(optimizer, nn::cosine_schedule(2, 10));
+  nn::LRScheduler scheduler(optimizer, nn::cosine_schedule(2, 10));
   Tape tape;
   tape.backward(sum(linear(randn({3, 64}))));
   const auto step = [&] {
-    nn::clip_grad_norm(optimizer.variables(), 0.5);
+    nn::clip_grad_norm(optimizer.parameters(), 0.5);
     optimizer.step();
     scheduler.step();
   };

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, AttentionCaptureTest, each_isa(), isa_name);
 using Numbers = std::vector<index_t>;
 
 AttentionOptions of(AttentionRequest request, double dropout = 0) {
-  return {.weights = std::move(request), .dropout = {.p = dropout, .key = 77}};
+  return {.need_weights = std::move(request), .dropout = {.p = dropout, .key = 77}};
 }
 
 /// Two sequences, three heads, several tiles of keys; scores grow along the keys, so that later
@@ -139,11 +139,11 @@ TEST_P(AttentionCaptureTest, ModulesPassTheChoiceOn) {
   };
   const auto check = [&] {
     manual_seed(5);
-    const Tensor all = attend({.query = x, .weights = AttentionRequest{}}).weights;
+    const Tensor all = attend({.query = x, .need_weights = AttentionRequest{}}).weights;
     manual_seed(5);
-    const Tensor some = attend({.query = x, .weights = chosen}).weights;
+    const Tensor some = attend({.query = x, .need_weights = chosen}).weights;
     manual_seed(5);
-    const Tensor averaged = attend({.query = x, .key = x, .weights = of_average}).weights;
+    const Tensor averaged = attend({.query = x, .key = x, .need_weights = of_average}).weights;
     EXPECT_TRUE(same_bits(some, pick(all)));
     EXPECT_TRUE(same_bits(averaged, mean(some, {1})));
   };

@@ -23,7 +23,7 @@ constexpr std::uint64_t kKey = 0xFEDCBA9876543210;
 
 AttentionOptions options_of(double p, bool need_weights = false) {
   AttentionOptions options = {.dropout = {p, kKey}};
-  if (need_weights) options.weights.emplace();
+  if (need_weights) options.need_weights.emplace();
   return options;
 }
 
@@ -31,7 +31,8 @@ AttentionOptions options_of(double p, bool need_weights = false) {
 Tensor survivors(const Tensor& q, const Tensor& k, const AttentionMask& mask = {},
                  std::uint64_t key = kKey) {
   return ne(
-      attention(q, k, k, mask, {.weights = AttentionRequest{}, .dropout = {0.3, key}}).weights, 0);
+      attention(q, k, k, mask, {.need_weights = AttentionRequest{}, .dropout = {0.3, key}}).weights,
+      0);
 }
 
 TEST_P(AttentionDropoutTest, ADrawIsAMatterOfItsPlaceAlone) {
@@ -151,7 +152,7 @@ TEST_P(AttentionDropoutTest, AValueThatIsDroppedMayBeNan) {
   // A score of NaN makes its row NaN, including dropped weights.
   Tensor spoiled = q.clone();
   spoiled.select(2, 2).fill(kNaN);
-  options.weights.emplace();
+  options.need_weights.emplace();
   const AttentionResult y = attention(spoiled, k, v, {}, options);
   EXPECT_TRUE(all(isnan(y.output.select(2, 2))).item<bool>());
   EXPECT_TRUE(all(isnan(y.weights.select(2, 2))).item<bool>());

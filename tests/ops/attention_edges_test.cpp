@@ -181,7 +181,7 @@ TEST_P(AttentionEdgesTest, ABiasOfPlusInfinityGivesNan) {
       bias.select(0, 2).select(0, 0).fill(static_cast<double>(std::numeric_limits<float>::max()));
       const Sequence sequence(tokens, dtype);
       const AttentionResult got = attention(sequence.q, sequence.k, sequence.v, additive_mask(bias),
-                                            {.weights = AttentionRequest{}});
+                                            {.need_weights = AttentionRequest{}});
       const Tensor scores = matmul(sequence.q, sequence.k.transpose(-1, -2)) / 3.0 + bias;
       const Tensor want = softmax(scores);
       EXPECT_TRUE(same_bits(isnan(got.weights), isnan(want)));
@@ -252,7 +252,7 @@ TEST_P(AttentionEdgesTest, MemoryDoesNotGrowWithTheSquareOfTheLength) {
 TEST_P(AttentionEdgesTest, EmptyInputs) {
   const auto attend = [](const Shape& q, const Shape& k, const Shape& v) {
     const AttentionResult got =
-        attention(zeros(q), zeros(k), ones(v), causal_mask(), {.weights = AttentionRequest{}});
+        attention(zeros(q), zeros(k), ones(v), causal_mask(), {.need_weights = AttentionRequest{}});
     Shape weights = q, output = q;
     weights.back() = k[k.size() - 2];
     output.back() = v.back();

@@ -86,12 +86,12 @@ TEST_P(AttentionGradientsTest, OfABiasOfAnotherTypeHaveThatType) {
 TEST_P(AttentionGradientsTest, OfWeightsAgreeWithDifferences) {
   for (const AttentionMask& mask : masks()) {
     const Function weights = [&](const Tensors& x) {
-      return attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}}).weights;
+      return attention(x[0], x[1], x[2], mask, {.need_weights = AttentionRequest{}}).weights;
     };
     // They do not depend on v, so v has no gradient.
     const Function of_both = [&](const Tensors& x) {
       const AttentionResult all =
-          attention(x[0], x[1], x[2], mask, {.weights = AttentionRequest{}});
+          attention(x[0], x[1], x[2], mask, {.need_weights = AttentionRequest{}});
       return matmul(all.weights, x[2]) + square(all.output);
     };
     const Tensor v = inputs()[2];
@@ -111,7 +111,7 @@ TEST_P(AttentionGradientsTest, OfWeightsShowNothingFromBehindAMask) {
     const Tensor k = values({1, 1, 4, 3}, 2);
     k.select(2, 3).fill(last_key);
     Tape tape;
-    const AttentionOptions options = {.weights = AttentionRequest{}};
+    const AttentionOptions options = {.need_weights = AttentionRequest{}};
     const Tensor weights = attention(q, k, k, causal_mask(), options).weights;
     tape.backward(sum(square(weights.slice(2, 0, 3))));
     return q.grad().slice(2, 0, 3);
@@ -129,7 +129,7 @@ TEST_P(AttentionGradientsTest, OfChosenWeightsAgreeWithDifferences) {
         .heads = {{1, 0}}, .queries = {{4, 0, 4}}, .averaged = averaged};
     const Tensor v = inputs()[2];
     const Function f = [&](const Tensors& x) {
-      return attention(x[0], x[1], v, causal_mask(), {.weights = request}).weights;
+      return attention(x[0], x[1], v, causal_mask(), {.need_weights = request}).weights;
     };
     const Tensors x = {inputs()[0], inputs()[1]};
     EXPECT_TRUE(gradcheck(f, x));
@@ -164,9 +164,9 @@ std::vector<Tensor> gradients_at_infinity(bool of_weights, index_t heads) {
   bias.select(0, 1).select(0, 4).fill(std::numeric_limits<double>::infinity());
   bias.set_requires_grad();
   Tape tape;
-  const AttentionResult y =
-      attention(q, k, v, additive_mask(bias),
-                of_weights ? AttentionOptions{.weights = AttentionRequest{}} : AttentionOptions{});
+  const AttentionResult y = attention(
+      q, k, v, additive_mask(bias),
+      of_weights ? AttentionOptions{.need_weights = AttentionRequest{}} : AttentionOptions{});
   const Tensor& used = of_weights ? y.weights : y.output;
   tape.backward(sum(used * random_tensor(used.shape(), kFloat32, 4)));
   return {q.grad(), k.grad(), v.grad(), bias.grad()};

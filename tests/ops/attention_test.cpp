@@ -26,7 +26,7 @@ void check(const AttentionSizes& s, const MaskParts& mask, Compared compared = C
                        ", causal ", mask.causal, ", window ", mask.window.value_or(-1),
                        ", dropout ", dropout, ", seed ", seed));
   const AttentionInputs x(s, kFloat32, seed);
-  const DropoutMask drops = {dropout, 0xFEDCBA9876543210};
+  const DropoutOptions drops = {dropout, 0xFEDCBA9876543210};
   const NaiveAttention want = x.oracle(mask, drops);
   const bool backward = compared == Compared::kBackward;
   const auto gradients = backward ? x.backward_oracle(mask, drops) : NaiveAttentionGradients{};
@@ -130,7 +130,7 @@ TEST_P(AttentionTest, TakesTwoToFourAxes) {
   const NaiveAttention want = inputs.oracle();
   const auto attend = [&](const auto& view) {
     return attention(view(inputs.q), view(inputs.k), view(inputs.v), {},
-                     {.weights = AttentionRequest{}});
+                     {.need_weights = AttentionRequest{}});
   };
   const AttentionResult four = attend([](const Tensor& x) { return x; });
   const AttentionResult three = attend([](const Tensor& x) { return x.select(1, 2); });

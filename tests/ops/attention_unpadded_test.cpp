@@ -67,7 +67,7 @@ AttentionInputs packed_inputs(DType dtype) {
   return {filled(x.q, kNaN), filled(x.k, kNaN), filled(x.v, kNaN), filled(x.d_out, 0)};
 }
 
-DropoutMask dropout_of(const Case& c) {
+DropoutOptions dropout_of(const Case& c) {
   return {.p = c.dropout, .key = 77};
 }
 
@@ -114,7 +114,7 @@ TEST_P(AttentionPackedTest, EachSequenceIsAsAlone) {
     return causal_mask() & window_mask(60) &
            additive_mask(bias.slice(1, 0, tokens).slice(2, 0, tokens));
   };
-  const AttentionOptions options = {.weights = AttentionRequest{.heads = {{1}}}};
+  const AttentionOptions options = {.need_weights = AttentionRequest{.heads = {{1}}}};
   AttentionOptions of_unpadded = options;
   of_unpadded.unpadded = UnpaddedRows(kLengths);
   // By default the longest sequence gives the number of queries and keys.
@@ -152,7 +152,7 @@ TEST_P(AttentionPackedTest, ShowsNothingOfOtherSequences) {
 TEST_P(AttentionPackedTest, GradientsOfWeightsAgreeWithDifferences) {
   const Tensor keep = random_tensor({4, 1, 3, 3}, kBool, 4);
   const Tensor v = values({1, 2, 6, 4}, 3);
-  const AttentionOptions options = {.weights = AttentionRequest{},
+  const AttentionOptions options = {.need_weights = AttentionRequest{},
                                     .dropout = {.p = 0.2, .key = 5},
                                     .unpadded = UnpaddedRows({3, 0, 1, 2})};
   for (const AttentionMask& mask : {AttentionMask(), causal_mask(), keep_mask(keep)}) {
@@ -179,7 +179,7 @@ TEST(AttentionPacked, RefusesWhatDoesNotFit) {
   });
   fails("attention", "query must be in [0, 4), got 4", [&] {
     attention(x, x, x, {},
-              {.weights = AttentionRequest{.queries = {{4}}}, .unpadded = unpadded.unpadded});
+              {.need_weights = AttentionRequest{.queries = {{4}}}, .unpadded = unpadded.unpadded});
   });
   fails("unpad_rows", {"at most the 3 rows", "got 4"}, [] { UnpaddedRows({4, 2}, 3); });
 }

@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, DropoutOpTest, each_isa(), isa_name);
 constexpr std::uint64_t kKey = 0x0123456789ABCDEF;
 
 /// The definition: factor o x + residual, in double.
-Array definition(const Tensor& x, const DropoutMask& mask, const Tensor& residual) {
+Array definition(const Tensor& x, const DropoutOptions& mask, const Tensor& residual) {
   const NaiveDropout drops(mask);
   Array y = array(x);
   for (std::size_t n = 0; n < y.values.size(); ++n) {
@@ -39,7 +39,7 @@ TEST_P(DropoutOpTest, MatchesItsDefinition) {
                                  Shape{3, 5, 9}, Shape{8, 32}}) {
         const Tensor x = random_tensor(shape, dtype, 1);
         const Tensor residual = random_tensor(shape, dtype, 2);
-        const DropoutMask mask = {p, kKey};
+        const DropoutOptions mask = {p, kKey};
         EXPECT_TRUE(near(dropout(x, mask), definition(x, mask, {}), tolerance(dtype), 0)) << shape;
         EXPECT_TRUE(near(dropout(x, mask, residual), definition(x, mask, residual), 0,
                          1e4 * tolerance(dtype)))
@@ -51,7 +51,7 @@ TEST_P(DropoutOpTest, MatchesItsDefinition) {
 }
 
 TEST_P(DropoutOpTest, EveryLayoutAndAnyThreadsGiveTheSameBits) {
-  const DropoutMask mask = {0.3, kKey};
+  const DropoutOptions mask = {0.3, kKey};
   const Tensor x = random_tensor({7, 9, 5}, kFloat32, 1);
   const Tensor addend = random_tensor({7, 9, 5}, kFloat32, 2);
   const Tensor want = dropout(x, mask, addend);
@@ -68,7 +68,7 @@ TEST_P(DropoutOpTest, EveryLayoutAndAnyThreadsGiveTheSameBits) {
 }
 
 TEST_P(DropoutOpTest, ANanThatIsDroppedIsGone) {
-  const DropoutMask mask = {0.5, kKey};
+  const DropoutOptions mask = {0.5, kKey};
   const Tensor kept = ne(dropout(ones({100}), mask), 0);
   for (const double bad : {kNaN, kInf}) {
     const Tensor y = dropout(full({100}, bad), mask);

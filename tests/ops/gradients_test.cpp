@@ -176,7 +176,7 @@ TEST(NormalisationGradients, LayerNorm) {
                         {values({3, 4}, 23), values({4}, 24)}));
 }
 
-TEST(NormalisationGradients, RmsNorm) {
+TEST(NormalisationGradients, RMSNorm) {
   const auto f = [](const Tensors& in) { return rms_norm(in[0], in[1]); };
   EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 23), values({4}, 24)}));
   EXPECT_TRUE(gradcheck(f, {values({2, 3, 4}, 23), values({3, 4}, 24)}));

@@ -63,8 +63,8 @@ TEST(MoveGradients, EachOp) {
   EXPECT_TRUE(check_one([](const Tensor& t) { return roll(t, {1, -3}, {0, 2}); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return pad(t, {1, 2, 0, 3}, 7); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return pad(t, {-1, 2, 1, -2, -1, 0}); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return repeat(t, {2, 1, 3, 2}); }, x));
-  EXPECT_TRUE(check_one([](const Tensor& t) { return repeat(t, {1, 1, 1}); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return tile(t, {2, 1, 3, 2}); }, x));
+  EXPECT_TRUE(check_one([](const Tensor& t) { return tile(t, {1, 1, 1}); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return tile(t, 2); }, values({4}, 13)));
   EXPECT_TRUE(check_one([](const Tensor& t) { return repeat_interleave(t, 3, 1); }, x));
   EXPECT_TRUE(check_one([](const Tensor& t) { return t.unbind(1)[2] * t.unbind(1)[0]; }, x));

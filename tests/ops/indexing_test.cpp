@@ -17,12 +17,12 @@ index_t id_at(const Array& ids, const Dims& index) {
 
 TEST(Embedding, LooksRowsUp) {
   const Tensor weight = tensor({{0.0, 1.0}, {2.0, 3.0}, {4.0, 5.0}});
-  EXPECT_TRUE(same_bits(embedding(weight, tensor({2, 0, 2})),
+  EXPECT_TRUE(same_bits(embedding(tensor({2, 0, 2}), weight),
                         tensor({{4.0, 5.0}, {0.0, 1.0}, {4.0, 5.0}})));
-  EXPECT_TRUE(same_bits(embedding(weight, tensor(1)), tensor({2.0, 3.0})));
-  EXPECT_TRUE(same_bits(embedding(weight, zeros({2, 0}, kInt64)), zeros({2, 0, 2})));
-  EXPECT_TRUE(same_bits(embedding(zeros({0, 4}), zeros({0}, kInt64)), zeros({0, 4})));
-  EXPECT_TRUE(same_bits(embedding(zeros({5, 0}), tensor({4})), zeros({1, 0})));
+  EXPECT_TRUE(same_bits(embedding(tensor(1), weight), tensor({2.0, 3.0})));
+  EXPECT_TRUE(same_bits(embedding(zeros({2, 0}, kInt64), weight), zeros({2, 0, 2})));
+  EXPECT_TRUE(same_bits(embedding(zeros({0}, kInt64), zeros({0, 4})), zeros({0, 4})));
+  EXPECT_TRUE(same_bits(embedding(tensor({4}), zeros({5, 0})), zeros({1, 0})));
 }
 
 TEST(Embedding, TakesEveryLayoutAndDtype) {
@@ -34,7 +34,7 @@ TEST(Embedding, TakesEveryLayoutAndDtype) {
         const Array want = build({3, 7, 19}, [&](const Dims& i) {
           return table.at({id_at(which, {i[0], i[1]}), i[2]});
         });
-        const Tensor got = embedding(weight.tensor, ids.tensor);
+        const Tensor got = embedding(ids.tensor, weight.tensor);
         EXPECT_TRUE(exactly(got, want)) << weight.name << ", ids " << ids.name;
         EXPECT_EQ(got.dtype(), dtype);
       }
@@ -46,7 +46,7 @@ TEST(Embedding, RunsOnSeveralThreads) {
   const Tensor weight = random_tensor({500, 96}, kFloat32, 3);
   const Tensor ids = random_tensor({4000}, kInt64, 4, 0, 500);
   set_thread_count(4);
-  const Tensor got = embedding(weight, ids);
+  const Tensor got = embedding(ids, weight);
   set_thread_count(0);
   const auto rows = ids.to_vector<index_t>();
   for (index_t i = 0; i < ids.count(); ++i) {
@@ -57,16 +57,16 @@ TEST(Embedding, RunsOnSeveralThreads) {
 TEST(Embedding, NamesAWrongId) {
   const Tensor weight = zeros({5, 2});
   fails("embedding", {"ids must be in [0, ", "got 5", "5 rows"}, [&] {
-    embedding(weight, tensor({0, 5}));
+    embedding(tensor({0, 5}), weight);
   });
   fails("embedding", {"ids must be in [0, ", "got -1", "5 rows"},
-        [&] { embedding(weight, tensor(-1)); });
-  fails("embedding", {"int64", "float32"}, [&] { embedding(weight, tensor(1.0)); });
-  fails("embedding", {"(V, D)", "(3,)"}, [&] { embedding(zeros({3}), tensor(1)); });
-  fails("embedding", "undefined", [&] { embedding(weight, Tensor()); });
-  fails("embedding", {}, [&] { embedding(Tensor(), tensor(1)); });
+        [&] { embedding(tensor(-1), weight); });
+  fails("embedding", {"int64", "float32"}, [&] { embedding(tensor(1.0), weight); });
+  fails("embedding", {"(V, D)", "(3,)"}, [&] { embedding(tensor(1), zeros({3})); });
+  fails("embedding", "undefined", [&] { embedding(Tensor(), weight); });
+  fails("embedding", {}, [&] { embedding(tensor(1), Tensor()); });
   fails("embedding", {"ids must be in [0, ", "got 0", "0 rows"}, [&] {
-    embedding(zeros({0, 2}), tensor(0));
+    embedding(tensor(0), zeros({0, 2}));
   });
 }
 

@@ -38,7 +38,7 @@ TEST(LookupGradients, AreTheSameForAllNumbersOfThreads) {
   };
   const auto id = [](const Tensor& of, const Dims& at) { return of.item_at<index_t>(at); };
   const Tensor words = ids({8, 100}, 30);
-  expect_lookup_gradient([&](const Tensor& x) { return embedding(x, words); },
+  expect_lookup_gradient([&](const Tensor& x) { return embedding(words, x); },
                          random_tensor({30, 70}, kFloat32, 47),
                          [&](const Dims& at) {
                            return Dims{id(words, {at[0], at[1]}), at[2]};

@@ -97,7 +97,7 @@ GoldenFunctions larger_functions() {
       {"einsum_transpose", einsum_of("ij->ji")},
       {"einsum_diagonal", einsum_of("ii->i")},
       {"einsum_sum", einsum_of("ij->")},
-      {"embedding", of("weight", "ids", [](T weight, T ids) { return embedding(weight, ids); })}};
+      {"embedding", of("weight", "ids", [](T weight, T ids) { return embedding(ids, weight); })}};
   f["logsumexp_axes02"] = one([](T x) { return logsumexp(x, {0, 2}); });
   f["var_axes02_unbiased"] = one([](T x) { return var(x, {0, 2}); });
   f["norm_axes02"] = one([](T x) { return norm(x, {0, 2}); });
@@ -114,7 +114,7 @@ GoldenFunctions larger_functions() {
 /// The module with the weights of another case, except for its row of padding.
 GoldenFunction embedding_with_padding(const Tensor& table) {
   return of("ids", [=](GoldenTensor ids) {
-    nn::Embedding module({.num_embeddings = 11, .embedding_dim = 6, .padding_index = 3});
+    nn::Embedding module({.num_embeddings = 11, .embedding_dim = 6, .padding_idx = 3});
     nn::set_requires_grad(module, false);
     for (index_t row = 0; row < 11; ++row) {
       if (row != 3) module.weight->select(0, row).copy_from(table.select(0, row));
@@ -150,7 +150,7 @@ GoldenFunctions index_functions(DType dtype) {
   f["pad_last"] = one([](T x) { return pad(x, {1, 2}); });
   f["pad_two"] = one([](T x) { return pad(x, {0, 1, 2, -1}, 1.5); });
   f["pad_all"] = one([](T x) { return pad(x, {-2, 3, 1, 0, 0, 2}, -1); });
-  f["repeat"] = one([](T x) { return repeat(x, {2, 1, 3, 2}); });
+  f["repeat"] = one([](T x) { return tile(x, {2, 1, 3, 2}); });
   f["tile"] = one([](T x) { return tile(x, {2, 3}); });
   for (const bool descending : {false, true}) {
     const std::string word = descending ? "descending" : "ascending";

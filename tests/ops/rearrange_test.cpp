@@ -120,19 +120,19 @@ TEST(Pad, Errors) {
   fails("pad", "undefined", [] { pad(Tensor(), {}); });
 }
 
-TEST(Repeat, LaysCopiesSideBySide) {
-  EXPECT_TRUE(same_bits(repeat(tensor({1, 2}), 2), tensor({1, 2, 1, 2})));
-  EXPECT_TRUE(same_bits(repeat(tensor({1, 2}), {2, 1}), tensor({{1, 2}, {1, 2}})));
+TEST(Tile, LaysCopiesSideBySide) {
+  EXPECT_TRUE(same_bits(tile(tensor({1, 2}), 2), tensor({1, 2, 1, 2})));
+  EXPECT_TRUE(same_bits(tile(tensor({1, 2}), {2, 1}), tensor({{1, 2}, {1, 2}})));
   EXPECT_TRUE(same_bits(tile(tensor({{1, 2}}), 2), tensor({{1, 2, 1, 2}})));
   EXPECT_TRUE(same_bits(tile(tensor(3), {2, 2}), tensor({{3, 3}, {3, 3}})));
-  EXPECT_TRUE(same_bits(repeat(zeros({0, 2}), {3, 2}), zeros({0, 4})));
-  EXPECT_TRUE(same_bits(repeat(zeros({2, 2}), {0, 2}), zeros({0, 4})));
+  EXPECT_TRUE(same_bits(tile(zeros({0, 2}), {3, 2}), zeros({0, 4})));
+  EXPECT_TRUE(same_bits(tile(zeros({2, 2}), {0, 2}), zeros({0, 4})));
   for_each_tensor([](const Tensor& x, const Array& from) {
     const Array want = build({2, 3, 12, 10}, [&](const Dims& i) {
       return from.at({i[1], i[2] % 4, i[3] % 5});
     });
-    expect_new(repeat(x, {2, 1, 3, 2}), want, x);
-    expect_new(repeat(x, {1, 1, 1}), from, x);
+    expect_new(tile(x, {2, 1, 3, 2}), want, x);
+    expect_new(tile(x, {1, 1, 1}), from, x);
     expect_new(tile(x, 1), from, x);
     const Array rows = build({3, 8, 5}, [&](const Dims& i) {
       return from.at({i[0], i[1] % 4, i[2]});
@@ -158,16 +158,13 @@ TEST(RepeatInterleave, RepeatsElements) {
   });
 }
 
-TEST(Repeat, Errors) {
-  fails("repeat", {"(2,)", "(2, 3)", "tile"}, [] { repeat(zeros({2, 3}), 2); });
-  fails("repeat", {"at least 0", "(-1,)"}, [] { repeat(zeros({2}), -1); });
+TEST(Tile, Errors) {
   fails("tile", {"at least 0", "(1, -1)"}, [] { tile(zeros({2, 2}), -1); });
   fails("tile", "9223372036854775807", [] { tile(zeros({2}), INT64_MAX); });
   fails("repeat_interleave", "-2", [] { repeat_interleave(zeros({2}), -2, 0); });
   fails("repeat_interleave", {"axis must be in [", "got 1"},
         [] { repeat_interleave(zeros({2}), 2, 1); });
   for (const Tensor& none : {Tensor()}) {
-    fails("repeat", "undefined", [&] { repeat(none, 1); });
     fails("tile", "undefined", [&] { tile(none, 1); });
     fails("repeat_interleave", "undefined", [&] { repeat_interleave(none, 1, 0); });
   }

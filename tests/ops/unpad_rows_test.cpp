@@ -87,8 +87,8 @@ TEST(UnpadRows, TakesNoRowsAndTheirOffsets) {
 TEST(UnpadRows, AnUnpaddingIsAValue) {
   Tensor lengths = from_vector(kLengths);
   const UnpaddedRows unpadded(lengths, kTokens), of_longest(lengths);
-  EXPECT_EQ(unpadded.tokens(), kTokens);
-  EXPECT_EQ(of_longest.tokens(), 5);
+  EXPECT_EQ(unpadded.padded_length(), kTokens);
+  EXPECT_EQ(of_longest.padded_length(), 5);
   EXPECT_EQ(unpadded.rows(), 11);
   const Tensor x = random_tensor({5, kTokens, 3}, kFloat32, 1);
   const Tensor rows = unpad_rows(x, lengths);

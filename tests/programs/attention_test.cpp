@@ -72,18 +72,18 @@ TEST_F(AttentionPrograms, WeightsAreThoseOfTheModelBitForBit) {
                                 "--attention-heads 0,1 lines.txt"));
   const NoGrad not_recorded;
   const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
-  const text::Encoding read = model.encoding_of("the cat sat");
+  const text::Encoding read = model.tokenize("the cat sat");
   pages::AttentionText text;
   for (const index_t id : read.ids) text.tokens.emplace_back(model.reader.tokenizer->token(id));
-  const auto& encoder = std::get<models::TokenEncoder>(model.words);
+  const auto& encoder = std::get<models::TokenEncoder>(model.token_encoder);
   models::EncoderResult trace;
   const auto values = inspect::record(
       [&] {
-        trace = encoder.with_weights({.ids = from_vector(read.ids).unsqueeze(0)},
-                                     {.layers = {{1}}, .heads = {{0, 1}}});
+        trace = encoder.with_attentions({.ids = from_vector(read.ids).unsqueeze(0)},
+                                        {.layers = {{1}}, .heads = {{0, 1}}});
       },
       "layers.1.self_attn.v");
-  text.weights = {trace.weights[0].select(0, 0)};
+  text.weights = {trace.attentions[0].select(0, 0)};
   const nn::MultiHeadAttention& attention = *encoder.encoder.layers[1].self_attn;
   const Tensor norms =
       inspect::value_norms(values[0].second, attention.out_proj.weight, attention.num_heads);
@@ -100,7 +100,7 @@ double change_without(const std::string& folder, const text::Encoding& read, ind
   models::SentenceEncoder model = models::load_sentence_encoder(golden_folder(folder));
   const auto vector = [&] { return model(model.reader.tokens(read)).flatten().to(kFloat64); };
   const Tensor whole = vector();
-  auto& encoder = std::get<models::TokenEncoder>(model.words).encoder;
+  auto& encoder = std::get<models::TokenEncoder>(model.token_encoder).encoder;
   auto& attention = *encoder.layers[static_cast<std::size_t>(layer)].self_attn;
   const Tensor& weight = *attention.out_proj.weight;
   const index_t width = weight.size(1) / attention.num_heads;
@@ -119,7 +119,7 @@ TEST_F(AttentionPrograms, AblationIsTheChangeWithoutAHeadsColumns) {
     return data.at("texts").item(0).at("ablation");
   };
   const models::SentenceEncoder model = models::load_sentence_encoder(golden_folder("sentence"));
-  const text::Encoding read = model.encoding_of("the cat sat");
+  const text::Encoding read = model.tokenize("the cat sat");
   const Json all = ablation_of("");
   double least = 1;
   for (index_t layer = 0; layer < all.size(); ++layer) {

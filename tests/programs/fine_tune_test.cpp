@@ -194,7 +194,7 @@ TEST_F(FineTune, WhatCannotEndWellDoesNotBegin) {
       {"--train pairs.tsv --task pairs --save new --fixed encoder",
        "--fixed must be nothing or embeddings for --task pairs, got encoder"},
       {"--train pairs.tsv --task pairs --save new --fixed-layers 2",
-       "must be trained, got none; reduce fixed_layers"},
+       "must be trained, got none; reduce frozen_layers"},
       {"--train tags.tsv --task tokens --pair --save new",
        "--task must be classification or regression for --pair"}};
   for (const auto& [arguments, words] : cases) {

@@ -16,7 +16,7 @@ struct NaiveAttentionGradients {
 inline NaiveAttentionGradients naive_attention_backward(const Tensor& query, const Tensor& key,
                                                         const Tensor& value, const Tensor& d_out,
                                                         const MaskParts& parts, double scale,
-                                                        const DropoutMask& dropout = {}) {
+                                                        const DropoutOptions& dropout = {}) {
   const NaiveRows q(query);
   const NaiveRows k(key);
   const NaiveRows v(value);

@@ -96,7 +96,7 @@ inline std::vector<double> naive_weights(const std::vector<double>& scores,
 /// dropout.
 inline NaiveAttention naive_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const MaskParts& parts, double scale,
-                                      const DropoutMask& dropout = {}) {
+                                      const DropoutOptions& dropout = {}) {
   const NaiveRows q(query);
   const NaiveRows k(key);
   const NaiveRows v(value);

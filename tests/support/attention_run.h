@@ -48,17 +48,17 @@ struct AttentionInputs {
   AttentionResult attend(const MaskParts& mask = {}, const AttentionOptions& options = {}) const {
     return attention(q, k, v, mask.library(), options);
   }
-  NaiveAttention oracle(const MaskParts& mask = {}, const DropoutMask& dropout = {}) const {
+  NaiveAttention oracle(const MaskParts& mask = {}, const DropoutOptions& dropout = {}) const {
     return naive_attention(q, k, v, mask, scale(), dropout);
   }
   NaiveAttentionGradients backward_oracle(const MaskParts& mask,
-                                          const DropoutMask& dropout = {}) const {
+                                          const DropoutOptions& dropout = {}) const {
     return naive_attention_backward(q, k, v, d_out, mask, scale(), dropout);
   }
 };
 
 inline AttentionOptions with_weights(AttentionOptions options = {}) {
-  options.weights.emplace();
+  options.need_weights.emplace();
   return options;
 }
 
@@ -95,8 +95,9 @@ inline AttentionResults run_attention(const AttentionInputs& x, const MaskParts&
   tape.backward(sum(recorded.output * x.d_out));
   const NoGrad pause;
   y.output = recorded.output.detach();
-  y.weights = options.weights ? recorded.weights.detach()
-                              : attention(q, k, v, own.library(), with_weights(options)).weights;
+  y.weights = options.need_weights
+                  ? recorded.weights.detach()
+                  : attention(q, k, v, own.library(), with_weights(options)).weights;
   y.dq = q.grad();
   y.dk = k.grad();
   y.dv = v.grad();

@@ -11,7 +11,7 @@ namespace tessera::test {
 /// Draws of 16 bits by their positions.
 class NaiveDropout {
  public:
-  explicit NaiveDropout(const DropoutMask& mask)
+  explicit NaiveDropout(const DropoutOptions& mask)
       : key_(mask.key), threshold_(static_cast<std::uint32_t>(std::floor(mask.p * 65536 + 0.5))) {}
 
   /// The factor of element number n of a tensor.

@@ -41,15 +41,15 @@ inline std::map<std::string, Make> algorithms() {
   using nn::AdamW;
   using nn::AdamWOptions;
   using nn::SGD;
-  using nn::SgdOptions;
+  using nn::SGDOptions;
   return {
-      {"sgd", maker<SGD>(SgdOptions{.lr = 0.05})},
-      {"sgd_decay", maker<SGD>(SgdOptions{.lr = 0.05, .weight_decay = 0.1})},
-      {"sgd_momentum", maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9})},
+      {"sgd", maker<SGD>(SGDOptions{.lr = 0.05})},
+      {"sgd_decay", maker<SGD>(SGDOptions{.lr = 0.05, .weight_decay = 0.1})},
+      {"sgd_momentum", maker<SGD>(SGDOptions{.lr = 0.05, .momentum = 0.9})},
       {"sgd_dampening",
-       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01})},
+       maker<SGD>(SGDOptions{.lr = 0.05, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01})},
       {"sgd_nesterov",
-       maker<SGD>(SgdOptions{.lr = 0.05, .momentum = 0.8, .weight_decay = 0.02, .nesterov = true})},
+       maker<SGD>(SGDOptions{.lr = 0.05, .momentum = 0.8, .weight_decay = 0.02, .nesterov = true})},
       {"adam", maker<Adam>(AdamOptions{.lr = 2e-3})},
       {"adam_decay",
        maker<Adam>(

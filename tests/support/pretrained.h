@@ -63,7 +63,7 @@ class Pretrained {
   /// A text without padding.
   models::Tokens text(index_t i) const {
     models::Tokens tokens = {.ids = rows("ids", i).unsqueeze(0)};
-    if (expected_.has("types")) tokens.types = rows("types", i).unsqueeze(0);
+    if (expected_.has("types")) tokens.type_ids = rows("types", i).unsqueeze(0);
     return tokens;
   }
 
@@ -72,10 +72,10 @@ class Pretrained {
     const index_t count = *std::max_element(lengths_.begin(), lengths_.end()) + more;
     models::Tokens tokens = {.ids = full({texts(), count}, static_cast<double>(pad_), kInt64),
                              .lengths = expected_.array("lengths")};
-    if (expected_.has("types")) tokens.types = zeros({texts(), count}, kInt64);
+    if (expected_.has("types")) tokens.type_ids = zeros({texts(), count}, kInt64);
     for (index_t i = 0; i < texts(); ++i) {
       real(tokens.ids, i).copy_from(rows("ids", i));
-      if (tokens.types.defined()) real(tokens.types, i).copy_from(rows("types", i));
+      if (tokens.type_ids.defined()) real(tokens.type_ids, i).copy_from(rows("types", i));
     }
     return tokens;
   }

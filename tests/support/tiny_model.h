@@ -10,7 +10,7 @@ namespace tessera::test {
 inline models::TokenEncoderOptions tiny_tokens(
     models::Positions positions = models::Positions::kLearned, bool embedding_norm = false,
     index_t layers = 2) {
-  return {.vocabulary_size = 11,
+  return {.vocab_size = 11,
           .encoder = {.layers = models::repeat_layer({.d_model = 6,
                                                       .nhead = 2,
                                                       .dim_feedforward = 7,
@@ -20,7 +20,7 @@ inline models::TokenEncoderOptions tiny_tokens(
                       .final_norm = true,
                       .d_model = 6},
           .positions = positions,
-          .max_tokens = 9,
+          .max_positions = 9,
           .embedding_norm = embedding_norm};
 }
 

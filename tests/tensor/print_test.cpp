@@ -104,9 +104,9 @@ TEST(Print, Wrapping) {
  0.85714286 1.         1.14285714 1.28571429 1.42857143 1.57142857
  1.71428571 1.85714286 2.         2.14285714 2.28571429 2.42857143
  2.57142857 2.71428571])");
-  EXPECT_EQ(to_string(x.slice(0, 6, 10), {.line_width = 30}), R"([0.85714286 1.
+  EXPECT_EQ(to_string(x.slice(0, 6, 10), {.linewidth = 30}), R"([0.85714286 1.
  1.14285714 1.28571429])");
-  EXPECT_EQ(to_string(counting(3, {3}, 1), {.line_width = 3}), "[0.\n 1.\n 2.]");
+  EXPECT_EQ(to_string(counting(3, {3}, 1), {.linewidth = 3}), "[0.\n 1.\n 2.]");
 }
 
 TEST(Print, Elision) {
@@ -118,7 +118,7 @@ TEST(Print, Elision) {
  [1.00000000e+00 1.00097656e+00 1.00195312e+00 ... 1.49707031e+00
   1.49804688e+00 1.49902344e+00]])");
   EXPECT_EQ(to_string(arange(2001)), "[   0    1    2 ... 1998 1999 2000]");
-  EXPECT_EQ(to_string(arange(125).reshape({5, 5, 5}), {.threshold = 10, .edge_items = 1}),
+  EXPECT_EQ(to_string(arange(125).reshape({5, 5, 5}), {.threshold = 10, .edgeitems = 1}),
             R"([[[  0 ...   4]
   ...
   [ 20 ...  24]]
@@ -165,12 +165,12 @@ TEST(Repr, CommasAndDtype) {
   EXPECT_EQ(repr(tensor({1, 2})), "array([1, 2])");
   EXPECT_EQ(repr(tensor({true, false})), "array([ True, False])");
   EXPECT_EQ(repr(tensor({1.0, 2.5})), "array([1. , 2.5], dtype=float32)");
-  EXPECT_EQ(repr(counting(6, {2, 3}, 7).to(kFloat32), {.line_width = 37}),
+  EXPECT_EQ(repr(counting(6, {2, 3}, 7).to(kFloat32), {.linewidth = 37}),
             R"(array([[0.        , 0.14285715,
         0.2857143 ],
        [0.42857143, 0.5714286 ,
         0.71428573]], dtype=float32))");
-  EXPECT_EQ(repr(counting(6, {2, 3}, 7).to(kFloat32), {.line_width = 35}),
+  EXPECT_EQ(repr(counting(6, {2, 3}, 7).to(kFloat32), {.linewidth = 35}),
             R"(array([[0.        , 0.14285715,
         0.2857143 ],
        [0.42857143, 0.5714286 ,
@@ -180,7 +180,7 @@ TEST(Repr, CommasAndDtype) {
 
 TEST(Repr, Elision) {
   EXPECT_EQ(repr(arange(2001)), "array([   0,    1,    2, ..., 1998, 1999, 2000])");
-  EXPECT_EQ(repr(counting(16, {4, 4}, 1), {.threshold = 10, .edge_items = 1}),
+  EXPECT_EQ(repr(counting(16, {4, 4}, 1), {.threshold = 10, .edgeitems = 1}),
             "array([[ 0., ...,  3.],\n       ...,\n       [12., ..., 15.]])");
 }
 
@@ -202,7 +202,7 @@ TEST(Print, StreamsAsToString) {
 
 TEST(Print, RefusesBadOptions) {
   EXPECT_THROW(to_string(zeros({2}), {.precision = -1}), std::invalid_argument);
-  EXPECT_THROW(repr(zeros({2}), {.edge_items = 0}), std::invalid_argument);
+  EXPECT_THROW(repr(zeros({2}), {.edgeitems = 0}), std::invalid_argument);
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST_F(ProfileTest, CountsTheBytesOfArguments) {
   const Tensor table = random_tensor({1000, 8}, kFloat32, 4);
   EXPECT_EQ(bytes_of("embedding",
                      [&] {
-                       embedding(table, tensor({1, 7, 1}, kInt64));
+                       embedding(tensor({1, 7, 1}, kInt64), table);
                      }),
             2 * 4 * 3 * 8);
 }

@@ -106,7 +106,7 @@ TEST(Random, ElementsDependOnNothingButStateAndIndex) {
     add(rand({100003}, kFloat64, rng));
     add(randn({300, 333}, kFloat32, rng));
     add(randint(-5, 1000, {100001}, rng));
-    add(bernoulli({100001}, 0.3, rng));
+    add(bernoulli(0.3, {100001}, rng));
     return all;
   };
   set_thread_count(1);
@@ -131,7 +131,7 @@ TEST(Random, UniformLiesInItsRange) {
     EXPECT_NEAR(unit.mean, 0.5, 0.004);
     EXPECT_NEAR(unit.variance, 1.0 / 12, 0.001);
     EXPECT_NEAR(unit.kurtosis, 1.8, 0.02);
-    const auto values = uniform({100000}, -3, 5, dtype, rng).to(kFloat64).to_vector<double>();
+    const auto values = uniform(-3, 5, {100000}, dtype, rng).to(kFloat64).to_vector<double>();
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     EXPECT_GE(*low, -3);
     EXPECT_LT(*low, -2.99);
@@ -142,7 +142,7 @@ TEST(Random, UniformLiesInItsRange) {
 
 TEST(Random, UniformNeverRoundsUpToHigh) {
   // Between 2^24 and 2^24 + 2 there is no float32: every draw must be the lower one.
-  const auto values = uniform({1000}, 16777216, 16777218).to_vector<float>();
+  const auto values = uniform(16777216, 16777218, {1000}).to_vector<float>();
   EXPECT_EQ(*std::max_element(values.begin(), values.end()), 16777216.0f);
 }
 
@@ -197,7 +197,7 @@ TEST(Random, Bernoulli) {
   Rng rng(6);
   for (const double keep : {0.0, 0.1, 0.5, 0.9, 1.0}) {
     int kept = 0;
-    for (const bool v : bernoulli({100000}, keep, rng).to_vector<bool>()) kept += v;
+    for (const bool v : bernoulli(keep, {100000}, rng).to_vector<bool>()) kept += v;
     EXPECT_NEAR(kept, keep * 1e5, keep == 0 || keep == 1 ? 0 : 700) << keep;
   }
 }
@@ -244,14 +244,14 @@ TEST(Random, LikeAnotherTensor) {
 TEST(Random, RefusesWhatMakesNoSense) {
   EXPECT_THROW(rand({2}, kInt64), std::invalid_argument);
   EXPECT_THROW(randn({2}, kBool), std::invalid_argument);
-  EXPECT_THROW(uniform({2}, 1, 1), std::invalid_argument);
-  EXPECT_THROW(uniform({2}, 0, std::numeric_limits<double>::infinity()), std::invalid_argument);
-  EXPECT_THROW(uniform({2}, std::nan(""), 1), std::invalid_argument);
-  EXPECT_THROW(uniform({2}, 1e300, 2e300), std::invalid_argument);
-  EXPECT_GE(uniform({1}, 1e300, 2e300, kFloat64).item(), 1e300);
+  EXPECT_THROW(uniform(1, 1, {2}), std::invalid_argument);
+  EXPECT_THROW(uniform(0, std::numeric_limits<double>::infinity(), {2}), std::invalid_argument);
+  EXPECT_THROW(uniform(std::nan(""), 1, {2}), std::invalid_argument);
+  EXPECT_THROW(uniform(1e300, 2e300, {2}), std::invalid_argument);
+  EXPECT_GE(uniform(1e300, 2e300, {1}, kFloat64).item(), 1e300);
   EXPECT_THROW(randint(3, 3, {2}), std::invalid_argument);
-  EXPECT_THROW(bernoulli({2}, 1.5), std::invalid_argument);
-  EXPECT_THROW(bernoulli({2}, std::nan("")), std::invalid_argument);
+  EXPECT_THROW(bernoulli(1.5, {2}), std::invalid_argument);
+  EXPECT_THROW(bernoulli(std::nan(""), {2}), std::invalid_argument);
   EXPECT_THROW(permutation(-1), std::invalid_argument);
 }
 

@@ -57,14 +57,14 @@ WindowAnswers find_answers(std::span<const float> start, std::span<const float> 
 
 text::Span bytes_of_words(const text::Encoding& window, index_t first, index_t last) {
   const auto count = std::ssize(window.ids);
-  require(0 <= first && first <= last && last < count && std::ssize(window.words) == count,
+  require(0 <= first && first <= last && last < count && std::ssize(window.word_ids) == count,
           "bytes_of_words", "tokens must be inside the window of ", count, " tokens, got ", first,
           " to ", last);
   const auto same_word = [&](index_t a, index_t b) {
     const auto i = static_cast<std::size_t>(a);
     const auto j = static_cast<std::size_t>(b);
-    return window.words[i] != text::kNoText && window.words[i] == window.words[j] &&
-           window.texts[i] == window.texts[j];
+    return window.word_ids[i] != text::kNoText && window.word_ids[i] == window.word_ids[j] &&
+           window.sequence_ids[i] == window.sequence_ids[j];
   };
   while (first > 0 && same_word(first - 1, first)) --first;
   while (last + 1 < count && same_word(last, last + 1)) ++last;

@@ -69,18 +69,18 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
                       config.at(key).described());
 }
 
-nn::RotaryOptions rotary(const Json& config, double base, index_t max_tokens, index_t d_model,
+nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t d_model,
                          index_t nhead) {
   constexpr index_t kMaxAngles = index_t{1} << 21;  // 24 MiB, for any weights
   const index_t head = d_model / nhead;
   if (head % 2 != 0) {
     config.fail("width of a head must be even for rotary positions, got ", head);
   }
-  if (head * max_tokens > kMaxAngles) {
-    config.fail("rotary positions for ", max_tokens, " tokens and heads of width ", head,
-                ": product must be at most ", kMaxAngles, ", got ", head * max_tokens);
+  if (head * max_positions > kMaxAngles) {
+    config.fail("rotary positions for ", max_positions, " tokens and heads of width ", head,
+                ": product must be at most ", kMaxAngles, ", got ", head * max_positions);
   }
-  return {.base = base, .max_tokens = max_tokens};
+  return {.base = base, .max_positions = max_positions};
 }
 
 double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise) {

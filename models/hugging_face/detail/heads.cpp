@@ -204,8 +204,8 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
                                          ? of.shared(folder.config)
                                          : PredictionHeadOptions{.activation = of.sequence};
   const double dropout = classifier_dropout(folder, of.text_dropout);
-  return {.tokens = folder.options,
-          .classes = classes,
+  return {.token_encoder = folder.options,
+          .num_labels = classes,
           .pooling = pooling,
           .dropout = dropout,
           .head = head};
@@ -213,16 +213,16 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
 
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes) {
   const FamilyHeads& of = folder.family->heads;
-  TokenClassifierOptions options = {.tokens = folder.options, .classes = classes};
+  TokenClassifierOptions options = {.token_encoder = folder.options, .num_labels = classes};
   options.dropout = classifier_dropout(folder, of.token_dropout);
   if (of.shared != nullptr) options.head = of.shared(folder.config);
   return options;
 }
 
-MaskedLmOptions masked_lm_options(const ModelFolder& folder) {
+MaskedLMOptions masked_lm_options(const ModelFolder& folder) {
   const FamilyHeads& of = folder.family->heads;
   const Json& config = folder.config;
-  MaskedLmOptions options = {.tokens = folder.options, .activation = of.masked};
+  MaskedLMOptions options = {.token_encoder = folder.options, .activation = of.masked};
   options.tied = config.boolean("tie_word_embeddings", true);
   if (!of.masked_key.empty() && config.has(of.masked_key)) {
     options.activation = config::activation(config, of.masked_key, "");
@@ -255,14 +255,15 @@ void check_new_labels(const char* op, const std::vector<std::string>& labels) {
 
 nn::ParameterSource new_head_source(const ModelFolder& folder, Rng& rng) {
   const double std = config::epsilon(folder.config, "initializer_range", 0.02);
-  return nn::ParameterSource([&folder, &rng, std](const std::string& name, const Shape& shape,
-                                                  const nn::Init&) {
-    const bool is_of_head = name.starts_with("head.") && !folder.has(name);
-    if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
-    const nn::Init init =
-        shape.size() > 1 ? nn::normal(std) : nn::constant(name.ends_with("norm.weight") ? 1 : 0);
-    return init(shape, rng);
-  });
+  return nn::ParameterSource(
+      [&folder, &rng, std](const std::string& name, const Shape& shape, const nn::Init&) {
+        const bool is_of_head = name.starts_with("head.") && !folder.has(name);
+        if (!is_of_head && !name.starts_with("classifier.")) return folder.weight(name, shape);
+        const nn::Init init = shape.size() > 1
+                                  ? nn::init::normal(std)
+                                  : nn::init::constant(name.ends_with("norm.weight") ? 1 : 0);
+        return init(shape, rng);
+      });
 }
 
 }  // namespace tessera::models

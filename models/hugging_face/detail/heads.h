@@ -62,7 +62,7 @@ std::vector<std::string> load_labels(const ModelFolder& folder);
 /// **Errors**: std::runtime_error with the file's name and the key.
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes);
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes);
-MaskedLmOptions masked_lm_options(const ModelFolder& folder);
+MaskedLMOptions masked_lm_options(const ModelFolder& folder);
 
 /// The names under which a classifier of tokens is loaded. If a family's classifiers of texts have
 /// a different name for the last layer, such a layer is not loaded as one of tokens, although the

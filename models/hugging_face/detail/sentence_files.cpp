@@ -326,9 +326,9 @@ TextReader read_static_reader(const Path& folder, index_t rows) {
       .tokenizer = load_tokenizer_for(
           file, rows,
           str_cat("the static embeddings in ", escaped((folder / "model.safetensors").string()))),
-      .feeds_types = false,
-      .adds_special = false,
-      .cut = text::Side::kRight};
+      .feeds_type_ids = false,
+      .add_special_tokens = false,
+      .truncation_side = text::Side::kRight};
   const auto truncation = read_json(file).find("truncation");
   if (!truncation) return reader;
   reader.max_length = truncation->integer("max_length", JsonRange{1, kLongestText});
@@ -339,7 +339,7 @@ TextReader read_static_reader(const Path& folder, index_t rows) {
   if (direction != "Right" && direction != "Left") {
     truncation->at("direction").fail("must be Left or Right, got ", printable(direction));
   }
-  if (direction == "Left") reader.cut = text::Side::kLeft;
+  if (direction == "Left") reader.truncation_side = text::Side::kLeft;
   return reader;
 }
 

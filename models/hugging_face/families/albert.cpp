@@ -77,7 +77,7 @@ TokenEncoderOptions options(const Json& config) {
     }
   }
   result.embedding_width = config::width(config, "embedding_size", 128);
-  result.token_types = config::width(config, "type_vocab_size", 2);
+  result.type_vocab_size = config::width(config, "type_vocab_size", 2);
   return result;
 }
 

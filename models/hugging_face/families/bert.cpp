@@ -26,7 +26,7 @@ constexpr WeightName kHeads[] = {
 TokenEncoderOptions stack_of(const Json& config, const EncoderLayerOptions& layer,
                              std::string_view layers) {
   TokenEncoderOptions result = {
-      .vocabulary_size = config.integer("vocab_size", {1, config::kMaxVocabulary}), .encoder = {}};
+      .vocab_size = config.integer("vocab_size", {1, config::kMaxVocabulary}), .encoder = {}};
   result.encoder.layers = repeat_layer(layer, config::layer_count(config, layers));
   result.dropout = layer.dropout;
   result.embedding_norm = true;
@@ -57,7 +57,7 @@ TokenEncoderOptions learned_positions(const Json& config, const EncoderLayerOpti
                                       std::string_view layers) {
   TokenEncoderOptions result = bert::stack_of(config, layer, layers);
   result.positions = Positions::kLearned;
-  result.max_tokens = config::positions(config, "max_position_embeddings", 512);
+  result.max_positions = config::positions(config, "max_position_embeddings", 512);
   return result;
 }
 
@@ -65,13 +65,13 @@ TokenEncoderOptions rotary_positions(const Json& config, const EncoderLayerOptio
                                      std::string_view layers) {
   TokenEncoderOptions result = bert::stack_of(config, layer, layers);
   result.positions = Positions::kNone;
-  result.max_tokens = layer.rotary->max_tokens;
+  result.max_positions = layer.rotary->max_positions;
   return result;
 }
 
 TokenEncoderOptions bert_options(const Json& config) {
   TokenEncoderOptions result = learned_positions(config, bert_layer(config), "num_hidden_layers");
-  result.token_types = config::width(config, "type_vocab_size", 2);
+  result.type_vocab_size = config::width(config, "type_vocab_size", 2);
   return result;
 }
 

@@ -78,7 +78,7 @@ TokenEncoderOptions options(const Json& config) {
       .feed_forward_dropout = 0,
   };
   TokenEncoderOptions result = rotary_positions(config, layer, "num_hidden_layers");
-  result.token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 1);
+  result.type_vocab_size = config.integer("type_vocab_size", {0, config::kMaxWidth}, 1);
   return result;
 }
 

@@ -29,9 +29,9 @@ TokenEncoderOptions options(const Json& config) {
                  kDistances.buckets);
   TokenEncoderOptions result = learned_positions(config, bert_layer(config), "num_hidden_layers");
   result.encoder.relative_position = kDistances;
-  result.padding_id = kPadding;
-  result.max_tokens =
-      config::positions_after(config, "max_position_embeddings", result.max_tokens, kPadding + 1);
+  result.pad_token_id = kPadding;
+  result.max_positions = config::positions_after(config, "max_position_embeddings",
+                                                 result.max_positions, kPadding + 1);
   return result;
 }
 

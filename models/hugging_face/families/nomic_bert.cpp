@@ -73,8 +73,8 @@ TokenEncoderOptions options(const Json& config) {
   };
   const index_t multiple = config.integer("pad_vocab_size_multiple", {1, 65'536}, 1);
   TokenEncoderOptions result = rotary_positions(config, layer, "n_layer");
-  result.vocabulary_size = rounded_up(result.vocabulary_size, multiple);
-  result.token_types = config.integer("type_vocab_size", {0, config::kMaxWidth}, 2);
+  result.vocab_size = rounded_up(result.vocab_size, multiple);
+  result.type_vocab_size = config.integer("type_vocab_size", {0, config::kMaxWidth}, 2);
   result.dropout = config::probability(config, "embd_pdrop", 0);
   return result;
 }

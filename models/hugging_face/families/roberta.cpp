@@ -9,9 +9,9 @@ namespace {
 
 TokenEncoderOptions options(const Json& config) {
   TokenEncoderOptions result = bert_options(config);
-  result.padding_id = config.integer("pad_token_id", {0, config::kMaxVocabulary}, 1);
-  result.max_tokens = config::positions_after(config, "max_position_embeddings", result.max_tokens,
-                                              *result.padding_id + 1);
+  result.pad_token_id = config.integer("pad_token_id", {0, config::kMaxVocabulary}, 1);
+  result.max_positions = config::positions_after(config, "max_position_embeddings",
+                                                 result.max_positions, *result.pad_token_id + 1);
   return result;
 }
 

@@ -242,7 +242,7 @@ std::unique_ptr<Tokenizer> pipeline_tokenizer(const Json& json, const TokenizerC
   steps.post_processor = PostProcessor(parts.post_processor, tokens.tokens());
   tokens.set_special(numbers_of(names, tokens));
   TokenizerSettings settings = config.settings;
-  settings.continuing_prefix =
+  settings.continuing_subword_prefix =
       model.text("continuing_subword_prefix", model.text("type", "") == "WordPiece" ? "##" : "");
   steps.text = text_of_steps(parts, steps.added, json);
   return std::make_unique<PipelineTokenizer>(std::move(tokens), settings, std::move(steps));

@@ -65,7 +65,7 @@ class Learner {
 
  private:
   bool is_full() const {
-    return options_.vocabulary_size > 0 && std::ssize(tokens_) >= options_.vocabulary_size;
+    return options_.vocab_size > 0 && std::ssize(tokens_) >= options_.vocab_size;
   }
 
   /// The number of a token; adds the token if it is new.
@@ -178,10 +178,9 @@ class Learner {
 }  // namespace
 
 std::vector<std::string> learn_subwords(const WordCounts& words, const SubwordLearning& options) {
-  require(options.vocabulary_size >= 0 && options.min_count >= 0 && options.max_characters >= 0,
-          "learn_subwords",
-          "vocabulary_size, min_count and max_characters must be at least 0, got ",
-          options.vocabulary_size, ", ", options.min_count, " and ", options.max_characters);
+  require(options.vocab_size >= 0 && options.min_count >= 0 && options.max_characters >= 0,
+          "learn_subwords", "vocab_size, min_count and max_characters must be at least 0, got ",
+          options.vocab_size, ", ", options.min_count, " and ", options.max_characters);
   return Learner(options).learn(words);
 }
 

@@ -30,8 +30,8 @@ struct TokenizerClass {
   std::string_view name;  // lower case, without "Tokenizer" and "Fast": the model_type, without '-'
   ClassFiles files;
   DefaultNames names;
-  bool feeds_types;  // whether models get token types, unless model_input_names says otherwise
-  bool mask_strips;  // whether the default mask token takes the white space before it
+  bool feeds_type_ids;  // whether models get token types, unless model_input_names says otherwise
+  bool mask_strips;     // whether the default mask token takes the white space before it
 };
 
 /// The class with a name such as "BertTokenizerFast" or a model_type such as "xlm-roberta"; null if

@@ -53,9 +53,9 @@ Side side_of(const std::optional<Json>& config, const char* key,
 }
 
 /// Whether a model gets token types: by the file, else by the class.
-bool feeds_types(const std::optional<Json>& config, const TokenizerClass* known) {
+bool feeds_type_ids(const std::optional<Json>& config, const TokenizerClass* known) {
   const std::optional<Json> names = find(config, "model_input_names");
-  if (!names) return known == nullptr || known->feeds_types;
+  if (!names) return known == nullptr || known->feeds_type_ids;
   for (const Json& name : names->items()) {
     if (name.text() == "token_type_ids") return true;
   }
@@ -71,10 +71,10 @@ TokenizerSettings settings_of(const std::optional<Json>& config, const Tokenizer
   const double length = limit && !is_infinite ? limit->number() : 0;
   if (length < 0) config->at(key).fail("must be at least 0, got ", length);
   if (length < kLongest) settings.max_length = static_cast<index_t>(length);
-  settings.feeds_types = feeds_types(config, known);
-  settings.padding = side_of(config, "padding_side", tokenizer, "padding");
-  settings.cut = side_of(config, "truncation_side", tokenizer, "truncation");
-  settings.splits_special = config && config->boolean("split_special_tokens", false);
+  settings.feeds_type_ids = feeds_type_ids(config, known);
+  settings.padding_side = side_of(config, "padding_side", tokenizer, "padding");
+  settings.truncation_side = side_of(config, "truncation_side", tokenizer, "truncation");
+  settings.split_special_tokens = config && config->boolean("split_special_tokens", false);
   return settings;
 }
 

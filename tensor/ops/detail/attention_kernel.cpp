@@ -79,7 +79,7 @@ double unpadded_share(const UnpaddedRows& unpadded) {
     const auto length = static_cast<double>(unpadded.offsets()[i + 1] - unpadded.offsets()[i]);
     scores += length * length;
   }
-  return scores / static_cast<double>(unpadded.rows() * unpadded.tokens());
+  return scores / static_cast<double>(unpadded.rows() * unpadded.padded_length());
 }
 
 /// Counts the work of a pass, `passes` times that of the forward. Masked scores count as computed,

@@ -22,7 +22,7 @@ struct AttentionOperands {
   /// (B, H, Tq, Tk).
   Shape scores() const {
     if (!unpadded) return {q.size(0), q.size(1), q.size(2), k.size(2)};
-    return {unpadded.batch(), q.size(1), unpadded.tokens(), unpadded.tokens()};
+    return {unpadded.batch(), q.size(1), unpadded.padded_length(), unpadded.padded_length()};
   }
 };
 

@@ -212,7 +212,7 @@ template <class Model, class Options>
 Model with_head(const std::string& folder_name, Options options,
                 const std::function<std::string(const std::string&)>& name) {
   const models::ModelFolder folder(folders() / folder_name);
-  options.tokens = folder.options;
+  options.token_encoder = folder.options;
   Model model(options, nn::ParameterSource(
                            [&](const std::string& ours, const Shape& shape, const nn::Init&) {
                              return folder.weight(name(ours), shape);
@@ -225,8 +225,8 @@ TEST(PretrainedHeads, SayWhetherASecondTextFollows) {
   for (const std::string& name : folders_with("next_sentence")) {
     const auto model = with_head<models::SequenceClassifier>(
         name,
-        models::SequenceClassifierOptions{.tokens = {},
-                                          .classes = 2,
+        models::SequenceClassifierOptions{.token_encoder = {},
+                                          .num_labels = 2,
                                           .pooling = models::Pooling::kCls,
                                           .head = models::PredictionHeadOptions{}},
         [](const std::string& ours) {
@@ -242,8 +242,8 @@ TEST(PretrainedHeads, TellReplacedTokens) {
   const auto model = with_head<models::TokenClassifier>(
       "electra",
       models::TokenClassifierOptions{
-          .tokens = {},
-          .classes = 1,
+          .token_encoder = {},
+          .num_labels = 1,
           .head = models::PredictionHeadOptions{.activation = nn::Activation::kGelu}},
       [](const std::string& ours) {
         return replaced(

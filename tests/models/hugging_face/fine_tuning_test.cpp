@@ -70,14 +70,14 @@ TEST(FineTuning, RefusesWhatIsNoRate) {
   refuses({.lr = -1}, "lr must be");
   refuses({.head_lr = -1}, "head_lr must be");
   refuses({.layer_decay = std::nan("")}, "layer_decay must be");
-  refuses({.fixed_layers = 3}, "from 0 to 2, the layers of the model, got 3");
-  refuses({.fixed_layers = -1}, "got -1");
+  refuses({.frozen_layers = 3}, "from 0 to 2, the layers of the model, got 3");
+  refuses({.frozen_layers = -1}, "got -1");
   TokenEncoder encoder = load_encoder(ModelFolder(folders() / "bert"));
   for (const FineTuningOptions& options :
-       {FineTuningOptions{.fixed_layers = 2}, FineTuningOptions{.lr = 0}}) {
+       {FineTuningOptions{.frozen_layers = 2}, FineTuningOptions{.lr = 0}}) {
     EXPECT_TRUE(throws("fine_tuning_groups",
                        {"at least 1 parameter must be trained, got none",
-                        "reduce fixed_layers, or set lr above 0"},
+                        "reduce frozen_layers, or set lr above 0"},
                        [&] { fine_tuning_groups(encoder, options); }));
   }
   nn::prepack(encoder);
@@ -119,15 +119,16 @@ Trained trained(const std::string& family, const FineTuningOptions& options, int
   };
   const nn::Examples examples = {std::vector<index_t>(8, 6), loss};
   result.first_loss = nn::evaluate(model, examples).mean();
-  nn::Trainer trainer(model, optimizer, examples, {.epochs = 12, .batch_size = 4, .warmup = 0.1});
-  trainer.run();
+  nn::Trainer trainer(model, optimizer, examples,
+                      {.epochs = 12, .batch_size = 4, .warmup_ratio = 0.1});
+  trainer.train();
   result.last_loss = nn::evaluate(model, examples).mean();
   result.after = bits_of(model);
   set_thread_count(0);
   return result;
 }
 
-/// Whether fixed_layers = 1 fixes the parameter.
+/// Whether frozen_layers = 1 fixes the parameter.
 bool is_fixed(const std::string& name) {
   return name.starts_with("embeddings.") || name.starts_with("encoder.relative_attention_bias.") ||
          name.starts_with("encoder.layers.0.");
@@ -137,7 +138,7 @@ TEST(FineTuning, EveryFamilyLearnsAndWhatIsFixedKeepsItsBits) {
   for (const std::string family : {"albert", "bert", "distilbert", "electra", "gte", "modernbert",
                                    "mpnet", "nomic_bert", "roberta", "xlm_roberta"}) {
     SCOPED_TRACE(family);
-    const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .fixed_layers = 1};
+    const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .frozen_layers = 1};
     const Trained one = trained(family, options, 1);
     EXPECT_LT(one.last_loss, 0.7 * one.first_loss);
     if (family < "d") {

@@ -116,7 +116,7 @@ TEST(FiniteOutputs, NameTheWeightOfAModule) {
 TEST(FiniteOutputs, NameTheTextWhereTheFolderIsGone) {
   const EditedFolder edited("sentence");
   SentenceEncoder model = load_sentence_encoder(edited.path());
-  std::get<TokenEncoder>(model.words).embeddings.word.weight->fill(std::nan(""));
+  std::get<TokenEncoder>(model.token_encoder).embeddings.word.weight->fill(std::nan(""));
   std::filesystem::remove_all(edited.path());
   EXPECT_EQ(file_error([&] { model.encode({kSpoiledTexts[0]}); }),
             "text 0: the model's output must be finite, got nan");

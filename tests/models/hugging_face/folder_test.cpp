@@ -67,7 +67,7 @@ TEST_F(ModelFolderTest, HasItsConfigAndItsFamily) {
   const ModelFolder folder = opened();
   EXPECT_EQ(folder.family->name, "bert");
   EXPECT_EQ(folder.config.integer("vocab_size"), 7);
-  EXPECT_EQ(folder.options.max_tokens, 5);
+  EXPECT_EQ(folder.options.max_positions, 5);
   EXPECT_EQ(folder.options.encoder.width(), 4);
 }
 
@@ -121,7 +121,7 @@ TEST_F(ModelFolderTest, GivesParametersByOurNames) {
 
 TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
   const ModelFolder folder = opened();
-  const SequenceClassifierOptions options = {.tokens = folder.options, .classes = 2};
+  const SequenceClassifierOptions options = {.token_encoder = folder.options, .num_labels = 2};
   const auto error = [&](const auto& load) {
     return file_error(load).substr(folder.path.string().size());
   };
@@ -132,7 +132,7 @@ TEST_F(ModelFolderTest, LoadsAHeadUnderAnotherName) {
   const auto model = load_model<SequenceClassifier>(options, folder, renames);
   EXPECT_TRUE(same_bits(model.classifier.weight, tensors.at("cls.seq_relationship.weight")));
   EXPECT_FALSE(model.dropout.training);
-  const SequenceClassifierOptions wide = {.tokens = folder.options, .classes = 3};
+  const SequenceClassifierOptions wide = {.token_encoder = folder.options, .num_labels = 3};
   EXPECT_EQ(error([&] { load_model<SequenceClassifier>(wide, folder, renames); }),
             "/model.safetensors: tensor 'cls.seq_relationship.weight': shape must be (3, 4) by "
             "config.json, got (2, 4)");

@@ -86,9 +86,9 @@ TEST(Answers, AreWidenedToWholeWords) {
   const text::Encoding window = {
       .ids = std::vector<index_t>(9, 5),
       .offsets = {{}, {0, 3}, {}, {0, 3}, {3, 6}, {6, 7}, {8, 11}, {11, 12}, {}},
-      .types = std::vector<index_t>(9, 0),
-      .texts = {-1, 0, -1, 1, 1, 1, 1, 1, -1},
-      .words = {-1, 0, -1, 0, 0, 0, 1, -1, -1}};
+      .type_ids = std::vector<index_t>(9, 0),
+      .sequence_ids = {-1, 0, -1, 1, 1, 1, 1, 1, -1},
+      .word_ids = {-1, 0, -1, 0, 0, 0, 1, -1, -1}};
   EXPECT_EQ(bytes_of_words(window, 4, 4), (text::Span{0, 7}));
   EXPECT_EQ(bytes_of_words(window, 5, 6), (text::Span{0, 11}));
   EXPECT_EQ(bytes_of_words(window, 6, 6), (text::Span{8, 11}));

@@ -24,7 +24,7 @@ TEST(PrepackFolders, SentencesKeepTheirBitsAndTheModelItsTables) {
     const Tensor before = model.encode(kTexts);
     prepack(model);
     EXPECT_TRUE(same_bits(model.encode(kTexts), before));
-    if (const auto* const words = std::get_if<TokenEncoder>(&model.words)) {
+    if (const auto* const words = std::get_if<TokenEncoder>(&model.token_encoder)) {
       EXPECT_TRUE(words->encoder.layers[0].self_attn->in_proj_weight.is_prepacked());
       EXPECT_TRUE(words->encoder.layers[0].feed_forward->linear1.weight.is_prepacked());
       EXPECT_FALSE(words->embeddings.word.weight.is_prepacked());

@@ -366,7 +366,7 @@ TEST(SaveFolder, WritesSentenceEncoders) {
       save_folder(once, from.path(), model);
       const SentenceEncoder again = load_sentence_encoder(once);
       EXPECT_TRUE(same_bits(model.encode(texts), again.encode(texts)));
-      EXPECT_TRUE(same_bits(model.encode_queries(texts), again.encode_queries(texts)));
+      EXPECT_TRUE(same_bits(model.encode_query(texts), again.encode_query(texts)));
       EXPECT_EQ(again.reader.max_length, model.reader.max_length);
       EXPECT_EQ(std::filesystem::exists(once / "0_StaticEmbedding/sentence_bert_config.json") ||
                     std::filesystem::exists(once / "sentence_bert_config.json"),
@@ -390,7 +390,7 @@ TEST(SaveFolder, WritesNewSentenceEncoders) {
   save_folder(to, folders() / "mpnet", model);
   const SentenceEncoder again = load_sentence_encoder(to);
   EXPECT_EQ(again.settings.similarity, Similarity::kDot);
-  EXPECT_TRUE(same_bits(model.encode_queries({"a cat"}), again.encode_queries({"a cat"})));
+  EXPECT_TRUE(same_bits(model.encode_query({"a cat"}), again.encode_query({"a cat"})));
   EXPECT_TRUE(std::filesystem::is_directory(to / "2_Normalize"));
   model.modules.emplace_back(Dense{nn::Linear(12, 4), [](const Tensor& x) { return x; }});
   EXPECT_TRUE(throws("save_folder", {"activation"},

@@ -45,7 +45,7 @@ std::vector<std::string> texts_of(const Json& list) {
 
 TaskOptions options_of(const Json& json) {
   TaskOptions options = {.truncate_dim = json.integer("truncate_dim", JsonRange{}, 0),
-                         .normalize = json.boolean("normalize", false)};
+                         .normalize_embeddings = json.boolean("normalize", false)};
   if (json.has("prompt")) options.prompt = json.text("prompt");
   if (json.has("prompt_name")) options.prompt_name = json.text("prompt_name");
   return options;
@@ -97,14 +97,14 @@ TEST_F(SentenceEncoderTest, EmbedsTokensForTraining) {
               R"({"word_embedding_dimension": 12, "include_prompt": false})");
   SentenceEncoder model = load_sentence_encoder(scratch.path());
   const TaskOptions query = {.prompt = "the old "};
-  const std::vector<index_t> ids = model.encoding_of("cat sat", query).ids;
+  const std::vector<index_t> ids = model.tokenize("cat sat", query).ids;
   const Tokens tokens = {.ids = from_vector(ids, {1, std::ssize(ids)})};
   constexpr index_t kPrompt = 3;  // [CLS] the old
   const Tensor expected = model.encode({"cat sat"}, query);
   EXPECT_TRUE(same_bits(model(tokens, kPrompt), expected));
   EXPECT_FALSE(same_bits(model(tokens), expected));
 
-  auto& words = std::get<TokenEncoder>(model.words);
+  auto& words = std::get<TokenEncoder>(model.token_encoder);
   auto& dense = std::get<Dense>(model.modules.front());
   nn::set_requires_grad(words);
   nn::set_requires_grad(dense.linear);
@@ -142,12 +142,12 @@ TEST_F(SentenceEncoderTest, ChoosesPromptsByWhatATextIs) {
   };
   const auto model = settings(R"({"query": "what ", "passage": "a ", "corpus": "the "})");
   const auto given = [&](const char* prompt) { return model.encode(texts, {.prompt = prompt}); };
-  EXPECT_TRUE(same_bits(model.encode_queries(texts), given("what ")));
-  EXPECT_TRUE(same_bits(model.encode_documents(texts), given("a ")));
-  EXPECT_TRUE(same_bits(model.encode_documents(texts, {.prompt_name = "corpus"}), given("the ")));
-  EXPECT_TRUE(same_bits(model.encode_queries(texts, {.prompt = ""}), model.encode(texts)));
+  EXPECT_TRUE(same_bits(model.encode_query(texts), given("what ")));
+  EXPECT_TRUE(same_bits(model.encode_document(texts), given("a ")));
+  EXPECT_TRUE(same_bits(model.encode_document(texts, {.prompt_name = "corpus"}), given("the ")));
+  EXPECT_TRUE(same_bits(model.encode_query(texts, {.prompt = ""}), model.encode(texts)));
   const auto plain = settings("{}");
-  EXPECT_TRUE(same_bits(plain.encode_queries(texts), model.encode(texts)));
+  EXPECT_TRUE(same_bits(plain.encode_query(texts), model.encode(texts)));
   EXPECT_TRUE(throws("SentenceEncoder", {"'quarry'", "one of 'corpus', 'passage', 'query', got"},
                      [&] { model.encode(texts, {.prompt_name = "quarry"}); }));
   EXPECT_TRUE(throws("SentenceEncoder", {"'query'", "no prompts"},
@@ -336,7 +336,8 @@ class StaticFolder : public ScratchFolder {
   }
 };
 
-/// A table (V, 1) whose row i is 2^-i for the first tokens, so that each set of tokens has its own sum.
+/// A table (V, 1) whose row i is 2^-i for the first tokens, so that each set of tokens has its own
+/// sum.
 Tensor powers(index_t rows) {
   Tensor table = zeros({rows, 1});
   for (index_t i = 0; i < std::min<index_t>(rows, 60); ++i) {

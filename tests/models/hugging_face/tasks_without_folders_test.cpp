@@ -30,8 +30,8 @@ constexpr const char* kTokenizer = R"({
 
 TokenEncoderOptions tokens_of_pairs() {
   TokenEncoderOptions options = tiny_tokens();
-  options.max_tokens = 12;
-  options.token_types = 2;
+  options.max_positions = 12;
+  options.type_vocab_size = 2;
   return options;
 }
 
@@ -42,8 +42,8 @@ TextReader reader() {
 TextClassifier classifier(Scoring scoring) {
   return {.reader = reader(),
           .model = make_model<SequenceClassifier>(
-              SequenceClassifierOptions{.tokens = tokens_of_pairs(),
-                                        .classes = 3,
+              SequenceClassifierOptions{.token_encoder = tokens_of_pairs(),
+                                        .num_labels = 3,
                                         .pooling = Pooling::kCls,
                                         .head = PredictionHeadOptions{}}),
           .labels = {"a", "b", "c"},
@@ -53,7 +53,7 @@ TextClassifier classifier(Scoring scoring) {
 QuestionAnswerer answerer() {
   return {.reader = reader(),
           .model = make_model<TokenClassifier>(
-              TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 2})};
+              TokenClassifierOptions{.token_encoder = tokens_of_pairs(), .num_labels = 2})};
 }
 
 const std::vector<std::string> kFourTexts = {"newton laws in rio", "", "law", "rio in new rio"};
@@ -78,10 +78,10 @@ TEST(TextClassifier, FeedsTypesOfPairsWhereTheModelReadsThem) {
   const std::vector<text::TextPair> pairs = {{"newton", "law rio"}};
   const text::Encoding encoding = model.reader.tokenizer->encode_pair("newton", "law rio");
   const Tensor ids = from_vector(encoding.ids, {1, std::ssize(encoding.ids)});
-  const Tensor types = from_vector(encoding.types, {1, std::ssize(encoding.types)});
-  EXPECT_TRUE(
-      same_bits(model.logits(std::span(&encoding, 1)), model.model({.ids = ids, .types = types})));
-  model.reader.feeds_types = false;
+  const Tensor types = from_vector(encoding.type_ids, {1, std::ssize(encoding.type_ids)});
+  EXPECT_TRUE(same_bits(model.logits(std::span(&encoding, 1)),
+                        model.model({.ids = ids, .type_ids = types})));
+  model.reader.feeds_type_ids = false;
   EXPECT_TRUE(same_bits(model.logits(std::span(&encoding, 1)), model.model(ids)));
   EXPECT_EQ(model(pairs).at(0).size(), 3U);
 }
@@ -94,7 +94,7 @@ TEST(Tasks, TakeListsInBraces) {
   EXPECT_EQ(model.scores({{"new", "rio"}, {"law", "rio"}}).shape(), (Shape{2, 3}));
   const std::vector<std::string> texts = {"new rio", "law", "rio"};
   EXPECT_EQ(model(std::span(texts).subspan(1)).size(), 2U);
-  EXPECT_EQ(model.reader.tokenizer->encode_all({"new", "rio"}).size(), 2U);
+  EXPECT_EQ(model.reader.tokenizer->encode_batch({"new", "rio"}).size(), 2U);
 }
 
 TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
@@ -109,8 +109,8 @@ TEST(TextClassifier, CutsTextsToWhatTheModelReads) {
 
 TEST(TextClassifier, RanksTexts) {
   TextClassifier model = {.reader = reader(),
-                          .model = make_model<SequenceClassifier>(
-                              SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                          .model = make_model<SequenceClassifier>(SequenceClassifierOptions{
+                              .token_encoder = tokens_of_pairs(), .num_labels = 1}),
                           .labels = {"a"},
                           .scoring = Scoring::kSigmoid};
   std::vector<text::TextPair> pairs;
@@ -139,8 +139,8 @@ void raise_outputs(Model& model, double by) {
 // Sigmoid and softmax give 1 for many numbers: sentence-transformers orders by the numbers.
 TEST(TextClassifier, OrdersEqualScoresByTheOutputs) {
   TextClassifier model = {.reader = reader(),
-                          .model = make_model<SequenceClassifier>(
-                              SequenceClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                          .model = make_model<SequenceClassifier>(SequenceClassifierOptions{
+                              .token_encoder = tokens_of_pairs(), .num_labels = 1}),
                           .labels = {"a"},
                           .scoring = Scoring::kNone};
   const auto order = [](const std::vector<RankedText>& ranked) {
@@ -206,14 +206,15 @@ TEST(Tasks, HaveATokenizer) {
   refuses("TextReader", [&] { answers(questions); });
   refuses("TextReader", [&] { answers.windows(questions[0]); });
   const MaskFiller blanks = {
-      .reader = {}, .model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens_of_pairs()})};
+      .reader = {},
+      .model = make_model<MaskedLM>(MaskedLMOptions{.token_encoder = tokens_of_pairs()})};
   refuses("MaskFiller", [&] { blanks(kFourTexts); });
 }
 
 TEST(TokenTagger, TagsTokensAndWords) {
   TokenTagger model = {.reader = reader(),
-                       .model = make_model<TokenClassifier>(
-                           TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 1}),
+                       .model = make_model<TokenClassifier>(TokenClassifierOptions{
+                           .token_encoder = tokens_of_pairs(), .num_labels = 1}),
                        .labels = {"I-X"}};
   const auto tokens = model(kFourTexts, AggregationStrategy::kNone);
   ASSERT_EQ(tokens[0].size(), 6U);  // new ##ton law ##s in rio
@@ -238,8 +239,8 @@ TEST(TokenTagger, TagsTokensAndWords) {
 
 TEST(TokenTagger, ReadsLongTextsInWindows) {
   const TokenTagger model = {.reader = reader(),
-                             .model = make_model<TokenClassifier>(
-                                 TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = 2}),
+                             .model = make_model<TokenClassifier>(TokenClassifierOptions{
+                                 .token_encoder = tokens_of_pairs(), .num_labels = 2}),
                              .labels = {"B-X", "I-Y"}};
   const std::string text = "in rio newton laws rio in newton law in newtons rio laws";
   const auto last = [](const std::vector<Tag>& tags) { return tags.back().bytes.end; };
@@ -276,7 +277,7 @@ TEST(QuestionAnswerer, ReadsLongContextsInWindows) {
   const QuestionAnswerer model = answerer();
   const std::string context = "in rio newton laws rio in newton law in newtons rio laws";
   const std::vector<Question> questions = {{"newton", context}};
-  const AnsweringOptions options = {.count = 300, .window = 10, .stride = 2};
+  const AnsweringOptions options = {.top_k = 300, .window = 10, .stride = 2};
   const auto results = model(questions, options);
   expect_parts_in_order(results[0], context);
   const bool reaches_the_end = std::ranges::any_of(
@@ -298,14 +299,14 @@ std::vector<Answer> pipeline_answers(const QuestionAnswerer& model, const Questi
     const auto size = std::ssize(window.ids);
     Tensor hidden = logits.to(kFloat64).clone();
     for (index_t t = 1; t < size; ++t) {
-      if (window.texts[static_cast<std::size_t>(t)] != 1) hidden.select(0, t).fill(-10000);
+      if (window.sequence_ids[static_cast<std::size_t>(t)] != 1) hidden.select(0, t).fill(-10000);
     }
     const Tensor p = softmax(hidden, 0);
     std::vector<Answer> spans;
     for (index_t i = 1; i < size; ++i) {
       for (index_t j = i; j < std::min(i + options.max_answer_tokens, size); ++j) {
-        if (window.texts[static_cast<std::size_t>(i)] != 1 ||
-            window.texts[static_cast<std::size_t>(j)] != 1) {
+        if (window.sequence_ids[static_cast<std::size_t>(i)] != 1 ||
+            window.sequence_ids[static_cast<std::size_t>(j)] != 1) {
           continue;
         }
         const text::Span bytes = bytes_of_words(window, i, j);
@@ -314,7 +315,7 @@ std::vector<Answer> pipeline_answers(const QuestionAnswerer& model, const Questi
       }
     }
     std::ranges::stable_sort(spans, std::greater(), &Answer::score);
-    spans.resize(std::min(spans.size(), static_cast<std::size_t>(2 * options.count + 10)));
+    spans.resize(std::min(spans.size(), static_cast<std::size_t>(2 * options.top_k + 10)));
     for (const Answer& span : spans) {
       const auto same = std::ranges::find_if(
           answers, [&](const Answer& a) { return lower(a.text) == lower(span.text); });
@@ -326,7 +327,7 @@ std::vector<Answer> pipeline_answers(const QuestionAnswerer& model, const Questi
     }
   }
   std::ranges::stable_sort(answers, std::greater(), &Answer::score);
-  answers.resize(std::min(answers.size(), static_cast<std::size_t>(options.count)));
+  answers.resize(std::min(answers.size(), static_cast<std::size_t>(options.top_k)));
   return answers;
 }
 
@@ -334,10 +335,10 @@ TEST(QuestionAnswerer, AddsTheScoresOfEqualAnswers) {
   const QuestionAnswerer model = answerer();
   const Question question = {"newton", "rio law Rio newton RIO in laws LAWS rio law in newton"};
   for (const AnsweringOptions& options :
-       {AnsweringOptions{}, AnsweringOptions{.count = 3, .max_answer_tokens = 2},
-        AnsweringOptions{.count = 100, .max_answer_tokens = 3},
-        AnsweringOptions{.count = 100, .window = 9, .stride = 3},
-        AnsweringOptions{.count = 2, .window = 8, .stride = 1}}) {
+       {AnsweringOptions{}, AnsweringOptions{.top_k = 3, .max_answer_tokens = 2},
+        AnsweringOptions{.top_k = 100, .max_answer_tokens = 3},
+        AnsweringOptions{.top_k = 100, .window = 9, .stride = 3},
+        AnsweringOptions{.top_k = 2, .window = 8, .stride = 1}}) {
     const auto want = pipeline_answers(model, question, options);
     const auto got = model({question}, options)[0];
     ASSERT_EQ(got.size(), want.size());
@@ -349,7 +350,7 @@ TEST(QuestionAnswerer, AddsTheScoresOfEqualAnswers) {
   }
   // A capital sigma has two small letters.
   const Question greek = {"newton", "\u039f\u03a3 \u03bf\u03c2 \u03bf\u03c3"};
-  EXPECT_EQ(model({greek}, {.count = 50, .max_answer_tokens = 1})[0].size(), 1U);
+  EXPECT_EQ(model({greek}, {.top_k = 50, .max_answer_tokens = 1})[0].size(), 1U);
 }
 
 TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
@@ -367,13 +368,13 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
   for (const index_t classes : {1, 3}) {
     QuestionAnswerer other = answerer();
     other.model = make_model<TokenClassifier>(
-        TokenClassifierOptions{.tokens = tokens_of_pairs(), .classes = classes});
+        TokenClassifierOptions{.token_encoder = tokens_of_pairs(), .num_labels = classes});
     EXPECT_TRUE(throws("QuestionAnswerer", {"model must have 2 classes", str_cat("got ", classes)},
                        [&] { other(just); }));
   }
   EXPECT_EQ(model(just).at(0).size(), 1U);  // a window has room for one of its tokens
   const std::vector<std::pair<AnsweringOptions, std::string>> wrong = {
-      {{.count = 0}, "count"},
+      {{.top_k = 0}, "top_k"},
       {{.max_answer_tokens = 0}, "max_answer_tokens"},
       {{.window = 0}, "window"},
       {{.stride = -1}, "stride"}};
@@ -385,9 +386,9 @@ TEST(QuestionAnswerer, SaysWhatCannotBeAnswered) {
 TEST(MaskFiller, FillsEachBlank) {
   const MaskFiller model = {
       .reader = reader(),
-      .model = make_model<MaskedLm>(MaskedLmOptions{.tokens = tokens_of_pairs()})};
+      .model = make_model<MaskedLM>(MaskedLMOptions{.token_encoder = tokens_of_pairs()})};
   EXPECT_EQ(model.mask(), "[MASK]");
-  const auto results = model({"new [MASK] in rio", "[MASK] law [MASK]"}, {.count = 20});
+  const auto results = model({"new [MASK] in rio", "[MASK] law [MASK]"}, {.top_k = 20});
   ASSERT_EQ(results[0].size(), 1U);
   ASSERT_EQ(results[1].size(), 2U);
   EXPECT_EQ(results[0][0].bytes, (text::Span{4, 10}));
@@ -421,7 +422,7 @@ TEST(MaskFiller, FillsEachBlank) {
   EXPECT_TRUE(throws("MaskFiller", {"text 7 must have a [MASK]"}, [&] {
     model(kFourTexts, {.task = {.name = [](index_t i) { return str_cat("text ", i + 7); }}});
   }));
-  EXPECT_TRUE(throws("MaskFiller", {"count", "0"}, [&] { model({"[MASK]"}, {.count = 0}); }));
+  EXPECT_TRUE(throws("MaskFiller", {"top_k", "0"}, [&] { model({"[MASK]"}, {.top_k = 0}); }));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ text::Encoding encoding_of(index_t length, index_t type = 0) {
   text::Encoding encoding;
   for (index_t i = 0; i < length; ++i) {
     encoding.ids.push_back(100 * length + i);
-    encoding.types.push_back(i == 0 ? 0 : type);
+    encoding.type_ids.push_back(i == 0 ? 0 : type);
   }
   return encoding;
 }
@@ -67,7 +67,7 @@ TEST_F(BatchesTest, HaveEachEncodingOnceWithItsOwnTokens) {
                           [&](const Tokens& tokens, std::span<const index_t> chosen) {
                             const std::lock_guard lock(mutex);
                             EXPECT_EQ(tokens.ids.size(0), std::ssize(chosen));
-                            EXPECT_FALSE(tokens.types.defined());
+                            EXPECT_FALSE(tokens.type_ids.defined());
                             largest = std::max(largest, std::ssize(chosen));
                             for (index_t row = 0; row < std::ssize(chosen); ++row) {
                               const index_t number = chosen[static_cast<std::size_t>(row)];
@@ -119,9 +119,9 @@ TEST_F(BatchesTest, GiveTypesWhereAModelReadsThemAndOneIsNotZero) {
   std::vector<text::Encoding> encodings = {encoding_of(3, 1), encoding_of(2)};
   const auto types = [&](bool feed_types) {
     Tensor given;
-    TextReader{.feeds_types = feed_types}.for_each_batch(
+    TextReader{.feeds_type_ids = feed_types}.for_each_batch(
         encodings, {},
-        [&](const Tokens& tokens, std::span<const index_t>) { given = tokens.types; });
+        [&](const Tokens& tokens, std::span<const index_t>) { given = tokens.type_ids; });
     return given;
   };
   EXPECT_EQ(types(true).to_vector<index_t>(), (std::vector<index_t>{0, 1, 1, 0, 0, 0}));

@@ -23,16 +23,17 @@ constexpr index_t kKey = 3;  // the token that decides
 models::SequenceClassifier make(std::uint64_t seed) {
   Rng rng(seed);
   models::SequenceClassifier model(
-      {.tokens = {.vocabulary_size = 12,
-                  .encoder = {.layers = models::repeat_layer({.d_model = 16,
-                                                              .nhead = kHeads,
-                                                              .dim_feedforward = 24,
-                                                              .dropout = 0,
-                                                              .activation = nn::Activation::kGelu},
-                                                             kLayers)},
-                  .max_tokens = 16,
-                  .dropout = 0},
-       .classes = 2,
+      {.token_encoder = {.vocab_size = 12,
+                         .encoder = {.layers =
+                                         models::repeat_layer({.d_model = 16,
+                                                               .nhead = kHeads,
+                                                               .dim_feedforward = 24,
+                                                               .dropout = 0,
+                                                               .activation = nn::Activation::kGelu},
+                                                              kLayers)},
+                         .max_positions = 16,
+                         .dropout = 0},
+       .num_labels = 2,
        .pooling = models::Pooling::kCls,
        .dropout = 0},
       rng);
@@ -89,8 +90,8 @@ models::SequenceClassifier trained() {
   nn::eval(model);
   // The model keeps nothing of the heads that were cut off.
   for (index_t layer = 0; layer < kLayers; ++layer) {
-    Tensor weight =
-        *model.encode.encoder.layers[static_cast<std::size_t>(layer)].self_attn->out_proj.weight;
+    Tensor weight = *model.token_encoder.encoder.layers[static_cast<std::size_t>(layer)]
+                         .self_attn->out_proj.weight;
     for (index_t head = 0; head < kHeads; ++head) {
       if (layer == 0 && head == 1) continue;
       weight.slice(1, head * 8, head * 8 + 8).fill(0);
@@ -131,9 +132,10 @@ TEST(Inspect, FindsAPlantedTokenAndHead) {
               return integrated_gradients(score_of(model, ids)).rows.select(0, 0);
             }),
             0.95);
-  EXPECT_GE(
-      share_found([&](const Tensor& ids) { return saliency(score_of(model, ids)).select(0, 0); }),
-      0.8);
+  EXPECT_GE(share_found([&](const Tensor& ids) {
+              return input_x_gradient(score_of(model, ids)).select(0, 0);
+            }),
+            0.8);
   const auto map_of = [&](const Tensor& ids, const std::string& part) {
     return activation_patching(score_of(model, ids), score_of(model, without_key(ids)), part);
   };
@@ -169,7 +171,7 @@ TEST(Inspect, RandomWeightsNameNothing) {
 TEST(Inspect, SaliencyIsTheDifferenceQuotient) {
   const models::SequenceClassifier model = make(3);
   const Tensor ids = random_ids(1, 4);
-  const Tensor found = saliency(score_of(model, ids)).select(0, 0);
+  const Tensor found = input_x_gradient(score_of(model, ids)).select(0, 0);
   constexpr double kStep = 1e-6;
   for (index_t t = 0; t < kTokens; ++t) {
     const auto scaled = [&](double factor) {
@@ -269,8 +271,8 @@ TEST(Inspect, HeadsAreMeasuredOverBatches) {
 TEST(Inspect, CountsSharedLayersAsTheyRun) {
   models::SequenceClassifier shared = make(3);
   models::SequenceClassifier unrolled = shared;
-  auto& encoder = unrolled.encode.encoder;
-  shared.encode.encoder.order = {0, 1, 1, 0};
+  auto& encoder = unrolled.token_encoder.encoder;
+  shared.token_encoder.encoder.order = {0, 1, 1, 0};
   encoder.layers = {encoder.layers[0], encoder.layers[1], encoder.layers[1], encoder.layers[0]};
   const Tensor ids = random_ids(1, 4);
   const Tensor other = random_ids(1, 5);
@@ -362,12 +364,13 @@ TEST(Inspect, Errors) {
                           const std::function<void()>& call) {
     EXPECT_TRUE(throws(op, {text}, call));
   };
-  refuses("saliency", "score must depend on", [&] { saliency(score, "layers.9"); });
-  refuses("saliency", "score must depend on the hook point", [&] { saliency(apart); });
-  refuses("saliency", "must compute one hook point embeddings.words, got several",
-          [&] { saliency(twice); });
-  refuses("saliency", "score must have 1 element, got shape (1, 2)",
-          [&] { saliency([&] { return model(ids); }); });
+  refuses("input_x_gradient", "score must depend on", [&] { input_x_gradient(score, "layers.9"); });
+  refuses("input_x_gradient", "score must depend on the hook point",
+          [&] { input_x_gradient(apart); });
+  refuses("input_x_gradient", "must compute one hook point embeddings.words, got several",
+          [&] { input_x_gradient(twice); });
+  refuses("input_x_gradient", "score must have 1 element, got shape (1, 2)",
+          [&] { input_x_gradient([&] { return model(ids); }); });
   refuses("integrated_gradients", "points must be at least 2, got 1",
           [&] { integrated_gradients(score, {.points = 1}); });
   refuses("integrated_gradients", "baseline must broadcast to (1, 6, 16), got (7,)",

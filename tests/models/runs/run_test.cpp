@@ -36,9 +36,9 @@ struct Trial {
   models::SequenceClassifier make() const {
     manual_seed(1);
     models::TokenEncoderOptions tokens;
-    tokens.vocabulary_size = words.size();
+    tokens.vocab_size = words.size();
     tokens.encoder.layers = {{.d_model = 8, .nhead = 2, .dim_feedforward = 8}};
-    models::SequenceClassifier made({.tokens = tokens, .classes = 2});
+    models::SequenceClassifier made({.token_encoder = tokens, .num_labels = 2});
     nn::set_requires_grad(made);
     return made;
   }
@@ -69,7 +69,7 @@ TEST(Run, ContinuesWithTheBitsAndTheLogOfAnUnbrokenOne) {
       Trial part(every);
       runs::RunOptions options = runs::in_folder(cut);
       options.max_steps = steps;
-      const runs::Ending ending = runs::Run(part.trainer, options).train();
+      const runs::RunResult ending = runs::Run(part.trainer, options).train();
       EXPECT_EQ(ending.is_stopped(), steps > 0);
       EXPECT_EQ(ending.exit_code(), 0);
       const std::string text =
@@ -110,7 +110,8 @@ TEST(Run, StopsBySignalAfterItHasSaved) {
   const nn::TrainerCallbacks hooks = {.step = [](const nn::StepReport& report) {
     if (report.step == 4) std::raise(SIGTERM);
   }};
-  const runs::Ending ending = runs::Run(trial.trainer, runs::in_folder(folder.path())).train(hooks);
+  const runs::RunResult ending =
+      runs::Run(trial.trainer, runs::in_folder(folder.path())).train(hooks);
   EXPECT_EQ(ending.signal, SIGTERM);
   EXPECT_EQ(ending.exit_code(), 128 + SIGTERM);
   const auto step =

@@ -19,14 +19,14 @@ const Tensor kLengths = tensor({4, 2, 1});
 TEST(TokenExamples, AreTheChosenRowsCutToTheLongest) {
   const Tokens tokens = {.ids = kIds,
                          .lengths = kLengths,
-                         .types = tensor({0, 0, 1, 1}),
+                         .type_ids = tensor({0, 0, 1, 1}),
                          .positions = tensor({{9, 8, 7, 6}, {5, 4, 3, 2}, {1, 2, 3, 4}})};
   index_t calls = 0;
   const auto per_token = [&](const Tokens& rows, const Tensor& labels) {
     ++calls;
     EXPECT_TRUE(same_bits(rows.ids, tensor({{3, 0}, {8, 9}})));
     EXPECT_TRUE(same_bits(rows.lengths, tensor({1, 2})));
-    EXPECT_TRUE(same_bits(rows.types, tensor({{0, 0}, {0, 0}})));
+    EXPECT_TRUE(same_bits(rows.type_ids, tensor({{0, 0}, {0, 0}})));
     EXPECT_TRUE(same_bits(rows.positions, tensor({{1, 2}, {5, 4}})));
     EXPECT_TRUE(same_bits(labels, tensor({{13, 10}, {18, 19}})));
     return nn::LossSum{ones({}), 2};
@@ -38,7 +38,7 @@ TEST(TokenExamples, AreTheChosenRowsCutToTheLongest) {
   const auto per_row = [&](const Tokens& rows, const Tensor& labels) {
     ++calls;
     EXPECT_TRUE(same_bits(rows.ids, tensor({{8, 9, 0, 0}})));
-    EXPECT_FALSE(rows.lengths.defined() || rows.types.defined() || rows.positions.defined());
+    EXPECT_FALSE(rows.lengths.defined() || rows.type_ids.defined() || rows.positions.defined());
     EXPECT_TRUE(same_bits(labels, tensor({6})));
     return nn::LossSum{ones({}), 1};
   };
@@ -50,14 +50,14 @@ TEST(TokenExamples, AreTheChosenRowsCutToTheLongest) {
 
 TEST(TokenExamples, TrainAClassifier) {
   Rng rng(1);
-  models::SequenceClassifier model({.tokens = test::tiny_tokens(), .classes = 2}, rng);
+  models::SequenceClassifier model({.token_encoder = test::tiny_tokens(), .num_labels = 2}, rng);
   nn::set_requires_grad(model);
   const auto loss = [&](const Tokens& rows, const Tensor& labels) {
     return nn::summed_cross_entropy(model(rows), labels);
   };
   const nn::Examples examples = examples_of({kIds, kLengths}, tensor({0, 1, 0}), loss);
   nn::AdamW optimizer(model, {.lr = 0.01});
-  nn::Trainer(model, optimizer, examples, {.epochs = 40, .batch_size = 2}).run();
+  nn::Trainer(model, optimizer, examples, {.epochs = 40, .batch_size = 2}).train();
   EXPECT_EQ(nn::evaluate(model, examples).accuracy(), 1);
 }
 
@@ -67,7 +67,7 @@ TEST(TokenExamples, TheDigestDependsOnTheContents) {
   const std::set<std::uint64_t> digests = {digest({kIds}),
                                            digest({kIds + 1}),
                                            digest({kIds, kLengths}),
-                                           digest({.ids = kIds, .types = kIds}),
+                                           digest({.ids = kIds, .type_ids = kIds}),
                                            digest({.ids = kIds, .positions = kIds}),
                                            examples_of({kIds}, labels + 1, {}).digest};
   EXPECT_EQ(digests.size(), 6U);

@@ -24,7 +24,7 @@ TEST(CharacterTokenizer, EncodesAndDecodes) {
   const Encoding e = characters.encode(text);
   EXPECT_EQ(e.ids, (Ids{2, 5, 1, 6}));
   EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {1, 4}, {4, 5}}));
-  const EncodeOptions plain = {.add_special = false};
+  const EncodeOptions plain = {.add_special_tokens = false};
   EXPECT_EQ(characters.decode(characters.encode("ab\na", plain).ids), "ab\na");
   EXPECT_EQ(CharacterTokenizer::of(Texts{"no\xc3\xb6n\n"}).decode(Ids{4, 5, 6, 7}), "no\xc3\xb6\n");
   EXPECT_TRUE(throws("Vocabulary", {"-1"}, [&] { (void)characters.decode(Ids{-1}); }));
@@ -37,7 +37,7 @@ TEST(CharacterTokenizer, OffsetsCoverTheText) {
   for (int code = 0; code < 0x80; ++code) text += static_cast<char>(code);
   text += "\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
   const auto characters = CharacterTokenizer::of(Texts{text});
-  const Encoding e = characters.encode(text, {.add_special = false});
+  const Encoding e = characters.encode(text, {.add_special_tokens = false});
   EXPECT_EQ(e.ids.size(), 0x80u + 7);
   index_t end = 0;
   for (std::size_t i = 0; i < e.ids.size(); ++i) {

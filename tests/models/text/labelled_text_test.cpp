@@ -100,22 +100,22 @@ TEST(Labels, AreNumberedInTheirOrder) {
   }));
 }
 
-TEST(TextEncoder, HasATokenizer) {
+TEST(Tokenization, HasATokenizer) {
   const std::vector<LabelledText> examples = {{"b", "x"}};
-  EXPECT_TRUE(throws("TextEncoder", {"must have a tokenizer, got a null pointer"},
-                     [&] { encoded_examples(examples, TextEncoder{}, "f"); }));
-  EXPECT_TRUE(throws("TextEncoder", {"must have a tokenizer"},
-                     [&] { labelled_examples(examples, {"b"}, TextEncoder{}, "f"); }));
+  EXPECT_TRUE(throws("Tokenization", {"must have a tokenizer, got a null pointer"},
+                     [&] { encoded_examples(examples, Tokenization{}, "f"); }));
+  EXPECT_TRUE(throws("Tokenization", {"must have a tokenizer"},
+                     [&] { labelled_examples(examples, {"b"}, Tokenization{}, "f"); }));
 }
 
-TEST(TextEncoder, ReportsTextsThatAreCut) {
+TEST(Tokenization, ReportsTextsThatAreCut) {
   const Lines texts = {"one two three", "one", "one two"};
   const WordTokenizer words = WordTokenizer::of(texts);
   std::vector<std::pair<index_t, index_t>> reports;
   const auto report = [&](index_t count, index_t limit) { reports.emplace_back(count, limit); };
   for (const index_t limit : {0, 4, 3}) {  // of the tokens with [CLS]
-    const TextEncoder encode = {&words, {.max_length = limit}, false, report};
-    EXPECT_EQ(encode.encode_all(texts)[1].ids.size(), 2U);
+    const Tokenization encode = {&words, {.max_length = limit}, false, report};
+    EXPECT_EQ(encode.encode_batch(texts)[1].ids.size(), 2U);
   }
   EXPECT_EQ(reports, (std::vector<std::pair<index_t, index_t>>{{1, 3}}));
 }
@@ -204,13 +204,13 @@ TEST(TokenLabels, GoToTheFirstTokenOfAWord) {
   EXPECT_EQ(token_labels(tokenizer.encode_pair(text, text, {.max_length = 8}), words, labels),
             (std::vector<index_t>{kNo, 1, kNo, kNo, kNo, kNo, kNo, kNo}));
   const auto characters = CharacterTokenizer::of(std::vector{text});
-  EXPECT_EQ(token_labels(characters.encode("Mr. Lee", {.add_special = false}),
+  EXPECT_EQ(token_labels(characters.encode("Mr. Lee", {.add_special_tokens = false}),
                          std::span(words).first(2), std::span(labels).first(2)),
             (std::vector<index_t>{1, kNo, kNo, kNo, 2, kNo, kNo}));
   // A token may begin with the space before its word.
   Encoding spaced;
   spaced.ids = {7, 8};
-  spaced.texts = {0, 0};
+  spaced.sequence_ids = {0, 0};
   spaced.offsets = {{0, 3}, {3, 7}};
   EXPECT_EQ(token_labels(spaced, std::span(words).first(2), std::span(labels).first(2)),
             (std::vector<index_t>{1, 2}));
@@ -237,7 +237,7 @@ TEST(MakeBatch, PadsToTheLongestChosen) {
 TEST(MakeBatch, HasTheLabelsThatTheExamplesHave) {
   const std::vector<Example> plain = {{.ids = {5, 6}}, {.ids = {7}}};
   EXPECT_FALSE(make_batch(plain, Ids{0, 1}).labels.defined());
-  EXPECT_FALSE(make_batch(plain, Ids{0, 1}).types.defined());
+  EXPECT_FALSE(make_batch(plain, Ids{0, 1}).type_ids.defined());
   EXPECT_EQ(make_batch(plain, Ids{0, 1}).ids.to_vector<index_t>(), (Ids{5, 6, 7, 0}));
 
   const std::vector<Example> tagged = {
@@ -255,8 +255,8 @@ TEST(MakeBatch, HasTheLabelsThatTheExamplesHave) {
 
 TEST(MakeBatch, PadsTypesWithZeros) {
   const std::vector<Example> examples = {{{5, 6, 7}, 0, {0, 1, 1}}, {{8}, 0}};
-  EXPECT_EQ(make_batch(examples, Ids{0, 1}).types.to_vector<index_t>(), (Ids{0, 1, 1, 0, 0, 0}));
-  EXPECT_FALSE(make_batch(examples, Ids{1}).types.defined());
+  EXPECT_EQ(make_batch(examples, Ids{0, 1}).type_ids.to_vector<index_t>(), (Ids{0, 1, 1, 0, 0, 0}));
+  EXPECT_FALSE(make_batch(examples, Ids{1}).type_ids.defined());
 }
 
 TEST(MakeBatch, RefusesExamplesThatDoNotFit) {

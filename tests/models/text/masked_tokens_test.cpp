@@ -79,7 +79,8 @@ TEST(MaskTokens, NeverChoosesSpecialTokens) {
   const Tensor tokens = tensor({{kCls, 9, kPad, kUnknown}, {kMask, kPad, 9, kPad}});
   Rng rng(1);
   const MaskedTokens all =
-      mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1, .masked = 1, .random = 0});
+      mask_tokens(tokens, kSpecial, kSize, rng,
+                  {.mlm_probability = 1, .mask_replace_prob = 1, .random_replace_prob = 0});
   constexpr index_t kNo = kIgnoreIndex;
   EXPECT_EQ(all.labels.to_vector<index_t>(), (Ids{kNo, 9, kNo, kNo, kNo, kNo, 9, kNo}));
   EXPECT_EQ(all.ids.to_vector<index_t>(), (Ids{2, 3, 0, 1, 3, 0, 3, 0}));
@@ -92,7 +93,8 @@ TEST(MaskTokens, TakesSpecialTokensWhereverTheyStand) {
   Rng rng(1);
   const Tensor tokens = randint(0, 10, {100, 100}, rng);
   const MaskedTokens all =
-      mask_tokens(tokens, special, 10, rng, {.chosen = 1, .masked = 0.5, .random = 0.5});
+      mask_tokens(tokens, special, 10, rng,
+                  {.mlm_probability = 1, .mask_replace_prob = 0.5, .random_replace_prob = 0.5});
   const Ids original = tokens.to_vector<index_t>();
   const Ids seen = all.ids.to_vector<index_t>();
   const Ids labels = all.labels.to_vector<index_t>();
@@ -113,9 +115,10 @@ TEST(MaskTokens, NeedsAMaskOnlyWhereItHides) {
   Rng rng(1);
   EXPECT_TRUE(test::throws("mask_tokens", {"special.mask must be a token"},
                            [&] { mask_tokens(tokens, {}, 9, rng); }));
-  EXPECT_EQ(mask_tokens(tokens, {}, 9, rng, {.chosen = 1, .masked = 0}).count, 2);
+  EXPECT_EQ(mask_tokens(tokens, {}, 9, rng, {.mlm_probability = 1, .mask_replace_prob = 0}).count,
+            2);
   EXPECT_TRUE(test::throws("mask_tokens",
-                           {"special tokens must be at least 0 and below vocabulary_size 9, got 9"},
+                           {"special tokens must be at least 0 and below vocab_size 9, got 9"},
                            [&] { mask_tokens(tokens, {.mask = 9}, 9, rng); }));
 }
 
@@ -131,14 +134,15 @@ TEST(MaskTokens, ChoosesAtLeastOneWhereItCan) {
   const Tensor tokens = tensor({{kCls, 9, 10, 11}});
   bool seen[4] = {};
   for (int i = 0; i < 100; ++i) {
-    const MaskedTokens result = mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 1e-6});
+    const MaskedTokens result =
+        mask_tokens(tokens, kSpecial, kSize, rng, {.mlm_probability = 1e-6});
     ASSERT_EQ(result.count, 1);
     for (index_t at = 0; at < 4; ++at) {
       if (result.labels.item_at<index_t>({0, at}) != kIgnoreIndex) seen[at] = true;
     }
   }
   EXPECT_TRUE(!seen[0] && seen[1] && seen[2] && seen[3]);
-  EXPECT_EQ(mask_tokens(tokens, kSpecial, kSize, rng, {.chosen = 0}).count, 0);
+  EXPECT_EQ(mask_tokens(tokens, kSpecial, kSize, rng, {.mlm_probability = 0}).count, 0);
   EXPECT_EQ(mask_tokens(zeros({2, 3}, kInt64), kSpecial, kSize, rng).count, 0);
   EXPECT_EQ(mask_tokens(zeros({0, 3}, kInt64), kSpecial, kSize, rng).count, 0);
 }
@@ -176,14 +180,15 @@ TEST(MaskTokens, RefusesWhatIsNoTokenOrNoChance) {
   };
   const Tensor tokens = tensor({{5, 6}});
   refuses("float32", tokens.to(kFloat32), kSize, {});
-  refuses("ids must be at least 0 and below vocabulary_size 6, got 6", tokens, 6, {});
+  refuses("ids must be at least 0 and below vocab_size 6, got 6", tokens, 6, {});
   refuses("-1", tensor({{-1}}), kSize, {});
-  refuses("vocabulary_size must be above", tokens, kFirst, {});
-  refuses("must be from 0 to 1, got", tokens, kSize, {.chosen = 1.5});
-  refuses("must be from 0 to 1, got", tokens, kSize, {.masked = 0.8, .random = 0.3});
-  refuses("must be from 0 to 1, got", tokens, kSize, {.random = -0.1});
+  refuses("vocab_size must be above", tokens, kFirst, {});
+  refuses("must be from 0 to 1, got", tokens, kSize, {.mlm_probability = 1.5});
   refuses("must be from 0 to 1, got", tokens, kSize,
-          {.chosen = std::numeric_limits<double>::quiet_NaN()});
+          {.mask_replace_prob = 0.8, .random_replace_prob = 0.3});
+  refuses("must be from 0 to 1, got", tokens, kSize, {.random_replace_prob = -0.1});
+  refuses("must be from 0 to 1, got", tokens, kSize,
+          {.mlm_probability = std::numeric_limits<double>::quiet_NaN()});
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ TEST(PipelineTokenizer, FindsAddedTokensUnlessTheyAreToBeText) {
   const auto tokenizer = words();
   EXPECT_EQ(tokenizer->encode("a[SEP] b new").ids, (Ids{1, 4, 2, 7}));
   // Only special tokens can be ordinary text; other added tokens are meant for texts.
-  const EncodeOptions plain{.special_in_text = false};
+  const EncodeOptions plain{.split_special_tokens = true};
   EXPECT_EQ(tokenizer->encode("a[SEP] b new", plain).ids, (Ids{1, 3, 5, 6, 2, 7}));
-  EXPECT_EQ(tokenizer->encode("a[SEP] b new").words, (Ids{0, 1, 2, 3}));
+  EXPECT_EQ(tokenizer->encode("a[SEP] b new").word_ids, (Ids{0, 1, 2, 3}));
   EXPECT_TRUE(tokenizer->is_special(4));
   EXPECT_FALSE(tokenizer->is_special(7));
   const Ids ids = {1, 4, 7};
@@ -101,8 +101,8 @@ TEST(PipelineTokenizer, TakesTheLastOfEqualAddedTokens) {
 TEST(PipelineTokenizer, KnowsPairsWithoutAPostProcessor) {
   const Encoding pair = words()->encode_pair("a", "b a");
   EXPECT_EQ(pair.ids, (Ids{1, 2, 1}));
-  EXPECT_EQ(pair.types, (Ids{0, 1, 1}));
-  EXPECT_EQ(pair.words, (Ids{0, 0, 1}));
+  EXPECT_EQ(pair.type_ids, (Ids{0, 1, 1}));
+  EXPECT_EQ(pair.word_ids, (Ids{0, 0, 1}));
 }
 
 TEST(PipelineTokenizer, SaysWhatIsWrongWithAFile) {
@@ -189,10 +189,12 @@ TEST(PipelineTokenizer, ComparesLongTextsByWholeWords) {
                                 {"pre_tokenizer", R"({"type":"WhitespaceSplit"})"},
                                 {"model", model}});
   const EncodeOptions five{.max_length = 5};
-  EXPECT_EQ(tokenizer->encode_pair("a a a a a a", "c c c c c").texts,
+  EXPECT_EQ(tokenizer->encode_pair("a a a a a a", "c c c c c").sequence_ids,
             (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(tokenizer->encode_pair("a a a a a a", "c c c c c", five).texts, (Ids{0, 0, 1, 1, 1}));
-  EXPECT_EQ(tokenizer->encode_pair("abbbbbb a", "c c c c c", five).texts, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(tokenizer->encode_pair("a a a a a a", "c c c c c", five).sequence_ids,
+            (Ids{0, 0, 1, 1, 1}));
+  EXPECT_EQ(tokenizer->encode_pair("abbbbbb a", "c c c c c", five).sequence_ids,
+            (Ids{0, 0, 0, 1, 1}));
 }
 
 TEST(PipelineTokenizer, TrimsSeveralSpacesOffTheFirstTokenButNotOne) {

@@ -33,15 +33,15 @@ std::string shown(const Ids& values) {
 }
 
 EncodeOptions options_of(const Json& one) {
-  EncodeOptions options{.add_special = !one.has("plain")};
+  EncodeOptions options{.add_special_tokens = !one.has("plain")};
   const std::optional<Json> cut = one.find("max");
   if (!cut) return options;
   const std::string_view strategy = cut->item(1).text();
   options.max_length = cut->item(0).integer();
-  options.truncation = strategy == "OnlyFirst"    ? Truncation::kFirst
-                       : strategy == "OnlySecond" ? Truncation::kSecond
+  options.truncation = strategy == "OnlyFirst"    ? Truncation::kOnlyFirst
+                       : strategy == "OnlySecond" ? Truncation::kOnlySecond
                                                   : Truncation::kLongestFirst;
-  options.cut = cut->item(2).text() == "Left" ? Side::kLeft : Side::kRight;
+  options.truncation_side = cut->item(2).text() == "Left" ? Side::kLeft : Side::kRight;
   options.stride = cut->item(3).integer();
   return options;
 }
@@ -58,7 +58,8 @@ std::string difference(const Encoding& got, const Json& wanted, bool with_types)
   if (!with_types) return text;
   const auto named = wanted.find("t");
   const Ids types = named ? integers(*named) : Ids(ids.size(), 0);
-  if (got.types != types) text += "\n  types " + shown(got.types) + "\n    not " + shown(types);
+  if (got.type_ids != types)
+    text += "\n  types " + shown(got.type_ids) + "\n    not " + shown(types);
   return text;
 }
 
@@ -139,7 +140,7 @@ TEST_P(Reference, SavedAndReadAgainIsTheSame) {
   const Encoding got = again->encode_pair(hard, hard);
   EXPECT_EQ(got.ids, wanted.ids);
   EXPECT_EQ(got.offsets, wanted.offsets);
-  EXPECT_EQ(got.types, wanted.types);
+  EXPECT_EQ(got.type_ids, wanted.type_ids);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Reference,

@@ -339,12 +339,12 @@ TEST(LearnSubwords, LearnsTheTokensOfTheTokenizersLibrary) {
 TEST(LearnSubwords, StopsWhereTheOptionsSay) {
   const WordCounts counts = counts_of(kText);
   const std::string characters = "a b e h l n o r s t y";
-  EXPECT_EQ(listed(learn_subwords(counts, {.vocabulary_size = 14, .prefix = ""})),
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocab_size = 14, .prefix = ""})),
             characters + " aa he ll");
   EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 6, .prefix = ""})), characters + " aa he");
-  EXPECT_EQ(learn_subwords(counts, {.vocabulary_size = 0}), learn_subwords(counts, {}));
+  EXPECT_EQ(learn_subwords(counts, {.vocab_size = 0}), learn_subwords(counts, {}));
   EXPECT_EQ(
-      listed(learn_subwords(counts, {.vocabulary_size = 3, .special = {"[X]", "a"}, .prefix = ""})),
+      listed(learn_subwords(counts, {.vocab_size = 3, .special = {"[X]", "a"}, .prefix = ""})),
       "[X] " + characters);
   // Models could not read longer ones.
   std::size_t longest = 0;
@@ -358,9 +358,8 @@ TEST(LearnSubwords, StopsWhereTheOptionsSay) {
 TEST(LearnSubwords, DropsRareCharactersAndMarksWhatContinuesAWord) {
   const WordCounts counts = {{"ab", 5}, {"xab", 1}, {"b\xc3\xa9", 2}};
   // Equally rare characters are removed from the highest code point down.
-  EXPECT_EQ(
-      listed(learn_subwords(counts, {.vocabulary_size = 1, .max_characters = 2, .prefix = ""})),
-      "a b");
+  EXPECT_EQ(listed(learn_subwords(counts, {.vocab_size = 1, .max_characters = 2, .prefix = ""})),
+            "a b");
   EXPECT_EQ(listed(learn_subwords({{"ba", 1}}, {.max_characters = 1, .prefix = ""})), "a");
   EXPECT_EQ(listed(learn_subwords(counts, {.min_count = 2})),
             "a b x \xc3\xa9 ##b ##\xc3\xa9 ##a ab b\xc3\xa9");

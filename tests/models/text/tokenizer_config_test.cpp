@@ -269,12 +269,12 @@ TEST(TokenizerConfig, SidesComeFromTheConfigurationOrTheBlocks) {
   const auto settings = [&](const std::string& config) {
     return load({{"tokenizer.json", bert(blocks)}, {kConfig, config}})->settings();
   };
-  EXPECT_EQ(settings("{}").cut, Side::kLeft);
-  EXPECT_EQ(settings("{}").padding, Side::kLeft);
-  EXPECT_EQ(settings(R"({"truncation_side":"right"})").cut, Side::kRight);
-  EXPECT_EQ(settings(R"({"truncation_side":"right"})").padding, Side::kLeft);
-  EXPECT_EQ(settings(R"({"padding_side":"right"})").padding, Side::kRight);
-  EXPECT_EQ(load({{"tokenizer.json", bert()}})->settings().cut, Side::kRight);
+  EXPECT_EQ(settings("{}").truncation_side, Side::kLeft);
+  EXPECT_EQ(settings("{}").padding_side, Side::kLeft);
+  EXPECT_EQ(settings(R"({"truncation_side":"right"})").truncation_side, Side::kRight);
+  EXPECT_EQ(settings(R"({"truncation_side":"right"})").padding_side, Side::kLeft);
+  EXPECT_EQ(settings(R"({"padding_side":"right"})").padding_side, Side::kRight);
+  EXPECT_EQ(load({{"tokenizer.json", bert()}})->settings().truncation_side, Side::kRight);
 }
 
 TEST(TokenizerConfig, MaxLenIsTheOlderNameOfModelMaxLength) {
@@ -290,7 +290,7 @@ TEST(TokenizerConfig, MaxLenIsTheOlderNameOfModelMaxLength) {
 
 TEST(TokenizerConfig, ModelInputNamesOrTheClassDecideTokenTypes) {
   const auto types = [](const std::string& config) {
-    return load({{"tokenizer.json", bert()}, {kConfig, config}})->settings().feeds_types;
+    return load({{"tokenizer.json", bert()}, {kConfig, config}})->settings().feeds_type_ids;
   };
   EXPECT_TRUE(types("{}"));
   EXPECT_TRUE(types(R"({"tokenizer_class":"BertTokenizer"})"));
@@ -520,7 +520,7 @@ TEST(TokenizerClass, BuildsHerbert) {
       e.offsets,
       (Spans{
           {0, 0}, {0, 3}, {4, 5}, {5, 6}, {7, 9}, {9, 10}, {10, 11}, {12, 18}, {18, 19}, {0, 0}}));
-  EXPECT_EQ(herbert->encode_pair("kot", "kot").types, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(herbert->encode_pair("kot", "kot").type_ids, (Ids{0, 0, 0, 1, 1}));
   EXPECT_EQ(herbert->decode_text(Ids{0, 10, 11, 12, 2}), "kot Ko");
 }
 

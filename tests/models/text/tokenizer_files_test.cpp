@@ -26,10 +26,10 @@ TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
   const auto bert = load(folder, {{"vocab.txt", kVocabulary}});
   EXPECT_EQ(bert->encode("The caf\xc3\xa9").ids, (Ids{2, 5, 6, 7, 3}));
   EXPECT_EQ(bert->encode("[MASK]").ids, (Ids{2, 4, 3}));
-  EXPECT_EQ(bert->encode_pair("the", "the").types, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(bert->encode_pair("the", "the").type_ids, (Ids{0, 0, 0, 1, 1}));
   EXPECT_EQ(bert->special(),
             (SpecialTokens{.pad = 0, .unknown = 1, .cls = 2, .sep = 3, .mask = 4}));
-  EXPECT_EQ(bert->settings().continuing_prefix, "##");
+  EXPECT_EQ(bert->settings().continuing_subword_prefix, "##");
   EXPECT_EQ(bert->settings().max_length, 0);
   const auto cased = load(
       folder,
@@ -37,7 +37,7 @@ TEST(TokenizerFiles, MakeABertOfAListOfTokens) {
         R"({"do_lower_case":false,"model_max_length":512,"tokenizer_class":"BertTokenizer"})"}});
   EXPECT_EQ(cased->encode("The caf\xc3\xa9").ids, (Ids{2, 9, 6, 8, 3}));
   EXPECT_EQ(cased->settings().max_length, 512);
-  EXPECT_TRUE(cased->settings().feeds_types);
+  EXPECT_TRUE(cased->settings().feeds_type_ids);
   const auto added = load(folder, {{"tokenizer_config.json",
                                     R"({"added_tokens_decoder":{"10":{"id":10,"content":"x"}}})"}});
   EXPECT_EQ(added->encode("the x").ids, (Ids{2, 5, 10, 3}));
@@ -62,8 +62,9 @@ TEST(TokenizerFiles, MakeAByteLevelTokenizerOfMerges) {
   EXPECT_EQ(roberta->encode("hi hi <mask>").ids, (Ids{0, 6, 8, 9, 2}));
   EXPECT_EQ(roberta->encode("hi hi").offsets, (std::vector<Span>{{0, 0}, {0, 2}, {3, 5}, {0, 0}}));
   EXPECT_EQ(roberta->encode_pair("hi", "hi").ids, (Ids{0, 6, 2, 2, 6, 2}));
-  EXPECT_EQ(roberta->settings(),
-            (TokenizerSettings{.feeds_types = false, .padding = Side::kLeft, .cut = Side::kLeft}));
+  EXPECT_EQ(roberta->settings(), (TokenizerSettings{.feeds_type_ids = false,
+                                                    .padding_side = Side::kLeft,
+                                                    .truncation_side = Side::kLeft}));
   EXPECT_EQ(roberta->decode_text(roberta->encode("hi hi").ids), "hi hi");
 }
 

@@ -50,9 +50,9 @@ TEST(Encode, PutsTheSpecialTokensAroundTheText) {
   const Encoding e = bert.encode("ab");
   EXPECT_EQ(e.ids, (Ids{2, 'a', 'b', 4}));
   EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {1, 2}, {0, 0}}));
-  EXPECT_EQ(e.types, (Ids{0, 0, 0, 0}));
-  EXPECT_EQ(e.texts, (Ids{kNo, 0, 0, kNo}));
-  EXPECT_EQ(bert.encode("ab", {.add_special = false}).ids, (Ids{'a', 'b'}));
+  EXPECT_EQ(e.type_ids, (Ids{0, 0, 0, 0}));
+  EXPECT_EQ(e.sequence_ids, (Ids{kNo, 0, 0, kNo}));
+  EXPECT_EQ(bert.encode("ab", {.add_special_tokens = false}).ids, (Ids{'a', 'b'}));
   EXPECT_EQ(bert.encode("").ids, (Ids{2, 4}));
   EXPECT_EQ(ByteTokenizer().encode("ab").ids, (Ids{'a', 'b'}));
   EXPECT_EQ(ByteTokenizer({.cls = 7}).encode("ab").ids, (Ids{7, 'a', 'b'}));
@@ -63,11 +63,11 @@ TEST(EncodePair, TellsTheTextsApart) {
   const Encoding e = ByteTokenizer(kBert).encode_pair("ab", "c");
   EXPECT_EQ(e.ids, (Ids{2, 'a', 'b', 4, 'c', 4}));
   EXPECT_EQ(e.offsets, (std::vector<Span>{{0, 0}, {0, 1}, {1, 2}, {0, 0}, {0, 1}, {0, 0}}));
-  EXPECT_EQ(e.types, (Ids{0, 0, 0, 0, 1, 1}));
-  EXPECT_EQ(e.texts, (Ids{kNo, 0, 0, kNo, 1, kNo}));
-  const Encoding plain = ByteTokenizer(kBert).encode_pair("ab", "c", {.add_special = false});
+  EXPECT_EQ(e.type_ids, (Ids{0, 0, 0, 0, 1, 1}));
+  EXPECT_EQ(e.sequence_ids, (Ids{kNo, 0, 0, kNo, 1, kNo}));
+  const Encoding plain = ByteTokenizer(kBert).encode_pair("ab", "c", {.add_special_tokens = false});
   EXPECT_EQ(plain.ids, (Ids{'a', 'b', 'c'}));
-  EXPECT_EQ(plain.types, (Ids{0, 0, 1}));
+  EXPECT_EQ(plain.type_ids, (Ids{0, 0, 1}));
   EXPECT_EQ(ByteTokenizer({.sep = 7}).encode_pair("", "c").ids, (Ids{7, 'c', 7}));
   // Real ones support pairs if their vocabulary has a [SEP].
   const Texts texts = {"The cat."};
@@ -86,8 +86,8 @@ TEST(EncodePair, FollowsAnyLayout) {
       .pair = {{kNo, 0, 0}, {0, 0}, {kNo, 0, 2}, {kNo, 0, 2}, {1, 0}, {kNo, 0, 2}}};
   const Encoding e = ByteTokenizer(roberta).encode_pair("ab", "c", {.max_length = 6});
   EXPECT_EQ(e.ids, (Ids{0, 'a', 2, 2, 'c', 2}));
-  EXPECT_EQ(e.types, Ids(6, 0));
-  EXPECT_EQ(e.texts, (Ids{kNo, 0, kNo, kNo, 1, kNo}));
+  EXPECT_EQ(e.type_ids, Ids(6, 0));
+  EXPECT_EQ(e.sequence_ids, (Ids{kNo, 0, kNo, kNo, 1, kNo}));
 }
 
 TEST(Tokenizer, RefusesALayoutThatIsNone) {
@@ -106,11 +106,11 @@ TEST(Encode, CutsToTheLength) {
   const ByteTokenizer bert(kBert);
   EXPECT_EQ(bert.encode("abcd", {.max_length = 6}).ids, (Ids{2, 'a', 'b', 'c', 'd', 4}));
   EXPECT_EQ(bert.encode("abcd", {.max_length = 4}).ids, (Ids{2, 'a', 'b', 4}));
-  const Encoding left = bert.encode("abcd", {.max_length = 4, .cut = Side::kLeft});
+  const Encoding left = bert.encode("abcd", {.max_length = 4, .truncation_side = Side::kLeft});
   EXPECT_EQ(left.ids, (Ids{2, 'c', 'd', 4}));
   EXPECT_EQ(left.offsets[1], (Span{2, 3}));
   EXPECT_EQ(bert.encode("abcd", {.max_length = 2}).ids, (Ids{2, 4}));
-  EXPECT_EQ(bert.encode("abcd", {.add_special = false, .max_length = 1}).ids, (Ids{'a'}));
+  EXPECT_EQ(bert.encode("abcd", {.add_special_tokens = false, .max_length = 1}).ids, (Ids{'a'}));
   EXPECT_TRUE(throws("encode", {"max_length must be 0 or at least 2", "special tokens, got 1"},
                      [&] { bert.encode("abcd", {.max_length = 1}); }));
   EXPECT_TRUE(throws("encode", {"-3"}, [&] { bert.encode("", {.max_length = -3}); }));
@@ -125,29 +125,30 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> lengths_in(index_t room, std::size_t f
       ByteTokenizer(kBert).encode_pair(std::string(first, 'a'), std::string(second, 'b'),
                                        {.max_length = room + 3, .truncation = truncation});
   EXPECT_LE(std::ssize(e.ids), room + 3);
-  return {std::count(e.texts.begin(), e.texts.end(), 0),
-          std::count(e.texts.begin(), e.texts.end(), 1)};
+  return {std::count(e.sequence_ids.begin(), e.sequence_ids.end(), 0),
+          std::count(e.sequence_ids.begin(), e.sequence_ids.end(), 1)};
 }
 
 TEST(Encode, CountsTheTokensThatAreLost) {
   const ByteTokenizer bert(kBert);
-  EXPECT_EQ(bert.encode("abcdef").lost, 0);
-  EXPECT_EQ(bert.encode("abcdef", {.max_length = 8}).lost, 0);
-  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5}).lost, 3);
-  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5, .cut = Side::kLeft}).lost, 3);
-  EXPECT_EQ(bert.encode("abcdef", {.add_special = false, .max_length = 5}).lost, 1);
-  EXPECT_EQ(bert.encode_pair("abcd", "ef", {.max_length = 6}).lost, 3);
+  EXPECT_EQ(bert.encode("abcdef").num_truncated, 0);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 8}).num_truncated, 0);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5}).num_truncated, 3);
+  EXPECT_EQ(bert.encode("abcdef", {.max_length = 5, .truncation_side = Side::kLeft}).num_truncated,
+            3);
+  EXPECT_EQ(bert.encode("abcdef", {.add_special_tokens = false, .max_length = 5}).num_truncated, 1);
+  EXPECT_EQ(bert.encode_pair("abcd", "ef", {.max_length = 6}).num_truncated, 3);
   for (const Encoding& window : bert.encode_windows("abcdef", {.max_length = 5, .stride = 1})) {
-    EXPECT_EQ(window.lost, 0);
+    EXPECT_EQ(window.num_truncated, 0);
   }
   index_t texts = 0, tokens = 0;
   const CutReport report = [&](index_t count, index_t limit) { texts = count, tokens = limit; };
-  report_cut(bert.encode_all(Texts{"ab", "cd"}, {.max_length = 4}), 4, report);
+  report_cut(bert.encode_batch(Texts{"ab", "cd"}, {.max_length = 4}), 4, report);
   EXPECT_EQ(texts, 0);
-  report_cut(bert.encode_all(Texts{"ab", "c", "de"}, {.max_length = 3}), 3, report);
+  report_cut(bert.encode_batch(Texts{"ab", "c", "de"}, {.max_length = 3}), 3, report);
   EXPECT_EQ(texts, 2);
   EXPECT_EQ(tokens, 3);
-  EXPECT_NO_THROW(report_cut(bert.encode_all(Texts{"ab"}, {.max_length = 3}), 3, {}));
+  EXPECT_NO_THROW(report_cut(bert.encode_batch(Texts{"ab"}, {.max_length = 3}), 3, {}));
 }
 
 TEST(EncodePair, CutsTheLongerTextFirst) {
@@ -171,14 +172,14 @@ TEST(EncodePair, CutsTheLongerTextFirst) {
 
 TEST(EncodePair, CutsTheTextThatIsNamed) {
   using Lengths = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
-  EXPECT_EQ(lengths_in(5, 6, 4, Truncation::kFirst), Lengths(1, 4));
-  EXPECT_EQ(lengths_in(5, 2, 9, Truncation::kSecond), Lengths(2, 3));
-  EXPECT_EQ(lengths_in(9, 4, 5, Truncation::kSecond), Lengths(4, 5));
+  EXPECT_EQ(lengths_in(5, 6, 4, Truncation::kOnlyFirst), Lengths(1, 4));
+  EXPECT_EQ(lengths_in(5, 2, 9, Truncation::kOnlySecond), Lengths(2, 3));
+  EXPECT_EQ(lengths_in(9, 4, 5, Truncation::kOnlySecond), Lengths(4, 5));
   EXPECT_TRUE(throws("encode_pair", {"the first text must have more than 6 tokens", "got 6"},
-                     [] { lengths_in(4, 6, 4, Truncation::kFirst); }));
+                     [] { lengths_in(4, 6, 4, Truncation::kOnlyFirst); }));
   EXPECT_TRUE(throws("encode_pair", {"the second text must have more than 3 tokens", "got 1"},
-                     [] { lengths_in(4, 6, 1, Truncation::kSecond); }));
-  const EncodeOptions left = {.max_length = 7, .cut = Side::kLeft};
+                     [] { lengths_in(4, 6, 1, Truncation::kOnlySecond); }));
+  const EncodeOptions left = {.max_length = 7, .truncation_side = Side::kLeft};
   EXPECT_EQ(ByteTokenizer(kBert).encode_pair("abc", "xyz", left).ids,
             (Ids{2, 'b', 'c', 4, 'y', 'z', 4}));
 }
@@ -195,7 +196,10 @@ TEST(EncodeWindows, CoverATextAndShareTheStride) {
   EXPECT_EQ(windows({.max_length = 6, .stride = 2}),
             (std::vector<Ids>{
                 {2, 'a', 'b', 'c', 'd', 4}, {2, 'c', 'd', 'e', 'f', 4}, {2, 'e', 'f', 'g', 4}}));
-  EXPECT_EQ(windows({.add_special = false, .max_length = 4, .cut = Side::kLeft, .stride = 1}),
+  EXPECT_EQ(windows({.add_special_tokens = false,
+                     .max_length = 4,
+                     .truncation_side = Side::kLeft,
+                     .stride = 1}),
             (std::vector<Ids>{{'d', 'e', 'f', 'g'}, {'a', 'b', 'c', 'd'}}));
   EXPECT_EQ(windows({}), (std::vector<Ids>{{2, 'a', 'b', 'c', 'd', 'e', 'f', 'g', 4}}));
   EXPECT_EQ(bert.encode_windows("abcdefg", {.max_length = 5, .stride = 1})[1].offsets,
@@ -219,11 +223,13 @@ TEST(EncodePairWindows, CutTheTextThatIsNamed) {
     }
     return texts;
   };
-  const EncodeOptions second{
-      .add_special = false, .max_length = 5, .truncation = Truncation::kSecond, .stride = 1};
+  const EncodeOptions second{.add_special_tokens = false,
+                             .max_length = 5,
+                             .truncation = Truncation::kOnlySecond,
+                             .stride = 1};
   EXPECT_EQ(windows("?!", "abcde", second), (Texts{"?!abc", "?!cde"}));
   // Both: each window of one is combined with each of the other, the first ones before all others.
-  EXPECT_EQ(windows("123", "abc", {.add_special = false, .max_length = 4}),
+  EXPECT_EQ(windows("123", "abc", {.add_special_tokens = false, .max_length = 4}),
             (Texts{"12ab", "3ab", "3c", "12c"}));
 }
 
@@ -235,17 +241,17 @@ TEST(EncodeAll, EncodesEachTextOnAnyNumberOfThreads) {
     texts.push_back(std::string(static_cast<std::size_t>(i % 37), 'x') + std::to_string(i));
     pairs.push_back({texts.back(), "y"});
   }
-  const auto all = bert.encode_all(texts);
-  const auto all_pairs = bert.encode_all(pairs, {.max_length = 9});
+  const auto all = bert.encode_batch(texts);
+  const auto all_pairs = bert.encode_batch(pairs, {.max_length = 9});
   ASSERT_EQ(all.size(), texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(all[i].ids, bert.encode(texts[i]).ids);
     EXPECT_EQ(all_pairs[i].ids, bert.encode_pair(texts[i], "y", {.max_length = 9}).ids);
   }
-  EXPECT_TRUE(bert.encode_all(Texts{}).empty());
+  EXPECT_TRUE(bert.encode_batch(Texts{}).empty());
   texts[2500] = "\x80";
   texts[100] = "ab\x80";
-  EXPECT_TRUE(throws("encode", {"byte 2 must be UTF-8"}, [&] { bert.encode_all(texts); }));
+  EXPECT_TRUE(throws("encode", {"byte 2 must be UTF-8"}, [&] { bert.encode_batch(texts); }));
 }
 
 TEST(Decode, LeavesOutSpecialTokensOnRequest) {

@@ -31,7 +31,7 @@ TEST(Tokenizers, AreLearned) {
   EXPECT_EQ(pieces->decode_text(std::span(low.ids).first(low.ids.size() - 2)), "lowest low");
   EXPECT_EQ(low.ids[low.ids.size() - 2], 1);  // ? is not in the texts
   EXPECT_EQ(low.ids.back(), 3);
-  EXPECT_EQ(pieces->encode_pair("low", "low").types, (Ids{0, 0, 0, 1, 1}));
+  EXPECT_EQ(pieces->encode_pair("low", "low").type_ids, (Ids{0, 0, 0, 1, 1}));
   const auto whole = make_tokenizer("wordpiece", texts);  // learns until each word is one token
   EXPECT_EQ(whole->encode("newest low").ids.size(), 4u);
   EXPECT_GT(whole->size(), make_tokenizer("wordpiece", texts, {.min_count = 3})->size());

@@ -89,7 +89,7 @@ TEST(WordTokenizer, EncodesAndDecodes) {
   EXPECT_TRUE(throws("Vocabulary", {"below 6, got 6"}, [&] { (void)words.decode(Ids{6}); }));
   // A text cannot contain a special token.
   const auto brackets = WordTokenizer::of(Texts{"[mask] [PAD]"});
-  EXPECT_EQ(brackets.encode("[PAD]", {.add_special = false}).ids,
+  EXPECT_EQ(brackets.encode("[PAD]", {.add_special_tokens = false}).ids,
             (Ids{brackets.id("["), brackets.id("pad"), brackets.id("]")}));
 }
 

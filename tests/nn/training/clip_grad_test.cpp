@@ -79,7 +79,7 @@ TEST(ClipGradNorm, OverAllGroupsOfAnOptimizer) {
   const Tensor x = with_gradient(tensor({3.0}));
   const Tensor y = with_gradient(tensor({4.0}));
   const nn::SGD optimizer({{.parameters = {{"x", x}}}, {.parameters = {{"y", y}}}});
-  EXPECT_EQ(clip_grad_norm(optimizer.variables(), 2.5), 5);
+  EXPECT_EQ(clip_grad_norm(optimizer.parameters(), 2.5), 5);
   EXPECT_NEAR(x.grad().item(), 1.5, 1e-6);
   EXPECT_NEAR(y.grad().item(), 2, 1e-6);
 }

@@ -11,7 +11,7 @@ namespace {
 using nn::constant_schedule;
 using nn::cosine_schedule;
 using nn::linear_schedule;
-using nn::LrScheduler;
+using nn::LRScheduler;
 using nn::Schedule;
 
 Tensor one_weight() {
@@ -20,7 +20,7 @@ Tensor one_weight() {
   return x;
 }
 
-TEST(LrScheduler, RatesAreThoseOfPyTorch) {
+TEST(LRScheduler, RatesAreThoseOfPyTorch) {
   const std::map<std::string, Schedule> schedules = {
       {"constant", constant_schedule()},  {"constant_warmup", constant_schedule(7)},
       {"linear", linear_schedule(7, 40)}, {"linear_no_warmup", linear_schedule(0, 40)},
@@ -29,7 +29,7 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
   const GoldenCase golden("optim");
   for (const auto& [name, schedule] : schedules) {
     nn::SGD optimizer(nn::Parameters{{"x", one_weight()}}, {.lr = 3e-4});
-    LrScheduler scheduler(optimizer, schedule);
+    LRScheduler scheduler(optimizer, schedule);
     const Tensor& want = golden.array("schedule." + name);
     for (index_t step = 0; step < want.count(); ++step) {
       EXPECT_EQ(optimizer.groups()[0].lr, want.item_at({step})) << name << ", step " << step;
@@ -40,10 +40,10 @@ TEST(LrScheduler, RatesAreThoseOfPyTorch) {
   }
 }
 
-TEST(LrScheduler, MultipliesTheRateThatSetLrGaveBefore) {
+TEST(LRScheduler, MultipliesTheRateThatSetLrGaveBefore) {
   nn::SGD optimizer(nn::Parameters{{"x", one_weight()}}, {.lr = 1});
   optimizer.set_lr(0.5);
-  LrScheduler scheduler(optimizer, linear_schedule(0, 4));
+  LRScheduler scheduler(optimizer, linear_schedule(0, 4));
   scheduler.step();
   EXPECT_EQ(scheduler.lr(), 0.375);
   optimizer.set_lr(8);  // as in PyTorch, lost at the next step
@@ -52,7 +52,7 @@ TEST(LrScheduler, MultipliesTheRateThatSetLrGaveBefore) {
 }
 
 // The values of transformers.get_inverse_sqrt_schedule and of StepLR by their formulas.
-TEST(LrScheduler, InverseSquareRootsAndSteps) {
+TEST(LRScheduler, InverseSquareRootsAndSteps) {
   const auto expect_factors = [](const Schedule& schedule,
                                  const std::vector<std::pair<index_t, double>>& factors) {
     for (const auto& [step, factor] : factors) EXPECT_DOUBLE_EQ(schedule(step), factor) << step;
@@ -64,11 +64,11 @@ TEST(LrScheduler, InverseSquareRootsAndSteps) {
   expect_factors(nn::step_schedule(1, 0.5), {{0, 1}, {1, 0.5}, {3, 0.125}});
 }
 
-TEST(LrScheduler, EachGroupMayHaveItsOwnSchedule) {
+TEST(LRScheduler, EachGroupMayHaveItsOwnSchedule) {
   nn::SGD optimizer({{.parameters = {{"x", one_weight()}}, .lr = 1.0},
                      {.parameters = {{"y", one_weight()}}, .lr = 0.5}});
   const Schedule grows = [](index_t step) { return 1 + static_cast<double>(step); };
-  LrScheduler scheduler(optimizer, {linear_schedule(0, 4), grows});
+  LRScheduler scheduler(optimizer, {linear_schedule(0, 4), grows});
   for (const double step : {0.0, 1.0, 2.0}) {
     EXPECT_EQ(optimizer.groups()[0].lr, 1 - step / 4);
     EXPECT_EQ(optimizer.groups()[1].lr, 0.5 * (1 + step));
@@ -78,10 +78,10 @@ TEST(LrScheduler, EachGroupMayHaveItsOwnSchedule) {
   EXPECT_EQ(scheduler.rate(1, 9), 5);
 }
 
-TEST(LrScheduler, EachGroupFollowsFromItsOwnRate) {
+TEST(LRScheduler, EachGroupFollowsFromItsOwnRate) {
   nn::SGD optimizer({{.parameters = {{"x", one_weight()}}, .lr = 1.0},
                      {.parameters = {{"y", one_weight()}}, .lr = 0.5}});
-  LrScheduler scheduler(optimizer, linear_schedule(2, 6));
+  LRScheduler scheduler(optimizer, linear_schedule(2, 6));
   EXPECT_EQ(optimizer.groups()[1].lr, 0);
   for (const double factor : {0.5, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0}) {
     scheduler.step();
@@ -90,16 +90,16 @@ TEST(LrScheduler, EachGroupFollowsFromItsOwnRate) {
   }
 }
 
-TEST(LrScheduler, GoesOnWhereItsStateWasSaved) {
+TEST(LRScheduler, GoesOnWhereItsStateWasSaved) {
   const nn::Parameters parameters{{"x", one_weight()}};
   nn::SGD optimizer(parameters, {.lr = 0.7});
-  LrScheduler scheduler(optimizer, cosine_schedule(3, 20));
+  LRScheduler scheduler(optimizer, cosine_schedule(3, 20));
   for (int step = 0; step < 9; ++step) scheduler.step();
   const nn::Checkpoint state = scheduler.state();
   const nn::Checkpoint optimizer_state = optimizer.state();
 
   nn::SGD resumed(parameters, {.lr = 0.1});
-  LrScheduler same(resumed, cosine_schedule(3, 20));
+  LRScheduler same(resumed, cosine_schedule(3, 20));
   resumed.load_state(optimizer_state);
   EXPECT_EQ(resumed.groups()[0].lr, optimizer.groups()[0].lr);
   same.load_state(state);
@@ -110,36 +110,36 @@ TEST(LrScheduler, GoesOnWhereItsStateWasSaved) {
   }
 }
 
-TEST(LrScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
+TEST(LRScheduler, AScheduleMadeAfterTheOptimizerIsResumedKnowsTheFirstRate) {
   const nn::Parameters parameters{{"x", one_weight()}};
   nn::SGD optimizer(parameters, {.lr = 0.5});
-  LrScheduler scheduler(optimizer, linear_schedule(0, 4));
+  LRScheduler scheduler(optimizer, linear_schedule(0, 4));
   scheduler.step();
   nn::SGD resumed(parameters);
   resumed.load_state(optimizer.state());
-  LrScheduler same(resumed, linear_schedule(0, 4));
+  LRScheduler same(resumed, linear_schedule(0, 4));
   same.load_state(scheduler.state());
   EXPECT_EQ(same.lr(), 0.375);
 }
 
-TEST(LrScheduler, Errors) {
+TEST(LRScheduler, Errors) {
   nn::SGD optimizer(nn::Parameters{{"x", one_weight()}});
-  fails("constant_schedule", "-1", [&] { LrScheduler(optimizer, constant_schedule(-1)); });
+  fails("constant_schedule", "-1", [&] { LRScheduler(optimizer, constant_schedule(-1)); });
   const Schedule one = constant_schedule();
-  fails("LrScheduler", "schedules must be 1, or 1, one for each group, got 2", [&] {
-    LrScheduler(optimizer, {one, one});
+  fails("LRScheduler", "schedules must be 1, or 1, one for each group, got 2", [&] {
+    LRScheduler(optimizer, {one, one});
   });
-  fails("LrScheduler", "got an empty one", [&] { LrScheduler(optimizer, Schedule()); });
+  fails("LRScheduler", "got an empty one", [&] { LRScheduler(optimizer, Schedule()); });
   for (const double factor : {-0.5, std::nan(""), HUGE_VAL}) {
     const Schedule wrong = [=](index_t step) { return step < 2 ? 1 : factor; };
-    LrScheduler scheduler(optimizer, wrong);
+    LRScheduler scheduler(optimizer, wrong);
     scheduler.step();
     const std::string rule = "the factor of group 0 must be finite and at least 0, got ";
-    fails("LrScheduler", str_cat(rule, factor, " after 2 steps"), [&] { scheduler.step(); });
+    fails("LRScheduler", str_cat(rule, factor, " after 2 steps"), [&] { scheduler.step(); });
     EXPECT_EQ(scheduler.steps(), 1);
   }
-  LrScheduler scheduler(optimizer, constant_schedule(3));
-  fails("LrScheduler", "group must be below 1, got 1", [&] { (void)scheduler.rate(1, 0); });
+  LRScheduler scheduler(optimizer, constant_schedule(3));
+  fails("LRScheduler", "group must be below 1, got 1", [&] { (void)scheduler.rate(1, 0); });
   const auto refuses = [&](const char* name, double value, const std::vector<std::string>& parts) {
     nn::Checkpoint state;
     state.set(name, value);

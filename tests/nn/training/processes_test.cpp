@@ -118,7 +118,7 @@ Outcome train(const Course& course, Communicator* processes) {
   set_requires_grad(net);
   std::optional<AdamW> adam;
   std::optional<SGD> sgd;
-  if (course.uses_sgd) sgd.emplace(parameters(net), SgdOptions{.lr = 0.05, .momentum = 0.9});
+  if (course.uses_sgd) sgd.emplace(parameters(net), SGDOptions{.lr = 0.05, .momentum = 0.9});
   if (!course.uses_sgd) adam.emplace(split_weight_decay(net), AdamWOptions{.lr = 0.02});
   TrainerOptions options = course.options;
   options.communicator = processes;
@@ -127,7 +127,7 @@ Outcome train(const Course& course, Communicator* processes) {
                   examples_of(net, 0, course.examples), options,
                   evaluates ? examples_of(net, 100, 13) : Examples());
   Outcome outcome;
-  const RunEnd end = trainer.run(writing_to(outcome.log));
+  const StopReason end = trainer.train(writing_to(outcome.log));
   outcome.log += str_cat("end ", static_cast<int>(end), " in step ", trainer.step());
   outcome.state = copy_of(trainer.state());
   return outcome;
@@ -156,9 +156,9 @@ const std::vector<Course>& courses() {
                    .batch_size = 8,
                    .shards = 7,
                    .seed = 5,
-                   .decay = LrDecay::kLinear,
-                   .warmup = 0.2,
-                   .clip = 0.1}},
+                   .lr_decay = LrDecay::kLinear,
+                   .warmup_ratio = 0.2,
+                   .max_grad_norm = 0.1}},
       {.name = "SGD, averages, checkpoints of gradients, evaluations",
        .examples = 19,
        .options = {.epochs = 2,
@@ -166,7 +166,7 @@ const std::vector<Course>& courses() {
                    .shards = 8,
                    .seed = 6,
                    .schedules = {inverse_sqrt_schedule(2)},
-                   .average = 0.7,
+                   .ema_decay = 0.7,
                    .evaluate_every = 2},
        .uses_sgd = true,
        .checkpoints = true},
@@ -176,7 +176,7 @@ const std::vector<Course>& courses() {
                    .batch_size = 8,
                    .shards = 11,
                    .seed = 7,
-                   .average = 0.1,
+                   .ema_decay = 0.1,
                    .evaluate_every = 1,
                    .patience = 2,
                    .best_by = BestBy::kAccuracy},
@@ -205,7 +205,7 @@ TEST(Processes, GiveTheBitsOfOne) {
 TrainerOptions sharded(Communicator* processes) {
   TrainerOptions options = Trial::options();
   options.shards = 5;
-  options.average = 0.8;
+  options.ema_decay = 0.8;
   options.communicator = processes;
   return options;
 }
@@ -220,7 +220,7 @@ std::vector<Outcome> run_until(index_t size, const Checkpoint& from, index_t sto
     const auto on_step = [&](const StepReport& report) {
       if (report.step == stop && processes.rank() == stopper) run.trainer.stop();
     };
-    const RunEnd end = run.trainer.run({.step = on_step});
+    const StopReason end = run.trainer.train({.step = on_step});
     return Outcome{str_cat(static_cast<int>(end), " ", run.trainer.step()),
                    copy_of(run.trainer.state())};
   });
@@ -228,7 +228,7 @@ std::vector<Outcome> run_until(index_t size, const Checkpoint& from, index_t sto
 
 TEST(Processes, AnotherNumberOfThemResumesToTheSameBits) {
   const Outcome want = run_until(1, {})[0];
-  const auto stopped = str_cat(static_cast<int>(RunEnd::kStopped), " ");
+  const auto stopped = str_cat(static_cast<int>(StopReason::kStopped), " ");
   Checkpoint state;
   index_t step = 0;
   for (const index_t size : {3, 1, 2, 5}) {
@@ -245,7 +245,7 @@ TEST(Processes, AllStopAfterTheSameStepWhereOneIsAskedBetweenSteps) {
   const std::vector<std::string> ends = each_of(3, [](Communicator& processes) {
     Trial run(sharded(&processes));
     std::string saved;
-    const RunEnd end = run.trainer.run({.save = [&] {
+    const StopReason end = run.trainer.train({.save = [&] {
       saved += str_cat(run.trainer.step(), " ");
       if (processes.rank() == 1) run.trainer.stop();
     }});
@@ -273,7 +273,7 @@ TEST(Processes, AnErrorInOneEndsTheWaitsOfTheOthers) {
   EXPECT_THROW(run_processes(3,
                              [](Communicator& processes) {
                                Trial run(sharded(&processes));
-                               run.trainer.run({.step = [&](const StepReport& report) {
+                               run.trainer.train({.step = [&](const StepReport& report) {
                                  const bool fails = report.step == 4 && processes.rank() == 1;
                                  if (fails) throw std::length_error("hook");
                                  EXPECT_LE(report.step, 4);
@@ -295,10 +295,10 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       {"batch_size", [](TrainerOptions& o) { o.batch_size = 9; }},
       {"shards", [](TrainerOptions& o) { o.shards = 6; }},
       {"steps", [](TrainerOptions& o) { o.steps = 100; }},
-      {"decay", [](TrainerOptions& o) { o.decay = LrDecay::kCosine; }},
-      {"warmup", [](TrainerOptions& o) { o.warmup += 1e-9; }},  // the steps are the same
-      {"clip", [](TrainerOptions& o) { o.clip *= 1 + 1e-15; }},
-      {"average", [](TrainerOptions& o) { o.average = 0; }},
+      {"decay", [](TrainerOptions& o) { o.lr_decay = LrDecay::kCosine; }},
+      {"warmup", [](TrainerOptions& o) { o.warmup_ratio += 1e-9; }},  // the steps are the same
+      {"clip", [](TrainerOptions& o) { o.max_grad_norm *= 1 + 1e-15; }},
+      {"average", [](TrainerOptions& o) { o.ema_decay = 0; }},
       {"evaluate_every", [](TrainerOptions& o) { o.evaluate_every = 2; }},
       {"patience", [](TrainerOptions& o) { o.patience = 2; }},
       {"best_by", [](TrainerOptions& o) { o.best_by = BestBy::kAccuracy; }},
@@ -318,7 +318,7 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
       if (differs && difference.change) difference.change(run);
       EXPECT_TRUE(
           throws("Trainer", {difference.name + " must be the same on all ranks", "on rank 1"}, [&] {
-            run.trainer.run(
+            run.trainer.train(
                 {.step = [](const StepReport&) { ADD_FAILURE() << "a step was made"; }});
           }));
     });
@@ -328,13 +328,13 @@ TEST(Processes, ThatDifferAreRefusedBeforeTheFirstStep) {
 TEST(Processes, ThatHaveDifferentSchedulesAreRefused) {
   run_processes(2, [&](Communicator& processes) {
     TrainerOptions options = sharded(&processes);
-    options.decay = LrDecay::kNone;
-    options.warmup = 0;
+    options.lr_decay = LrDecay::kNone;
+    options.warmup_ratio = 0;
     options.schedules = {step_schedule(5, processes.rank() == 1 ? 0.5 : 0.25)};
     Trial run(options);
     EXPECT_TRUE(throws("Trainer",
                        {"Trainer: rates now and at the end must be the same on all ranks"},
-                       [&] { run.trainer.run(); }));
+                       [&] { run.trainer.train(); }));
   });
 }
 
@@ -350,7 +350,7 @@ TEST(Processes, ThatHaveOtherExamplesAreRefused) {
       Trainer trainer(net, optimizer, examples, sharded(&processes));
       const char* const name = by_digest ? "digest of the examples" : "lengths";
       EXPECT_TRUE(throws("Trainer", {str_cat("Trainer: ", name, " must be the same"), "on rank 1"},
-                         [&] { trainer.run(); }));
+                         [&] { trainer.train(); }));
     });
   }
 }

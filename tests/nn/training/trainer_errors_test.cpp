@@ -20,15 +20,15 @@ TEST(TrainerErrors, OptionsOutOfRange) {
   EXPECT_TRUE(refuses("epochs of 7 steps", [](O& o) { o.epochs = kMost / 7 + 1; }));
   EXPECT_TRUE(refuses("at most", [](O& o) { o.steps = kMost; }));
   EXPECT_TRUE(refuses("shards must be from 1 to 1048576, got 0", [](O& o) { o.shards = 0; }));
-  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = std::nan(""); }));
-  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup = 1.5; }));
-  EXPECT_TRUE(refuses("clip", [](O& o) { o.clip = 0; }));
-  EXPECT_TRUE(refuses("average", [](O& o) { o.average = 1; }));
+  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup_ratio = std::nan(""); }));
+  EXPECT_TRUE(refuses("warmup", [](O& o) { o.warmup_ratio = 1.5; }));
+  EXPECT_TRUE(refuses("clip", [](O& o) { o.max_grad_norm = 0; }));
+  EXPECT_TRUE(refuses("average", [](O& o) { o.ema_decay = 1; }));
   EXPECT_TRUE(refuses("evaluate_every", [](O& o) { o.evaluate_every = -1; }));
   EXPECT_TRUE(refuses("patience must be at least 0", [](O& o) { o.patience = -1; }));
   EXPECT_TRUE(refuses("batch_size must be at least 1", [](O& o) { o.batch_size = 0; }));
   EXPECT_TRUE(refuses("decay must be one of its enum's values, got 3",
-                      [](O& o) { o.decay = static_cast<nn::LrDecay>(3); }));
+                      [](O& o) { o.lr_decay = static_cast<nn::LrDecay>(3); }));
   EXPECT_TRUE(refuses("best_by must be one of its enum's values, got 2",
                       [](O& o) { o.best_by = static_cast<nn::BestBy>(2); }));
   const std::string rule = "must be 0 without held-out examples, got ";
@@ -85,7 +85,7 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
   nn::TrainerOptions options = Trial::options();
   options.shards = 3;
   Trial whole(options);
-  whole.trainer.run();
+  whole.trainer.train();
   for (const auto& [spoil, op, error] : cases) {
     SCOPED_TRACE(error);
     Trial run(options);
@@ -97,13 +97,13 @@ TEST(TrainerErrors, WhatFailsInAStepChangesNothing) {
       return ++calls == 24 ? spoil(loss) : loss;  // in step 9
     };
     nn::Trainer trainer(run.net, optimizer, examples, options);
-    fails(op, {error}, [&] { trainer.run(); });
+    fails(op, {error}, [&] { trainer.train(); });
     EXPECT_EQ(trainer.step(), 8);
     EXPECT_EQ(active_recorder, nullptr);
     for (const auto& [name, tensor] : nn::parameters(run.net)) {
       EXPECT_FALSE(tensor.grad().defined()) << name;
     }
-    EXPECT_EQ(trainer.run(), nn::RunEnd::kFinished);
+    EXPECT_EQ(trainer.train(), nn::StopReason::kFinished);
     EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
   }
 }
@@ -122,7 +122,7 @@ TEST(TrainerErrors, ALossThatIsNotFiniteNamesItsExamples) {
     fails("Trainer",
           "the loss must be finite, got inf after 0 steps, for examples " + examples +
               "; try a smaller learning rate, or look for NaN in these examples",
-          [&] { trainer.run(); });
+          [&] { trainer.train(); });
   };
   nn::BatchSampler sampler(std::vector<index_t>(20, 1), {.batch_size = 20});
   std::string names;
@@ -145,29 +145,29 @@ TEST(TrainerErrors, SchedulesExcludeDecayAndWarmup) {
         "schedules must be empty if decay or warmup is set, got 1; give schedules that contain the "
         "decay and the warmup",
         [&] { Trial run(options); });
-  options.decay = nn::LrDecay::kNone;
+  options.lr_decay = nn::LrDecay::kNone;
   fails("Trainer", "schedules must be empty", [&] { Trial run(options); });
-  options.warmup = 0;
+  options.warmup_ratio = 0;
   options.schedules = {one, one, one};
-  fails("LrScheduler", "schedules must be 1, or 2, one for each group, got 3",
+  fails("LRScheduler", "schedules must be 1, or 2, one for each group, got 3",
         [&] { Trial run(options); });
 }
 
 TEST(TrainerErrors, ARateThatDiffersFromItsSchedule) {
   Trial whole;
-  whole.trainer.run();
+  whole.trainer.train();
   Trial run;
   const auto error =
       "the learning rate of group 1 must be 0.01, the rate of its schedule after 2 steps, got 0.5; "
       "use the option schedules instead of set_lr(), with a function of only the step";
   fails("Trainer", error, [&] {
-    run.trainer.run({.step = [&](const nn::StepReport& r) {
+    run.trainer.train({.step = [&](const nn::StepReport& r) {
       if (r.step == 2) run.optimizer.set_lr(1, 0.5);
     }});
   });
   EXPECT_EQ(run.trainer.step(), 2);
   run.optimizer.set_lr(1, 0.01);
-  run.trainer.run();
+  run.trainer.train();
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
 }
 
@@ -180,16 +180,16 @@ TEST(TrainerErrors, ARateThatTheLossChanges) {
   };
   nn::Trainer trainer(run.net, run.optimizer, examples, Trial::options());
   const Tensor before = run.net.second.bias.detach().clone();
-  fails("Trainer", "the learning rate of group 0 must be ", [&] { trainer.run(); });
+  fails("Trainer", "the learning rate of group 0 must be ", [&] { trainer.train(); });
   EXPECT_TRUE(same_bits(run.net.second.bias, before));
 }
 
 TEST(TrainerErrors, ACallOfRunWithinRun) {
   Trial run;
   fails("Trainer", "run() must not be called by the loss or a callback of run()",
-        [&] { run.trainer.run({.step = [&](const nn::StepReport&) { run.trainer.run(); }}); });
+        [&] { run.trainer.train({.step = [&](const nn::StepReport&) { run.trainer.train(); }}); });
   EXPECT_EQ(run.trainer.step(), 1);
-  run.trainer.run();
+  run.trainer.train();
 }
 
 TEST(TrainerErrors, TheBestByAnAccuracyThatNothingCounts) {
@@ -203,67 +203,67 @@ TEST(TrainerErrors, TheBestByAnAccuracyThatNothingCounts) {
   };
   nn::Trainer trainer(run.net, run.optimizer, examples, options, examples);
   fails("Trainer", "best_by must be kLoss if the held-out loss counts no correct predictions",
-        [&] { trainer.run(); });
+        [&] { trainer.train(); });
 }
 
 TEST(TrainerErrors, AParameterThatIsReplacedWhileTheModelIsTrained) {
   Trial run;
   fails("Trainer", "got a different second.bias after 2 steps; change a parameter by copy_from()",
         [&] {
-          run.trainer.run({.step = [&](const nn::StepReport& r) {
+          run.trainer.train({.step = [&](const nn::StepReport& r) {
             if (r.step == 2) run.net.second.bias = zeros({3}).set_requires_grad();
           }});
         });
   Trial frozen;
   nn::set_requires_grad(frozen.net.first, false);
   fails("Trainer", "the model must keep its variables while it is trained, got a different first",
-        [&] { frozen.trainer.run(); });
+        [&] { frozen.trainer.train(); });
 }
 
 // The factor of the next step is computed before a step, so that no step is half done.
 TEST(TrainerErrors, AScheduleWithAWrongFactor) {
   index_t wrong = 5;
   nn::TrainerOptions options = Trial::options();
-  options.decay = nn::LrDecay::kNone;
-  options.warmup = 0;
+  options.lr_decay = nn::LrDecay::kNone;
+  options.warmup_ratio = 0;
   options.schedules = {[&](index_t step) { return step == wrong ? -1.0 : 1.0; }};
   Trial run(options);
-  fails("LrScheduler", "must be finite and at least 0, got -1 after 5 steps",
-        [&] { run.trainer.run(); });
+  fails("LRScheduler", "must be finite and at least 0, got -1 after 5 steps",
+        [&] { run.trainer.train(); });
   EXPECT_EQ(run.trainer.step(), 4);
   wrong = -1;
-  run.trainer.run();
+  run.trainer.train();
   Trial whole(options);
-  whole.trainer.run();
+  whole.trainer.train();
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
 }
 
 TEST(TrainerErrors, ARunContinuesOnlyFromItsLastWeights) {
   nn::TrainerOptions options = Trial::options();
-  options.average = 0.8;
+  options.ema_decay = 0.8;
   Trial run(options);
-  run.trainer.run({.epoch = [&](const nn::EpochReport&) { run.trainer.stop(); }});
+  run.trainer.train({.epoch = [&](const nn::EpochReport&) { run.trainer.stop(); }});
   const nn::Checkpoint state = copy_of(run.trainer.state());
   run.trainer.load_best();
   const std::string error = "must have its last weights, got those of load_best()";
-  fails("Trainer", error, [&] { run.trainer.run(); });
+  fails("Trainer", error, [&] { run.trainer.train(); });
   fails("Trainer", error, [&] { (void)run.trainer.state(); });
   run.trainer.load_state(state);
   fails("Trainer", error, [&] {
-    run.trainer.run({.step = [&](const nn::StepReport&) { run.trainer.load_best(); }});
+    run.trainer.train({.step = [&](const nn::StepReport&) { run.trainer.load_best(); }});
   });
   run.trainer.load_state(state);
-  run.trainer.run();
+  run.trainer.train();
   Trial whole(options);
-  whole.trainer.run();
+  whole.trainer.train();
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
 }
 
 TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
   nn::TrainerOptions options = Trial::options();
-  options.average = 0.8;
+  options.ema_decay = 0.8;
   Trial whole(options, true);
-  whole.trainer.run();
+  whole.trainer.train();
 
   Trial run(options);
   nn::AdamW optimizer(nn::split_weight_decay(run.net), {.lr = 0.02});
@@ -276,16 +276,16 @@ TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
   nn::Trainer trainer(run.net, optimizer, run.train.examples(run.net), options, held_out);
   nn::Checkpoint trained;  // the weights before the evaluation
   fails("loss", "no luck", [&] {
-    trainer.run({.step = [&](const nn::StepReport&) { trained = copy_of(trainer.state()); }});
+    trainer.train({.step = [&](const nn::StepReport&) { trained = copy_of(trainer.state()); }});
   });
   EXPECT_EQ(trainer.step(), 14);
   EXPECT_TRUE(run.net.dropout.training);
   EXPECT_TRUE(same_state(trainer.state(), trained));
   std::string log;
-  EXPECT_EQ(trainer.run({.step = [&](const nn::StepReport&) { log += '.'; },
-                         .save = [&] { log += 's'; },
-                         .evaluation = [&](const nn::EvaluationReport&) { log += 'v'; }}),
-            nn::RunEnd::kFinished);
+  EXPECT_EQ(trainer.train({.step = [&](const nn::StepReport&) { log += '.'; },
+                           .save = [&] { log += 's'; },
+                           .evaluation = [&](const nn::EvaluationReport&) { log += 'v'; }}),
+            nn::StopReason::kFinished);
   EXPECT_EQ(log, "sv.......sv");
   EXPECT_TRUE(same_state(trainer.state(), whole.trainer.state()));
 }
@@ -294,14 +294,14 @@ TEST(TrainerErrors, AnEvaluationThatThrowsIsMadeUpFor) {
 
 TEST(TrainerErrors, AStateThatDoesNotFitChangesNothing) {
   nn::TrainerOptions options = Trial::options();
-  options.average = 0.8;
+  options.ema_decay = 0.8;
   options.patience = 9;
   Trial done(options, true);
-  done.trainer.run();
+  done.trainer.train();
   const nn::Checkpoint good = copy_of(done.trainer.state());
 
   Trial run(options, true);
-  run.trainer.run({.step = [&](const nn::StepReport& r) {
+  run.trainer.train({.step = [&](const nn::StepReport& r) {
     if (r.step == 9) run.trainer.stop();
   }});
   const nn::Checkpoint before = copy_of(run.trainer.state());
@@ -320,7 +320,7 @@ TEST(TrainerErrors, AStateThatDoesNotFitChangesNothing) {
 
 TEST(TrainerErrors, StatesOfOtherRuns) {
   Trial run;
-  run.trainer.run({.step = [&](const nn::StepReport& r) {
+  run.trainer.train({.step = [&](const nn::StepReport& r) {
     if (r.step == 9) run.trainer.stop();
   }});
   nn::Checkpoint state = copy_of(run.trainer.state());
@@ -337,7 +337,7 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
   refuses("seed" + rule + "5, got 6", [](O& o) { o.seed = 6; });
   refuses("shards" + rule + "1, got 2", [](O& o) { o.shards = 2; });
   refuses("batch_size" + rule + "8, got 9", [](O& o) { o.batch_size = 9; });
-  refuses("average" + rule + "0, got 1", [](O& o) { o.average = 0.5; });
+  refuses("average" + rule + "0, got 1", [](O& o) { o.ema_decay = 0.5; });
   state.values["scheduler.step"] = "10";
   refuses(
       "the checkpoint must match the seed, batch size and data of this run, got step 10 at batch 2 "
@@ -350,14 +350,14 @@ TEST(TrainerErrors, StatesOfOtherRuns) {
 
 TEST(TrainerErrors, MoreEpochsAndOtherThingsInAStateAreNoError) {
   Trial run;
-  run.trainer.run();
+  run.trainer.train();
   nn::Checkpoint state = copy_of(run.trainer.state());
   state.set("vocabulary", "a b c");
   nn::TrainerOptions options = Trial::options();
   options.epochs = 4;
   Trial longer(options);
   longer.trainer.load_state(state);
-  EXPECT_EQ(longer.trainer.run(), nn::RunEnd::kFinished);
+  EXPECT_EQ(longer.trainer.train(), nn::StopReason::kFinished);
   EXPECT_EQ(longer.trainer.step(), 28);
 }
 

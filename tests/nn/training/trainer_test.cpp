@@ -65,11 +65,12 @@ TEST(Trainer, AStepIsItsDefinition) {
     options.shards = shards;
     Trial got(options);
     std::vector<double> losses;
-    got.trainer.run({.step = [&](const nn::StepReport& r) { losses.push_back(r.totals.mean()); }});
+    got.trainer.train(
+        {.step = [&](const nn::StepReport& r) { losses.push_back(r.totals.mean()); }});
 
     Trial want;  // its own trainer is not used
     nn::BatchSampler sampler(want.train.examples(want.net).lengths, {.batch_size = 8, .seed = 5});
-    nn::LrScheduler scheduler(want.optimizer, nn::linear_schedule(4, 21));
+    nn::LRScheduler scheduler(want.optimizer, nn::linear_schedule(4, 21));
     ASSERT_EQ(losses.size(), 21U);
     for (index_t step = 0; step < 21; ++step) {
       const ShardSums sums = naive(want, sampler.next(), step, shards, 0, shards);
@@ -78,7 +79,7 @@ TEST(Trainer, AStepIsItsDefinition) {
       for (std::size_t i = 0; i < parameters.size(); ++i) {
         parameters[i].tensor.grad_slot()->gradient = sums.gradients[i];
       }
-      nn::clip_grad_norm(want.optimizer.variables(), 0.5, {.scale = 1 / sums.totals.count});
+      nn::clip_grad_norm(want.optimizer.parameters(), 0.5, {.scale = 1 / sums.totals.count});
       want.optimizer.step();
       want.optimizer.zero_grad();
       scheduler.step();
@@ -97,7 +98,7 @@ TEST(Trainer, ShardsGiveTheGradientOfTheWholeBatchButForRounding) {
     options.steps = 5;
     Trial run(options);
     run.net.dropout.p = 0;
-    run.trainer.run();
+    run.trainer.train();
     return run.net.first.weight->detach().clone();
   };
   const Tensor whole = end(1);
@@ -107,10 +108,10 @@ TEST(Trainer, ShardsGiveTheGradientOfTheWholeBatchButForRounding) {
 }
 
 TEST(Trainer, LearnsAndLeavesTheGeneratorAlone) {
-  Trial run({.epochs = 40, .batch_size = 8, .average = 0.9, .patience = 0}, true);
+  Trial run({.epochs = 40, .batch_size = 8, .ema_decay = 0.9, .patience = 0}, true);
   manual_seed(77);
   const Rng::State before = default_rng().state();
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);
+  EXPECT_EQ(run.trainer.train(), nn::StopReason::kFinished);
   EXPECT_EQ(default_rng().state(), before);
   const nn::LossTotals train = nn::evaluate(run.net, run.train.examples(run.net));
   EXPECT_EQ(train.count, 40);
@@ -130,7 +131,7 @@ TEST(Trainer, GroupsFollowTheirOwnRates) {
   const Tensor second = base.net.second.weight->detach().clone();
   nn::TrainerOptions options = Trial::options();
   nn::Trainer trainer(base.net, optimizer, base.train.examples(base.net), options);
-  trainer.run({.step = [&](const nn::StepReport& report) {
+  trainer.train({.step = [&](const nn::StepReport& report) {
     const double left = static_cast<double>(21 - report.step) / 17;  // that of the next step
     const double up = static_cast<double>(report.step) / 4;
     EXPECT_DOUBLE_EQ(optimizer.groups()[1].lr, 0.5 * std::min(left, up));
@@ -146,7 +147,7 @@ TEST(Trainer, FixedPartsStayAndAreSaved) {
   nn::AdamW optimizer(base.net);
   nn::Trainer trainer(base.net, optimizer, base.train.examples(base.net), {.epochs = 1});
   const Tensor first = base.net.first.weight->clone();
-  trainer.run();
+  trainer.train();
   EXPECT_TRUE(same_bits(base.net.first.weight, first));
   EXPECT_TRUE(trainer.state().tensors.contains("model.first.weight"));
   EXPECT_FALSE(trainer.state().tensors.contains("optimizer.first.weight.exp_avg"));
@@ -161,7 +162,7 @@ TEST(Trainer, BatchesWithoutTargets) {
     run.train.y.fill(-100);
     const nn::StateDict before = copy_of({.tensors = nn::state_dict(run.net)}).tensors;
     index_t steps = 0;
-    run.trainer.run({.step = [&](const nn::StepReport& report) {
+    run.trainer.train({.step = [&](const nn::StepReport& report) {
       ++steps;
       EXPECT_EQ(report.totals.count, 0);
       EXPECT_EQ(report.gradient_norm, 0);
@@ -180,7 +181,7 @@ TEST(Trainer, BatchesWithoutTargets) {
 nn::TrainerOptions everything() {
   nn::TrainerOptions options = Trial::options();
   options.shards = 3;
-  options.average = 0.8;
+  options.ema_decay = 0.8;
   options.evaluate_every = 4;
   options.patience = 50;
   return options;
@@ -191,7 +192,7 @@ struct Everything : Trial {
 
 TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
   Everything whole;
-  EXPECT_EQ(whole.trainer.run(), nn::RunEnd::kFinished);
+  EXPECT_EQ(whole.trainer.train(), nn::StopReason::kFinished);
   const nn::Checkpoint want = copy_of(whole.trainer.state());
   EXPECT_TRUE(want.tensors.contains("best.first.weight"));
   EXPECT_TRUE(want.tensors.contains("average.first.weight"));
@@ -201,19 +202,19 @@ TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
     const auto path = folder.path() / "c";
     {
       Everything first;
-      const nn::RunEnd end =
-          first.trainer.run({.step =
-                                 [&](const nn::StepReport& r) {
-                                   if (r.step == cut) first.trainer.stop();
-                                 },
-                             .save = [&] { nn::save_checkpoint(path, first.trainer.state()); }});
-      EXPECT_EQ(end, nn::RunEnd::kStopped);
+      const nn::StopReason end =
+          first.trainer.train({.step =
+                                   [&](const nn::StepReport& r) {
+                                     if (r.step == cut) first.trainer.stop();
+                                   },
+                               .save = [&] { nn::save_checkpoint(path, first.trainer.state()); }});
+      EXPECT_EQ(end, nn::StopReason::kStopped);
     }
     Everything second;
     (void)rand({5});  // the thread's generator is not part of it
     second.trainer.load_state(nn::load_checkpoint(path));
     EXPECT_EQ(second.trainer.step(), cut);
-    EXPECT_EQ(second.trainer.run(), nn::RunEnd::kFinished);
+    EXPECT_EQ(second.trainer.train(), nn::StopReason::kFinished);
     EXPECT_TRUE(same_state(second.trainer.state(), want)) << "stopped after " << cut;
   }
 }
@@ -222,12 +223,12 @@ TEST(Trainer, ARunThatWasStoppedAnywhereEndsWithTheSameBits) {
 TEST(Trainer, AStateFromAnyHookEndsWithTheSameBits) {
   Everything whole;
   std::vector<nn::Checkpoint> states;
-  whole.trainer.run(
+  whole.trainer.train(
       {.step = [&](const nn::StepReport&) { states.push_back(copy_of(whole.trainer.state())); }});
   for (const nn::Checkpoint& state : states) {
     Everything second;
     second.trainer.load_state(state);
-    EXPECT_EQ(second.trainer.run(), nn::RunEnd::kFinished);
+    EXPECT_EQ(second.trainer.train(), nn::StopReason::kFinished);
     EXPECT_TRUE(same_state(second.trainer.state(), whole.trainer.state()))
         << "saved after " << state.text("scheduler.step");
   }
@@ -236,46 +237,46 @@ TEST(Trainer, AStateFromAnyHookEndsWithTheSameBits) {
 TEST(Trainer, AnyHookMayStopIt) {
   Trial run(Trial::options(), true);
   const auto stop = [&](const auto&) { run.trainer.stop(); };
-  EXPECT_EQ(run.trainer.run({.evaluation = stop}), nn::RunEnd::kStopped);
+  EXPECT_EQ(run.trainer.train({.evaluation = stop}), nn::StopReason::kStopped);
   EXPECT_EQ(run.trainer.step(), 7);
-  EXPECT_EQ(run.trainer.run({.epoch = stop}), nn::RunEnd::kStopped);
+  EXPECT_EQ(run.trainer.train({.epoch = stop}), nn::StopReason::kStopped);
   EXPECT_EQ(run.trainer.step(), 14);
-  EXPECT_EQ(run.trainer.run({.epoch = stop}), nn::RunEnd::kFinished);
+  EXPECT_EQ(run.trainer.train({.epoch = stop}), nn::StopReason::kFinished);
 }
 
 TEST(Trainer, GoesOnAfterAStopInTheSameProcess) {
   Trial whole(everything(), true);
-  whole.trainer.run();
+  whole.trainer.train();
   Trial run(everything(), true);
   index_t stops = 0;
-  while (run.trainer.run({.step = [&](const nn::StepReport&) { run.trainer.stop(); }}) ==
-         nn::RunEnd::kStopped) {
+  while (run.trainer.train({.step = [&](const nn::StepReport&) { run.trainer.stop(); }}) ==
+         nn::StopReason::kStopped) {
     ++stops;
   }
   EXPECT_EQ(stops, 20);
   EXPECT_TRUE(same_state(run.trainer.state(), whole.trainer.state()));
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kFinished);  // no steps remain
+  EXPECT_EQ(run.trainer.train(), nn::StopReason::kFinished);  // no steps remain
 }
 
 TEST(Trainer, AScheduleResumesWithTheSameBits) {
   nn::TrainerOptions options = Trial::options();
-  options.decay = nn::LrDecay::kNone;
-  options.warmup = 0;
+  options.lr_decay = nn::LrDecay::kNone;
+  options.warmup_ratio = 0;
   const nn::Schedule falls = [](index_t step) { return 1 / (1 + static_cast<double>(step)); };
   options.schedules = {falls, nn::step_schedule(5)};
   Trial whole(options);
   std::vector<double> rates;
-  whole.trainer.run({.step = [&](const nn::StepReport& r) { rates.push_back(r.lr); }});
+  whole.trainer.train({.step = [&](const nn::StepReport& r) { rates.push_back(r.lr); }});
   EXPECT_EQ(rates[0], 0.02);
   EXPECT_EQ(rates[3], 0.02 * 0.25);
   for (const index_t cut : {1, 4, 5, 7, 20}) {
     Trial first(options);
-    first.trainer.run({.step = [&](const nn::StepReport& r) {
+    first.trainer.train({.step = [&](const nn::StepReport& r) {
       if (r.step == cut) first.trainer.stop();
     }});
     Trial second(options);
     second.trainer.load_state(copy_of(first.trainer.state()));
-    second.trainer.run({.step = [&](const nn::StepReport& r) {
+    second.trainer.train({.step = [&](const nn::StepReport& r) {
       EXPECT_EQ(r.lr, rates[static_cast<std::size_t>(r.step - 1)]);
     }});
     EXPECT_TRUE(same_state(second.trainer.state(), whole.trainer.state())) << cut;
@@ -285,16 +286,16 @@ TEST(Trainer, AScheduleResumesWithTheSameBits) {
 TEST(Trainer, DecayAndWarmupAreSchedules) {
   for (const nn::LrDecay decay : {nn::LrDecay::kNone, nn::LrDecay::kLinear, nn::LrDecay::kCosine}) {
     nn::TrainerOptions options = Trial::options();
-    options.decay = decay;
+    options.lr_decay = decay;
     Trial by_options(options);
-    by_options.trainer.run();
-    options.decay = nn::LrDecay::kNone;
-    options.warmup = 0;
+    by_options.trainer.train();
+    options.lr_decay = nn::LrDecay::kNone;
+    options.warmup_ratio = 0;
     options.schedules = {decay == nn::LrDecay::kNone     ? nn::constant_schedule(4)
                          : decay == nn::LrDecay::kLinear ? nn::linear_schedule(4, 21)
                                                          : nn::cosine_schedule(4, 21)};
     Trial by_schedule(options);
-    by_schedule.trainer.run();
+    by_schedule.trainer.train();
     EXPECT_TRUE(same_state(by_schedule.trainer.state(), by_options.trainer.state()));
   }
 }
@@ -302,12 +303,12 @@ TEST(Trainer, DecayAndWarmupAreSchedules) {
 // Evaluations do not change the bits of the training.
 TEST(Trainer, EvaluationsDisturbNothing) {
   Trial plain;
-  plain.trainer.run();
+  plain.trainer.train();
   nn::TrainerOptions options = Trial::options();
   options.evaluate_every = 1;
-  options.average = 0.5;
+  options.ema_decay = 0.5;
   Trial watched(options, true);
-  watched.trainer.run();
+  watched.trainer.train();
   for (const auto& [name, tensor] : nn::state_dict(plain.net)) {
     EXPECT_TRUE(same_bits(tensor.detach(), nn::state_dict(watched.net).at(name).detach())) << name;
   }
@@ -326,7 +327,7 @@ TEST(Trainer, EvaluatesInEvalModeWithTheSameRandomNumbersEachTime) {
   nn::AdamW optimizer(run.net);
   nn::Trainer trainer(run.net, optimizer, run.train.examples(run.net),
                       {.epochs = 2, .batch_size = 8}, held_out);
-  trainer.run();
+  trainer.train();
   EXPECT_TRUE(run.net.dropout.training);
   ASSERT_EQ(drawn.size(), 6U);  // 3 batches after each epoch
   EXPECT_NE(drawn[0], drawn[1]);
@@ -343,13 +344,13 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   nn::TrainerOptions options = Trial::options();
   options.epochs = 100;
   options.patience = 2;
-  options.decay = nn::LrDecay::kNone;
+  options.lr_decay = nn::LrDecay::kNone;
   Trial run(options, true);
   spoil(run.held_out);
   std::vector<nn::EvaluationReport> seen;
-  const nn::RunEnd end = run.trainer.run(
+  const nn::StopReason end = run.trainer.train(
       {.evaluation = [&](const nn::EvaluationReport& report) { seen.push_back(report); }});
-  EXPECT_EQ(end, nn::RunEnd::kEarlyStopped);
+  EXPECT_EQ(end, nn::StopReason::kEarlyStopped);
   ASSERT_GE(seen.size(), 3U);
   std::size_t best = 0;
   for (std::size_t i = 0; i < seen.size(); ++i) {
@@ -359,7 +360,7 @@ TEST(Trainer, StopsWhenPatienceIsOverAndKeepsTheBest) {
   }
   EXPECT_EQ(seen.size() - best, 3U);  // two without improvement
   EXPECT_EQ(run.trainer.best_step(), seen[best].step);
-  EXPECT_EQ(run.trainer.run(), nn::RunEnd::kEarlyStopped);  // and does not continue
+  EXPECT_EQ(run.trainer.train(), nn::StopReason::kEarlyStopped);  // and does not continue
   nn::load_trained(run.trainer.state(), run.net);
   EXPECT_EQ(nn::evaluate(run.net, run.held_out.examples(run.net), {.batch_size = 8}).loss,
             seen[best].totals.loss);
@@ -371,7 +372,7 @@ TEST(Trainer, TheBestMayBeThatOfTheAccuracy) {
   options.evaluate_every = 2;
   Trial run(options, true);
   double best = -1;
-  run.trainer.run({.evaluation = [&](const nn::EvaluationReport& report) {
+  run.trainer.train({.evaluation = [&](const nn::EvaluationReport& report) {
     EXPECT_EQ(report.is_best, report.totals.accuracy() > best);
     best = std::max(best, report.totals.accuracy());
   }});
@@ -381,7 +382,7 @@ TEST(Trainer, TheBestMayBeThatOfTheAccuracy) {
 TEST(LoadTrained, TakesTheBestThenTheAveragesThenTheLast) {
   const auto loaded = [](const nn::TrainerOptions& options, bool evaluates) {
     Trial run(options, evaluates);
-    run.trainer.run();
+    run.trainer.train();
     Net net(9);
     const nn::Checkpoint state = copy_of(run.trainer.state());
     nn::load_trained(state, net);
@@ -392,7 +393,7 @@ TEST(LoadTrained, TakesTheBestThenTheAveragesThenTheLast) {
   nn::TrainerOptions options = Trial::options();
   const auto [last, plain] = loaded(options, false);
   EXPECT_TRUE(same_bits(last, plain.tensors.at("model.first.weight")));
-  options.average = 0.9;
+  options.ema_decay = 0.9;
   const auto [average, averaged] = loaded(options, false);
   EXPECT_TRUE(same_bits(average, averaged.tensors.at("average.first.weight")));
   EXPECT_FALSE(same_bits(average, averaged.tensors.at("model.first.weight")));
@@ -405,10 +406,10 @@ TEST(LoadTrained, TakesTheBestThenTheAveragesThenTheLast) {
 
 TEST(Trainer, EvaluatesTheAverages) {
   nn::TrainerOptions options = Trial::options();
-  options.average = 0.9;
+  options.ema_decay = 0.9;
   Trial run(options, true);
   index_t evaluations = 0;
-  run.trainer.run({.evaluation = [&](const nn::EvaluationReport& report) {
+  run.trainer.train({.evaluation = [&](const nn::EvaluationReport& report) {
     const nn::Checkpoint state = run.trainer.state();
     Net averaged(9);
     nn::load_state_dict(averaged, state.group("average").tensors);
@@ -433,7 +434,7 @@ TEST(Trainer, ReportsInOrder) {
   std::string log;
   nn::LossTotals sum;
   index_t length = 0;
-  run.trainer.run({
+  run.trainer.train({
       .step =
           [&](const nn::StepReport& report) {
             log += std::to_string(report.step);
@@ -464,7 +465,7 @@ TEST(Trainer, CountsStepsInsteadOfEpochs) {
   EXPECT_EQ(run.trainer.total_steps(), 10);
   EXPECT_EQ(run.trainer.steps_per_epoch(), 7);
   index_t saves = 0;
-  EXPECT_EQ(run.trainer.run({.save = [&] { ++saves; }}), nn::RunEnd::kFinished);
+  EXPECT_EQ(run.trainer.train({.save = [&] { ++saves; }}), nn::StopReason::kFinished);
   EXPECT_EQ(run.trainer.step(), 10);
   EXPECT_EQ(run.trainer.epoch(), 1);
   EXPECT_EQ(saves, 2);

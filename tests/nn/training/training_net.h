@@ -62,9 +62,9 @@ struct Trial {
     return {.epochs = 3,
             .batch_size = 8,
             .seed = 5,
-            .decay = nn::LrDecay::kLinear,
-            .warmup = 0.2,
-            .clip = 0.5};
+            .lr_decay = nn::LrDecay::kLinear,
+            .warmup_ratio = 0.2,
+            .max_grad_norm = 0.5};
   }
   explicit Trial(const nn::TrainerOptions& options = Trial::options(), bool evaluates = false)
       : trainer(net, optimizer, train.examples(net), options,

@@ -52,7 +52,7 @@ int check() {
   // Accents are only removed if utf8proc was found, or is included.
   const std::vector<std::string> words = {"\u00c9t\u00e9"};
   const bool has_unicode =
-      text::train_word_piece(words, {.vocabulary_size = 0})->to_text().find("\"ete\"") !=
+      text::train_word_piece(words, {.vocab_size = 0})->to_text().find("\"ete\"") !=
       std::string::npos;
   if (throws() && one_tape && has_gradients && has_unicode) return 0;
   std::puts("Tessera does not work across the borders of libraries");

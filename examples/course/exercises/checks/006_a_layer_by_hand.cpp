@@ -15,8 +15,8 @@ void rms_norm_is_the_librarys() {
   expect_close("rms_norm with eps = 12.5", rms_norm({{3, 4}}, {{1, 1}}, 12.5), {{0.6, 0.8}},
                {{{{3 / outside, 4 / outside}}, "eps is added before the root"}});
   const Tensor x = randn({5, 6}, kFloat64);
-  nn::RmsNorm norm({.normalized_shape = {6}, .eps = 0.25});
-  norm.weight = uniform({6}, 0.5, 2, kFloat64);
+  nn::RMSNorm norm({.normalized_shape = {6}, .eps = 0.25});
+  norm.weight = uniform(0.5, 2, {6}, kFloat64);
   expect_close("rms_norm with eps = 0.25", rms_norm(x, norm.weight, 0.25), norm(x));
 }
 

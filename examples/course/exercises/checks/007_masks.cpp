@@ -39,7 +39,7 @@ void the_softmax_is_the_librarys() {
   const Tensor q = randn({4, 4}, kFloat64), k = randn({4, 4}, kFloat64);
   expect_close(
       "masked_softmax compared with attention's weights", masked_softmax(matmul(q, k.t()), keep),
-      attention(q, k, k, mask_of(keep), {.scale = 1, .weights = AttentionRequest{}}).weights);
+      attention(q, k, k, mask_of(keep), {.scale = 1, .need_weights = AttentionRequest{}}).weights);
 }
 
 void the_mask_is_longformers() {

@@ -35,12 +35,12 @@ void words_are_cut() {
                 "the longest token is kept even if nothing continues the word then");
   const auto library = text::train_word_piece(
       std::vector<std::string>{"the cats chased the dogs", "dogs play and cats sleep"},
-      {.vocabulary_size = 40});
+      {.vocab_size = 40});
   Words tokens;
   for (index_t id = 0; id < library->size(); ++id) tokens.emplace_back(library->token(id));
   for (const char* word : {"cats", "plays", "chasedog", "sheep", "quiz"}) {
     Words wanted;
-    for (const index_t id : library->encode(word, {.add_special = false}).ids) {
+    for (const index_t id : library->encode(word, {.add_special_tokens = false}).ids) {
       wanted.emplace_back(library->token(id));
     }
     expect_pieces(word, tokens, wanted, "the library's tokenizer cuts this word differently");

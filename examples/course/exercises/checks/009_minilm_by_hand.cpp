@@ -42,13 +42,13 @@ void the_heads_are_the_librarys() {
 void the_parameters_are_counted() {
   for (const BertSizes& sizes : {BertSizes{20, 8, 2, 4, 6, 0}, BertSizes{20, 8, 2, 4, 6, 1},
                                  BertSizes{207, 24, 2, 32, 64, 2}}) {
-    models::TokenEncoderOptions options = {.vocabulary_size = sizes.words, .encoder = {}};
+    models::TokenEncoderOptions options = {.vocab_size = sizes.words, .encoder = {}};
     options.encoder.layers =
         models::repeat_layer({.d_model = sizes.width, .nhead = 2, .dim_feedforward = sizes.hidden},
                              std::max<index_t>(sizes.layers, 1));
     options.positions = models::Positions::kLearned;
-    options.max_tokens = sizes.positions;
-    options.token_types = sizes.types;
+    options.max_positions = sizes.positions;
+    options.type_vocab_size = sizes.types;
     options.embedding_norm = true;
     const models::TokenEncoder model(options);
     const index_t wanted =

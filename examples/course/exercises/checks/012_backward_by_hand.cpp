@@ -36,7 +36,7 @@ void the_feed_forward_network() {
 
 void the_rms_norm() {
   const Tensor x = random_variable({3, 5});
-  const Tensor gamma = uniform({5}, 0.5, 2, kFloat64);
+  const Tensor gamma = uniform(0.5, 2, {5}, kFloat64);
   const Tensor dy = randn({3, 5}, kFloat64);
   Tape tape;
   tape.backward(rms_norm(x, gamma, 0.25), dy);

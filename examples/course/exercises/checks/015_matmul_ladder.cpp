@@ -73,7 +73,7 @@ void a_tile_is_a_product() {
   const auto [rows, columns, run] = tiles_for(current_isa());
   // The depth is below the rows of a tile, so that a row and a column of A may be exchanged.
   const index_t m = 2 * rows, n = 3 * columns, depth = 5, panel = columns, height = rows;
-  const Tensor a = uniform({m, depth}, -1, 1), b = uniform({depth, n}, -1, 1);
+  const Tensor a = uniform(-1, 1, {m, depth}), b = uniform(-1, 1, {depth, n});
   Tensor c = full({m, n}, kStale);
   run({a.data<float>(), b.data<float>(), c.mutable_data<float>(), nullptr, m, n, depth});
   const auto product = [](const Matrix& x, const Matrix& y) { return matmul(x, y); };
@@ -119,7 +119,7 @@ void print_times() {
                          {lanes, 2, 1, 480 / lanes},
                          {lanes, (2 + rows) / (2 * rows), 0, 2 * rows}};
   const bench::Ladder ladder = bench::matmul_ladder();
-  const Tensor a = uniform({kSize, kSize}, -1, 1), b = uniform({kSize, kSize}, -1, 1);
+  const Tensor a = uniform(-1, 1, {kSize, kSize}), b = uniform(-1, 1, {kSize, kSize});
   std::vector<float> c(kSize * kSize);
   const bench::Product p = {a.data<float>(), b.data<float>(), c.data(), nullptr,
                             kSize,           kSize,           kSize};

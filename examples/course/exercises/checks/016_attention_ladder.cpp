@@ -39,8 +39,8 @@ void a_tile_is_added() {
 /// Random numbers for a task of this size, and memory for its output.
 struct Inputs {
   index_t heads, tokens, width;
-  Tensor q = uniform({tokens, heads, width}, -2, 2), k = uniform({tokens, heads, width}, -2, 2),
-         v = uniform({tokens, heads, width}, -1, 1);
+  Tensor q = uniform(-2, 2, {tokens, heads, width}), k = uniform(-2, 2, {tokens, heads, width}),
+         v = uniform(-1, 1, {tokens, heads, width});
   std::vector<float> out = std::vector<float>(static_cast<std::size_t>(q.count()), NAN);
 
   bench::AttentionTask task() {
@@ -56,7 +56,7 @@ void tiles_are_attention() {
     const auto heads_of = [](const Tensor& all) { return all.to(kFloat64).transpose(0, 1); };
     const Tensor q = heads_of(x.q), k = heads_of(x.k), v = heads_of(x.v);  // (H, T, d)
     const auto merged = [](const Tensor& heads) { return heads.transpose(0, 1).flatten(1, 2); };
-    const auto [output, weights] = attention(q, k, v, {}, {.weights = AttentionRequest{}});
+    const auto [output, weights] = attention(q, k, v, {}, {.need_weights = AttentionRequest{}});
     const index_t whole = tokens < 128 ? tokens : tokens / 128 * 128;
     const auto first_head = [](const Tensor& heads) {
       return heads.slice(0, 0, 1).expand({2, -1, -1});

@@ -24,7 +24,7 @@ void order_matters() {
 }
 
 std::vector<float> random_numbers(index_t count) {
-  return uniform({count}, -1, 1).to_vector<float>();
+  return uniform(-1, 1, {count}).to_vector<float>();
 }
 
 constexpr float kHeld = 7;  // the initial contents of chunks

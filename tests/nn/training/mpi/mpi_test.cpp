@@ -76,11 +76,11 @@ TEST(MpiTest, TrainsToTheBitsOfOneProcess) {
   nn::TrainerOptions options = test::Trial::options();
   options.shards = 5;
   test::Trial alone(options, true);
-  alone.trainer.run();
+  alone.trainer.train();
 
   options.communicator = &processes();
   test::Trial together(options, true);
-  together.trainer.run();
+  together.trainer.train();
   EXPECT_TRUE(test::same_state(together.trainer.state(), alone.trainer.state()));
 }
 
