@@ -33,11 +33,19 @@ function(write_source_page source)
        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>${source}</title>\n<pre>${text}</pre>\n")
 endfunction()
 
+# The live page links to the page of the course.
+file(READ ${DOCS}/live.html html)
+string(REPLACE "href=\"README.md\"" "href=\"md_examples_course_README.html\"" html "${html}")
+file(WRITE ${DOCS}/live.html "${html}")
+
 file(GLOB pages RELATIVE ${DOCS} ${DOCS}/*.html)
 foreach(page IN LISTS pages)
   file(READ ${DOCS}/${page} html)
   string(REGEX MATCHALL "${link_to_source}" links "${html}")
   list(REMOVE_DUPLICATES links)
+  if(html MATCHES "unknown formula: [^ <]*")  # of formulas.awk
+    message(SEND_ERROR "${page}: ${CMAKE_MATCH_0}")
+  endif()
   foreach(href IN LISTS links)
     string(REGEX REPLACE "${link_to_source}" "\\1" link ${href})
     find_source(${link} source)
