@@ -3,7 +3,7 @@
 //
 //     letters -> embeddings + positions -> x + attention(x) -> norm -> feed-forward -> 26 scores
 //
-// The correct letter of place i is at place 11 - i, so the model must attend to that place. The
+// The correct letter of position i is at position 11 - i, so the model must attend there. The
 // model's code does not say so; training finds it from the loss.
 //
 //   000_see_it_work [FOLDER]     prints; draws FOLDER/000_attention.svg
@@ -32,7 +32,7 @@ Tensor shown_letters() {
   return from_vector(letters).unsqueeze(0) - static_cast<index_t>('a');
 }
 
-/// Row i: the attention of place i of kShown to all places.
+/// Row i: the attention of position i of kShown to all positions.
 Matrix attention_map(const models::TokenClassifier& model) {
   Tensor weights;
   const nn::Hook reader("**.weights", [&](const nn::HookPoint& point) { weights = point.value; });
@@ -51,8 +51,8 @@ void report(const char* title, const models::TokenClassifier& model) {
   for (const index_t letter : argmax(model(shown_letters()), {-1}).to_vector<index_t>()) {
     word += static_cast<char>('a' + letter);
   }
-  std::printf("%-18s %s -> %s %5.0f %% right, %3.0f %% of the weight on the anti-diagonal\n", title,
-              kShown.c_str(), word.c_str(), 100 * right, 100 * mirrored);
+  std::printf("%-18s %s -> %s %5.0f %% correct, %3.0f %% of the weight on the anti-diagonal\n",
+              title, kShown.c_str(), word.c_str(), 100 * right, 100 * mirrored);
 }
 
 /// Each hook removes one part while it exists. Returns the map without positions.
@@ -85,7 +85,7 @@ void draw(const std::string& folder, const std::vector<Matrix>& maps) {
   const char* titles[] = {"untrained", "trained", "trained, no positions"};
   Picture picture = {.description = "Three maps of attention", .panels = {}, .square = 16};
   for (std::size_t i = 0; i < maps.size(); ++i) {
-    picture.panels.push_back({titles[i], maps[i], "looks at", "place", letters, letters});
+    picture.panels.push_back({titles[i], maps[i], "attends to", "position", letters, letters});
   }
   write_picture(folder, "000_attention.svg", picture);
 }

@@ -1,4 +1,4 @@
-// One head of attention in whole numbers.
+// One head of attention in integers.
 //
 //     Attention(Q, K, V) = softmax(Q K^T / sqrt(d)) V,    Q = x W_Q,  K = x W_K,  V = x W_V
 //
@@ -33,7 +33,7 @@ const Matrix kValue = {{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
 void one_row(const Tensor& q, const Tensor& k) {
   const Matrix query = q;
   const Matrix key = k;
-  std::printf("Step 3: The score of query 1 with key 3: ");
+  std::printf("Step 3: The score of query 0 with key 2: ");
   double score = 0;
   for (index_t c = 0; c < 3; ++c) {
     score += query(0, c) * key(2, c);
@@ -42,9 +42,9 @@ void one_row(const Tensor& q, const Tensor& k) {
   std::printf("%g\n", score);
 }
 
-/// The part of each value in the result of token 1: weight times value, and their sum.
+/// The part of each value in the result of token 0: weight times value, and their sum.
 void mixture(const Tensor& weights, const Tensor& v) {
-  std::printf("Step 6: What token 1 takes: weight times value\n");
+  std::printf("Step 6: What token 0 takes: weight times value\n");
   Tensor sum = zeros({3}, kFloat64);
   for (index_t j = 0; j < 3; ++j) {
     const Tensor part = weights.select(0, 0).select(0, j) * v.select(0, j);
@@ -57,10 +57,10 @@ void mixture(const Tensor& weights, const Tensor& v) {
 }
 
 void draw(const std::string& folder, const Tensor& weights, const Tensor& undivided) {
-  const std::vector<std::string> tokens = {"1", "2", "3"};
+  const std::vector<std::string> tokens = {"0", "1", "2"};
   Picture picture = {.description =
                          "The weights of three queries and three keys, with scores "
-                         "divided by the root of d, and with scores that are not",
+                         "divided by sqrt(d), and with scores that are not",
                      .panels = {},
                      .square = 48,
                      .digits = 2};

@@ -3,7 +3,7 @@
 //     weights = softmax(s x),   entropy H = -sum_j w_j log w_j,   dw_i/dx_j = w_i ([i = j] - w_j)
 //
 // The scores x are always the same, multiplied by a scale s. As s grows, all weight goes to one
-// key, and the slopes of the softmax, through which training changes the scores, go to 0. The
+// key, and the derivatives of the softmax, through which training changes the scores, go to 0. The
 // scores of a head of width d grow like sqrt(d), so attention divides by it.
 //
 //   003_scale [FOLDER]     prints; draws FOLDER/003_scale.svg
@@ -28,7 +28,7 @@ namespace {
 
 const std::vector<double> kScores = {0.3, -1.1, 0.8, 1.5, -0.4, 0.1, -0.9, 0.6};
 
-/// The deviation of a score of width d: the root of the mean square of q . k, over all 2^d keys of
+/// The standard deviation of a score of width d: the root of the mean square of q . k, over all 2^d keys of
 /// 1 and -1, for a query of ones. The mean is 0, because each key has an opposite.
 double deviation(int d) {
   double squares = 0;
@@ -59,8 +59,8 @@ double entropy(const std::vector<double>& weights) {
   return sum;
 }
 
-/// The root of the sum of all squared slopes dw_i/dx_j: how much the weights can still change.
-double slope(const std::vector<double>& weights) {
+/// The norm of the Jacobian: the square root of the sum of all squared dw_i/dx_j.
+double jacobian_norm(const std::vector<double>& weights) {
   double squares = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     for (std::size_t j = 0; j < weights.size(); ++j) {
@@ -79,11 +79,12 @@ void widths() {
 }
 
 void scales() {
-  std::printf("Step 2: Eight scores, multiplied by a scale: largest weight, entropy, slope\n");
+  std::printf("Step 2: Eight scores, multiplied by a scale\n");
+  std::printf("scale       largest entropy Jacobian\n");
   for (const double scale : {0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0}) {
     const std::vector<double> w = weights_at(scale);
-    std::printf("scale %4g: %.4f %.4f %.2e\n", scale, *std::max_element(w.begin(), w.end()),
-                entropy(w), slope(w));
+    std::printf("scale %4g: %7.4f %7.4f %.2e\n", scale, *std::max_element(w.begin(), w.end()),
+                entropy(w), jacobian_norm(w));
   }
   const auto row = static_cast<index_t>(kScores.size());
   check_close("\nsoftmax of the scores times 8", Matrix(1, row, weights_at(8)),
@@ -102,12 +103,13 @@ void cure() {
 void draw(const std::string& folder) {
   const double most = std::log(static_cast<double>(kScores.size()));
   pages::Series entropies = {.name = "entropy / log 8", .points = {}};
-  pages::Series slopes = {.name = "slope / slope at 0", .points = {}};
+  pages::Series norms = {.name = "norm of the Jacobian / norm at 0", .points = {}};
   for (int i = 0; i <= 36; ++i) {
     const double scale = std::pow(2.0, i / 6.0 - 1);
     const std::vector<double> w = weights_at(scale);
     entropies.points.push_back({scale, entropy(w) / most, i == 6 ? "entropy" : ""});
-    slopes.points.push_back({scale, slope(w) / slope(weights_at(0)), i == 11 ? "slope" : ""});
+    norms.points.push_back(
+        {scale, jacobian_norm(w) / jacobian_norm(weights_at(0)), i == 11 ? "Jacobian" : ""});
   }
   const pages::Axis scale = {.label = "scale of the scores = sqrt(d)",
                              .scale = pages::Scale::kLog10,
@@ -116,8 +118,8 @@ void draw(const std::string& folder) {
   write_picture(folder, "003_scale.svg",
                 pages::chart_svg({.title = "What a scale does to eight weights",
                                   .x = scale,
-                                  .y = {.label = "share of the value at scale 0", .low = 0},
-                                  .series = {entropies, slopes}}));
+                                  .y = {.label = "fraction of the value at scale 0", .low = 0},
+                                  .series = {entropies, norms}}));
 }
 
 }  // namespace

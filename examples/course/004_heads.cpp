@@ -1,6 +1,6 @@
 // Several heads, and W^O.
 //
-//     MultiHead(x) = concat(head_1, ..., head_H) W^O  =  head_1 W^O_1 + ... + head_H W^O_H
+//     MultiHead(x) = concat(head_0, head_1, ...) W^O  =  head_0 W^O_0 + head_1 W^O_1 + ...
 //
 // A head has one pattern of attention. This sentence needs two: the same word, and the previous
 // word. Two heads of width D / H show both, one head of width D only their sum. Both cost the same
@@ -27,12 +27,12 @@ namespace {
 constexpr index_t kHeads = 2;
 const std::vector<std::string> kWords = {"the", "cat", "the", "dog"};
 
-// A word's columns: it is "the", it is a noun, and its position as the hand of a clock (cos, sin),
-// a quarter of a turn per position.
+// A word's columns: it is "the", it is a noun, and its position, a point (cos, sin) on the unit
+// circle, a quarter further per position.
 const Matrix kX = {{1, 0, 1, 0}, {0, 1, 0, 1}, {1, 0, -1, 0}, {0, 1, 0, -1}};
 
-// Columns 1 and 2 of each projection belong to head 1, columns 3 and 4 to head 2.
-const Matrix kQuery = {{4, 0, 0, 0}, {0, 4, 0, 0}, {0, 0, 0, -4}, {0, 0, 4, 0}};  // a turn back
+// Columns 0 and 1 of each projection belong to head 0, columns 2 and 3 to head 1.
+const Matrix kQuery = {{4, 0, 0, 0}, {0, 4, 0, 0}, {0, 0, 0, -4}, {0, 0, 4, 0}};  // a quarter back
 const Matrix kKey = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
 // The values of both heads are the word, not its position.
 const Matrix kValue = {{1, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -57,11 +57,11 @@ Matrix of_the_library(const Tensor& x) {
 }
 
 void draw(const std::string& folder, const std::vector<Tensor>& weights) {
-  Picture picture = {.description = "The weights of head 1, of head 2, and of one head of width 4",
+  Picture picture = {.description = "The weights of head 0, of head 1, and of one head of width 4",
                      .panels = {},
                      .square = 40,
                      .digits = 2};
-  const char* titles[] = {"head 1", "head 2", "one head, d = 4"};
+  const char* titles[] = {"head 0", "head 1", "one head, d = 4"};
   for (std::size_t i = 0; i < weights.size(); ++i) {
     picture.panels.push_back({titles[i], weights[i], "key", "query", kWords, kWords});
   }
@@ -77,8 +77,8 @@ int main(int argc, char** argv) {
     const Tensor k = matmul(x, kKey);
     const Tensor v = matmul(x, kValue);
     show("Step 1: \"the cat the dog\", D = 4", x);
-    show("Step 2: Queries of both heads, one product", q);
-    show("Head 2's are columns 3 and 4, a view", head_of(q, 1));
+    show("Step 2: Queries of both heads, one matrix product", q);
+    show("Head 1's are columns 2 and 3, a view", head_of(q, 1));
     require(head_of(q, 1).untyped_data() == static_cast<const double*>(q.untyped_data()) + 2,
             "004_heads", "a head must share the elements of the projection");
 
@@ -88,8 +88,8 @@ int main(int argc, char** argv) {
       weights.push_back(weights_of(head_of(q, h), head_of(k, h)));
       heads.push_back(matmul(weights.back(), head_of(v, h)));
     }
-    show("Step 3: The weights of head 1: the same word", weights[0]);
-    show("The weights of head 2: the word before", weights[1]);
+    show("Step 3: The weights of head 0: the same word", weights[0]);
+    show("The weights of head 1: the word before", weights[1]);
     weights.push_back(weights_of(q, k));
     show("Step 4: One head of width 4, with the same queries and keys", weights[2]);
 
@@ -101,8 +101,7 @@ int main(int argc, char** argv) {
     Tensor sum = zeros({4, 4}, kFloat64);
     for (std::size_t h = 0; h < heads.size(); ++h) {
       const Tensor part = matmul(heads[h], Tensor(kOutput).chunk(kHeads, 0)[h]);
-      show(str_cat(h == 0 ? "Step 6: " : "", "What head ", h + 1,
-                   " adds: head times its rows of W^O"),
+      show(str_cat(h == 0 ? "Step 6: " : "", "What head ", h, " adds: head times its rows of W^O"),
            part);
       sum = sum + part;
     }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kBase = 10000;
 
-/// The angle by which pair k of a width turns from one position to the next.
+/// The angle by which pair k of a width rotates from one position to the next.
 double frequency(index_t k, index_t width) {
   return std::pow(kBase, -2 * static_cast<double>(k) / static_cast<double>(width));
 }
@@ -40,7 +40,7 @@ Matrix sinusoids(index_t positions, index_t width) {
 }
 
 /// Row i of x, rotated for position first + i; columns k and k + width / 2 are a pair.
-Matrix turned(const Matrix& x, index_t first) {
+Matrix rotated(const Matrix& x, index_t first) {
   const index_t half = x.columns() / 2;
   Matrix y(x.rows(), x.columns());
   for (index_t i = 0; i < x.rows(); ++i) {
@@ -83,7 +83,7 @@ void sines() {
 
 void products_of_sines() {
   std::printf(
-      "Step 3: Products of rows d positions apart: a row for d = 0 ... 5, a column for the\n");
+      "Step 3: Dot products of rows d positions apart: a row for d = 0 ... 5, a column for the\n");
   std::printf("first position 0, 7 and 30\n");
   const Matrix table = sinusoids(36, 8);
   const Matrix shown = products_at_distances(table, table);
@@ -99,8 +99,8 @@ void products_of_sines() {
 
 void rotation() {
   show("Step 4: A query, width 4", kQuery);
-  const Matrix by_hand = turned(repeated(kQuery, 5), 0);
-  show("turned as positions 0 to 4 turn it", by_hand);
+  const Matrix by_hand = rotated(repeated(kQuery, 5), 0);
+  show("rotated to positions 0 to 4", by_hand);
   // The library rounds angles to float32, like the models during training.
   const nn::Rotary rotary({.base = kBase}, 4);
   const Tensor heads = Tensor(repeated(kQuery, 5)).unsqueeze(1);  // (T, one head, 4)
@@ -111,18 +111,17 @@ void rotation() {
   std::printf("position 0, 7 and 30 across\n");
   const Matrix queries = repeated(kQuery, 36), keys = repeated(kKey, 36);
   show("rotary: the position does not matter",
-       products_at_distances(turned(queries, 0), turned(keys, 0)));
+       products_at_distances(rotated(queries, 0), rotated(keys, 0)));
   const Matrix sines = sinusoids(36, 4);
   show("sines added to query and key: it does",
        products_at_distances(sum_of(queries, sines), sum_of(keys, sines)));
 }
 
 void lengths() {
-  std::printf(
-      "Step 6: The length of the query at positions 0 to 4: turned, and with sines added\n");
+  std::printf("Step 6: The norm of the query at positions 0 to 4: rotated, and with sines added\n");
   const Matrix query = repeated(kQuery, 5);
-  const Matrix ways[] = {turned(query, 0), sum_of(query, sinusoids(5, 4))};
-  show("turning keeps it", matrix_of(2, 5, [&](index_t way, index_t p) {
+  const Matrix ways[] = {rotated(query, 0), sum_of(query, sinusoids(5, 4))};
+  show("rotation keeps it", matrix_of(2, 5, [&](index_t way, index_t p) {
          double squares = 0;
          for (index_t j = 0; j < 4; ++j) squares += std::pow(ways[way](p, j), 2);
          return std::sqrt(squares);
@@ -148,9 +147,9 @@ void draw(const std::string& folder) {
   const Matrix table = sinusoids(kPositions, kPositions);
   const Matrix of_rows = scaled(product(table, transposed(table)), 2.0 / kPositions);
   write_picture(folder, "005_sines.svg",
-                Picture{.description = "Sinusoidal positions, and the products of their rows",
+                Picture{.description = "Sinusoidal positions, and the dot products of their rows",
                         .panels = {{"sines and cosines", table, "column", "position"},
-                                   {"products of rows / 24", of_rows, "position", "position"}},
+                                   {"dot products of rows / 24", of_rows, "position", "position"}},
                         .low = -1,
                         .square = 6});
   const Matrix query = {{1, 0.5, 0, -1, 0.5, 1, 0, 0}};
@@ -161,7 +160,7 @@ void draw(const std::string& folder) {
   write_picture(
       folder, "005_scores.svg",
       Picture{.description = "Scores of one query and one key at all pairs of positions",
-              .panels = {{"rotary", scores(turned(queries, 0), turned(keys, 0))},
+              .panels = {{"rotary", scores(rotated(queries, 0), rotated(keys, 0))},
                          {"sines added", scores(sum_of(queries, sines), sum_of(keys, sines))}},
               .low = -12,
               .high = 12,

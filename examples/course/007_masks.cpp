@@ -1,6 +1,6 @@
-// Masks: the keys that a query may see, and the effect of the others.
+// Masks: the keys to which a query may attend, and the effect of the others.
 //
-//     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 if query i sees key j, else -inf
+//     weights_i = softmax_j(score_ij + m_ij),    m_ij = 0 if query i attends to key j, else -inf
 //
 //   007_masks [FOLDER]     prints; draws FOLDER/007_masks.svg
 //
@@ -58,12 +58,12 @@ AttentionResult attend(const AttentionMask& mask, const Matrix& values = kValues
                    {.need_weights = AttentionRequest{}});
 }
 
-// ---- step 1: which query sees which key ----
+// ---- step 1: which query attends to which key ----
 
 /// A mask as a rule by hand, and the library's mask.
 struct Rule {
   std::string name;
-  std::function<bool(index_t query, index_t key)> sees;
+  std::function<bool(index_t query, index_t key)> allows;
   AttentionMask mask;
 };
 
@@ -78,14 +78,14 @@ std::vector<Rule> rules() {
   };
 }
 
-/// 1 if the rule allows query i to see key j. **Errors**: the library's mask is different.
+/// 1 if the rule allows query i to attend to key j. **Errors**: the library's mask is different.
 Matrix map_of(const Rule& rule) {
   const Matrix weights = attend(rule.mask).weights;
   Matrix map(kTokens, kTokens);
   for (index_t i = 0; i < kTokens; ++i) {
     for (index_t j = 0; j < kTokens; ++j) {
-      map(i, j) = rule.sees(i, j) ? 1 : 0;
-      require(rule.sees(i, j) == (weights(i, j) > 0), "007_masks", rule.name,
+      map(i, j) = rule.allows(i, j) ? 1 : 0;
+      require(rule.allows(i, j) == (weights(i, j) > 0), "007_masks", rule.name,
               ": the library's mask must be equal, got a difference for query ", i, " and key ", j);
     }
   }
@@ -93,9 +93,7 @@ Matrix map_of(const Rule& rule) {
 }
 
 void show_maps() {
-  std::printf(
-      "Step 1: Who sees whom: one row per query, one column per key, @ if the query sees the "
-      "key\n");
+  std::printf("Step 1: One row per query, one column per key, @ if the query attends to the key\n");
   std::string titles;
   for (const Rule& rule : rules()) titles += rule.name + std::string(21 - rule.name.size(), ' ');
   std::vector<std::string> lines(kTokens);
@@ -117,7 +115,7 @@ void show_maps() {
 
 void draw_maps(const std::string& folder) {
   Picture picture = {
-      .description = "Four masks of six queries and six keys; blue: the query sees the key",
+      .description = "Four masks of six queries and six keys; blue: the query attends to the key",
       .panels = {}};
   for (const Rule& rule : rules()) {
     picture.panels.push_back(
@@ -129,7 +127,8 @@ void draw_maps(const std::string& folder) {
 // ---- step 2: exactly 0 ----
 
 void exactly_zero() {
-  std::printf("Step 2: The second token, \"cat\", among four tokens and two places of padding\n");
+  std::printf(
+      "Step 2: The second token, \"cat\", among four tokens and two positions of padding\n");
   show("Its scores", scores_of(1, kTokens, 0));
   show("softmax without a mask: padding takes most of it",
        softmax_of_rows(scores_of(1, kTokens, 0)));
@@ -161,10 +160,10 @@ void nothing_of_the_value() {
        attend(length_mask({4}), values).output.select(1, 1));
 }
 
-// ---- step 4: no key to see ----
+// ---- step 4: no key left ----
 
 void nobody() {
-  std::printf("Step 4: A query that sees no key\n");
+  std::printf("Step 4: A query without keys\n");
   show("-1e9 instead of -inf: as if nothing were masked", softmax_of_rows(scores_of(1, 0, -1e9)));
   show("-inf by the formula: exp(-inf - -inf) = exp(NaN)", softmax_of_rows(scores_of(1, 0, -kInf)));
   const AttentionResult result = attend(length_mask({0}));
@@ -192,7 +191,7 @@ void same_bits_with_padding() {
   Rng rng(6);
   const auto report = [](const char* what, index_t padding, bool is_same) {
     std::printf("%s and %lld of padding: %s\n", what, static_cast<long long>(padding),
-                is_same ? "the same bits as without" : "OTHER BITS");
+                is_same ? "bitwise equal to the result without" : "DIFFERENT");
   };
   const Tensor rows = randn({1, 4, 16}, kFloat32, rng);
   const Tensor attended = attention(rows, rows, rows).output;

@@ -8,6 +8,8 @@
 // A gradient is named after its variable: dx is dL/dx. Each backward takes dy, the gradient of its
 // output, and returns dx, the gradient of its input.
 //
+//   012_backward_by_hand [FOLDER]     prints; draws FOLDER/012_attention.svg
+//
 // Source: Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors",
 // 1986; Dao et al., "FlashAttention", 2022, appendix B.2, for attention.
 #include <cmath>
@@ -20,6 +22,7 @@
 #include <tessera/tensor/print.h>
 #include "examples/course/example.h"
 #include "examples/course/layer_by_hand.h"
+#include "examples/course/pictures.h"
 
 using namespace tessera;
 using namespace tessera::examples;
@@ -224,7 +227,24 @@ void a_layer_norm() {
           differences(beta, [&](const Matrix& m) { return loss(layer_norm(kX, gamma, m)); }));
 }
 
-void an_attention() {
+/// The three matrices of step 4 between scores and output: positive blue, negative red.
+void draw(const std::string& folder, const Matrix& p, const Matrix& dp) {
+  const std::vector<std::string> tokens = {"0", "1", "2"};
+  Picture picture = {.description =
+                         "Attention weights P, their gradient dP, and the gradient dS of "
+                         "the scores, whose rows add up to 0",
+                     .panels = {},
+                     .low = -2,
+                     .high = 2,
+                     .square = 48,
+                     .digits = 2};
+  picture.panels = {{"P", p, "key", "query", tokens, tokens},
+                    {"dP", dp, "key", "query", tokens, tokens},
+                    {"dS", softmax_backward(p, dp), "key", "query", tokens, tokens}};
+  write_picture(folder, "012_attention.svg", picture);
+}
+
+void an_attention(const std::string& pictures) {
   const Matrix q = {{1, 0}, {0, 2}, {-1, 1}};
   const Matrix k = {{1, 1}, {0, -1}, {2, 0}};
   const Matrix v = {{1, 0}, {0, 1}, {2, -1}};
@@ -246,6 +266,9 @@ void an_attention() {
           differences(q, [&](const Matrix& m) { return loss(attention(m, k, v)); }));
   compare("dK = dS^T Q / sqrt(d)", hand.dk, tk,
           differences(k, [&](const Matrix& m) { return loss(attention(q, m, v)); }));
+  if (!pictures.empty()) {
+    draw(pictures, attention_weights(q, k), product(d_o, transposed(v)));
+  }
 }
 
 /// y = norm(x + attention(x, x, x)): backward calls the same functions from last to first. x is
@@ -273,12 +296,12 @@ void all_together() {
 
 }  // namespace
 
-int main() {
-  return run_example("012_backward_by_hand", [] {
+int main(int argc, char** argv) {
+  return run_example("012_backward_by_hand", argc, argv, "[FOLDER]", [&] {
     a_linear_layer();
     a_softmax();
     a_layer_norm();
-    an_attention();
+    an_attention(argc > 1 ? argv[1] : "");
     all_together();
   });
 }

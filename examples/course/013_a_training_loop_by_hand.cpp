@@ -1,12 +1,14 @@
 // A training loop by hand: gradients, SGD, AdamW, warm-up and clipping in plain loops.
 //
-// A network with eight hidden numbers learns t = sin(3 x) at 16 points:
+// A network with eight hidden units learns t = sin(3 x) at 16 points:
 //
 //     f(x) = w2 tanh(w1 x + b1) + b2,      L = mean of (f(x) - t)^2
 //
 // Each part is compared with the library's: the gradients with a Tape, the steps with nn::SGD and
 // nn::AdamW, the rates with nn::cosine_schedule, clipping with nn::clip_grad_norm, and the complete
 // loop with nn::Trainer. Then come some common mistakes and their effects.
+//
+//   013_a_training_loop_by_hand [FOLDER]     prints; draws FOLDER/013_losses.svg
 //
 // Source: Kingma and Ba, "Adam", 2015, algorithm 1; Loshchilov and Hutter, "Decoupled weight decay
 // regularization", 2019, algorithm 2, and "SGDR", 2017, eq. 5; Pascanu, Mikolov and Bengio, "On the
@@ -19,9 +21,11 @@
 #include <tuple>
 #include <vector>
 
+#include <tessera/models/pages/chart.h>
 #include <tessera/nn/nn.h>
 #include "examples/course/by_hand.h"
 #include "examples/course/example.h"
+#include "examples/course/pictures.h"
 
 using namespace tessera;
 using namespace tessera::examples;
@@ -224,7 +228,7 @@ void one_gradient(const Points& points) {
   Weights g;
   const double loss = loss_and_gradients(start(), points, g);
   std::printf("Step 1: The loss before any step: %.6f, and its gradient\n", loss);
-  show("dw2, one number a hidden one", g.w2);
+  show("dw2, one number per hidden unit", g.w2);
   const Network network(start());
   Tape tape;
   tape.backward(nn::mse_loss(network(points.x), points.t));
@@ -329,19 +333,48 @@ void mistakes(const Points& points) {
           learned = w;
         }));
   const std::vector<double>& hidden = learned.w1.values();
-  std::printf("With equal starts the %td hidden numbers have learned %zu different w1.\n",
+  std::printf("With equal starts the %td hidden units have learned %zu different w1.\n",
               std::ssize(hidden), std::set(hidden.begin(), hidden.end()).size());
+}
+
+/// The losses of steps 2, 3 and 6.
+void draw(const std::string& folder, const Points& points) {
+  const auto series = [](const char* name, const Losses& losses) {
+    pages::Series line = {.name = name};
+    for (int i = 0; i <= kSteps; i += 10) {
+      line.points.push_back({static_cast<double>(i), losses[static_cast<std::size_t>(i)]});
+    }
+    return line;
+  };
+  AdamWByHand plain, scheduled;
+  const Losses by_sgd =
+      train(start(), points, [](Weights& w, Weights& g, int) { sgd_step(w, g, kSgdRate); });
+  const Losses by_adam =
+      train(start(), points, [&](Weights& w, Weights& g, int) { plain.step(w, g, kAdamRate); });
+  const Losses by_all = train(start(), points, [&](Weights& w, Weights& g, int number) {
+    clip(g, kClip);
+    scheduled.step(w, g, kAdamRate * factor(number));
+  });
+  write_picture(folder, "013_losses.svg",
+                pages::chart_svg({.title = "Three ways to train the same network",
+                                  .x = {.label = "step"},
+                                  .y = {.label = "loss", .scale = pages::Scale::kLog10},
+                                  .series = {series("SGD", by_sgd), series("AdamW", by_adam),
+                                             series("AdamW, warm-up, clipping", by_all)},
+                                  .width = 720,
+                                  .legend = 200}));
 }
 
 }  // namespace
 
-int main() {
-  return run_example("013_a_training_loop_by_hand", [] {
+int main(int argc, char** argv) {
+  return run_example("013_a_training_loop_by_hand", argc, argv, "[FOLDER]", [&] {
     const Points points;
     one_gradient(points);
     both_optimisers(points);
     rates_and_clipping(points);
     all_together(points);
     mistakes(points);
+    if (argc > 1) draw(argv[1], points);
   });
 }

@@ -68,15 +68,15 @@ struct Rows {
   }
 };
 
-/// The mean loss of a model that only uses the share of answers that are 1: the entropy of that
-/// share.
-double base_rate(const Rows& rows) {
+/// The mean loss of a model that only uses the fraction of answers that are 1: the entropy of that
+/// fraction.
+double baseline_loss(const Rows& rows) {
   const double p = mean(rows.answers.to(kFloat64)).item();
   return -p * std::log(p) - (1 - p) * std::log(1 - p);
 }
 
-/// The attention from a place to the first place, averaged over both heads: for places with the
-/// first digit again, and for places with a different digit.
+/// The attention from a position to position 0, averaged over both heads: for positions with the
+/// first digit again, and for positions with a different digit.
 struct ToFirst {
   double twin;
   double other;
@@ -159,7 +159,7 @@ Curves loop(const Rows& rows, const Rows& unseen) {
     curves.attention.push_back(attention_to_first(model, unseen));
     total = 0;
   }
-  std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
+  std::printf("accuracy on 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
   return curves;
 }
 
@@ -174,11 +174,11 @@ void trainer(const Rows& rows, const Rows& unseen) {
   trainer.train({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %td, loss %.4f\n", report.epoch + 1, report.totals.mean());
   }});
-  std::printf("right of 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
+  std::printf("accuracy on 1000 unseen rows: %.3f\n\n", accuracy(model, unseen));
 }
 
 void show_attention(const Curves& curves) {
-  std::cout << "Step 6: How much a position attends to the first one\n";
+  std::cout << "Step 6: How much a position attends to position 0\n";
   for (std::size_t epoch = 0; epoch < curves.attention.size(); ++epoch) {
     const ToFirst& share = curves.attention[epoch];
     std::printf("after %zu epochs, with the first digit again %.2f, with a different one %.2f\n",
@@ -204,16 +204,15 @@ void draw(const std::string& folder, const Curves& curves, double base) {
     other.points.push_back(
         {x, hundredths(curves.attention[epoch].other), epoch == 4 ? other.name : ""});
   }
-  const pages::Series guide = {.name = "base rate",
-                               .points = {{0, base, ""}, {5, base, "base rate"}, {6, base, ""}},
+  const pages::Series guide = {.name = "baseline loss",
+                               .points = {{0, base, ""}, {5, base, "baseline loss"}, {6, base, ""}},
                                .mark = pages::Mark::kGuide};
   examples::write_picture(
       folder, "014_learning.svg",
-      pages::chart_svg(
-          {.title = "Loss and attention while a model learns",
-           .x = {.label = "epoch"},
-           .y = {.label = "loss, and weight on the first position", .low = 0, .high = 0.8},
-           .series = {loss, twin, other, guide}}));
+      pages::chart_svg({.title = "Loss and attention while a model learns",
+                        .x = {.label = "epoch"},
+                        .y = {.label = "loss, and weight on position 0", .low = 0, .high = 0.8},
+                        .series = {loss, twin, other, guide}}));
 }
 
 }  // namespace
@@ -223,11 +222,11 @@ int main(int argc, char** argv) {
     const Rows rows(kRows, 1);
     const Rows unseen(1000, 7);
     one_step(rows);
-    std::printf("The base rate: a loss of %.3f, if only the share of yes is known\n\n",
-                base_rate(rows));
+    std::printf("The baseline loss: %.3f, if only the fraction of yes is known\n\n",
+                baseline_loss(rows));
     const Curves curves = loop(rows, unseen);
     trainer(rows, unseen);
     show_attention(curves);
-    if (argc > 1) draw(argv[1], curves, base_rate(rows));
+    if (argc > 1) draw(argv[1], curves, baseline_loss(rows));
   });
 }

@@ -101,14 +101,14 @@ void print_counts() {
   const Size size = {96, 96, 96, 16, 12, 2};
   std::printf(
       "For each multiply-add of the inner loop, with vectors of 16 numbers and a tile of 12 x 2\n");
-  std::printf("%-28s %8s %6s %7s %7s\n", "step", "numbers", "loads", "stores", "chains");
+  std::printf("%-28s %8s %6s %7s %5s\n", "step", "width", "loads", "stores", "sums");
   for (std::size_t i = 0; i < kSteps.size(); ++i) {
     Trace trace(size);
     kSteps[i].run(size, trace);
     const auto each = [&](index_t count) {
       return static_cast<double>(count) / static_cast<double>(trace.multiply_adds);
     };
-    std::printf("%zu %-26s %8td %6.2f %7.2f %7td\n", i, kSteps[i].idea,
+    std::printf("%zu %-26s %8td %6.2f %7.2f %5td\n", i, kSteps[i].idea,
                 kSteps[i].numbers == 0 ? size.lanes : kSteps[i].numbers, each(trace.loads),
                 each(trace.stores), trace.chains);
   }

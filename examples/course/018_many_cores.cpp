@@ -74,7 +74,7 @@ void print_product() {
     const float power = 1.0F / static_cast<float>(1 << i % 5);
     b.mutable_data<float>()[i] = i % 3 == 0 ? -power : power;
   }
-  std::printf("C = A B, (64, %td) times (%td, 64), by the library: a digest of C's bits\n", kDepth,
+  std::printf("C = A B, (64, %td) times (%td, 64), by the library: a hash of C's bits\n", kDepth,
               kDepth);
   for (const int threads : {1, 2, 3, 8}) {
     set_thread_count(threads);

@@ -79,7 +79,7 @@ void run() {
   nn::Trainer(model, optimizer, nn::examples_of(train.patches, train.digits, loss),
               {.epochs = 10, .lr_decay = nn::LrDecay::kLinear, .warmup_ratio = 0.1})
       .train();
-  std::cout << "right: " << nn::evaluate(model, held_out).accuracy() << ", by chance: 0.1"
+  std::cout << "accuracy: " << nn::evaluate(model, held_out).accuracy() << ", by chance: 0.1"
             << std::endl;
 }
 

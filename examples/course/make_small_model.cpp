@@ -124,7 +124,7 @@ void train(models::TokenEncoder& model, const Data& data, const Data& unseen) {
     std::cout << "epoch " << report.epoch + 1 << ": loss " << report.totals.mean() << '\n';
   }});
   const nn::LossTotals totals = nn::evaluate(model, examples(unseen));
-  std::cout << totals.correct << " of " << kUnseen << " new sentences are right\n";
+  std::cout << totals.correct << " of " << kUnseen << " new sentences are correct\n";
 }
 
 // ---- the file of weights ----

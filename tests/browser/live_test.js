@@ -16,7 +16,7 @@ const focused = (page) => page.evaluate(() => document.activeElement.id);
 async function checkBreaks(page) {
   await setUp(page, {word: 'transformers'});
   assert.strictEqual(await outputs(page), 'sremrofsnart');
-  assert.match(await page.textContent('#result'), /12 of 12 letters are right\.$/);
+  assert.match(await page.textContent('#result'), /12 of 12 letters are correct\.$/);
   assert.strictEqual(await page.$$eval('.step .note b', (notes) => notes.map((note) => note.textContent).join('')), '');
   const pixels = () => page.$eval('#step-head canvas', (canvas) => canvas.toDataURL());
   const whole = await pixels();
@@ -138,7 +138,7 @@ async function checkCellKeys(page) {
     assert.ok(heading.startsWith(`${name} = `), `${key}: ${heading}`);
     const cell = await page.evaluate(() =>
       byId(document.activeElement.getAttribute('aria-activedescendant')).getAttribute('aria-label'));
-    assert.ok(cell.startsWith('place ') && heading.endsWith(cell.split(': ')[1]), `${cell} for ${heading}`);
+    assert.ok(cell.startsWith('position ') && heading.endsWith(cell.split(': ')[1]), `${cell} for ${heading}`);
   }
 }
 

@@ -22,7 +22,7 @@ TEST_F(SmallModelTest, IsMadeAgainByteForByte) {
     fs::remove(folder_ / "again" / made);
   }
   const std::string output = output_of("make_small_model", "again");
-  EXPECT_TRUE(contains(output, "1000 of 1000 new sentences are right")) << output;
+  EXPECT_TRUE(contains(output, "1000 of 1000 new sentences are correct")) << output;
   EXPECT_TRUE(folder_contents(folder_ / "again") == folder_contents(kSmallModel))
       << "build/release/examples/make_small_model examples/course/small_model  makes it again";
 }

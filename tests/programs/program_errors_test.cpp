@@ -248,10 +248,16 @@ TEST_F(ProgramErrors, FoldersThatCannotBeMade) {
 
 TEST_F(ProgramErrors, PicturesWithoutAFolder) {
   const std::vector<std::pair<std::string, std::string>> pictures = {
-      {"000_see_it_work", "000_attention"}, {"001_strided_tensor", "001_views"},
-      {"002_one_head", "002_head"},         {"003_scale", "003_scale"},
-      {"004_heads", "004_heads"},           {"005_positions", "005_sines"},
-      {"007_masks", "007_masks"},           {"014_a_model_learns", "014_learning"}};
+      {"000_see_it_work", "000_attention"},
+      {"001_strided_tensor", "001_views"},
+      {"002_one_head", "002_head"},
+      {"003_scale", "003_scale"},
+      {"004_heads", "004_heads"},
+      {"005_positions", "005_sines"},
+      {"007_masks", "007_masks"},
+      {"012_backward_by_hand", "012_attention"},
+      {"013_a_training_loop_by_hand", "013_losses"},
+      {"014_a_model_learns", "014_learning"}};
   for (const auto& [lesson, picture] : pictures) {
     EXPECT_TRUE(fails(lesson, "nowhere", "nowhere/" + picture + ".svg: "));
   }

@@ -235,7 +235,7 @@ double number_after(const std::string& text, const std::string& name) {
 
 // Encoders of what is no text.
 TEST_F(Programs, EncodersLearnImagesAndSeries) {
-  EXPECT_GT(number_after(output_of("images_as_patches", ""), "right: "), 0.85);
+  EXPECT_GT(number_after(output_of("images_as_patches", ""), "accuracy: "), 0.85);
   const std::string series = output_of("series_of_numbers", "");
   EXPECT_LT(number_after(series, "error: "), 0.2) << series;
   EXPECT_GT(number_after(series, "of the last value: "), 0.28) << series;

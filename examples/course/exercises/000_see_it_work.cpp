@@ -6,14 +6,14 @@
 namespace tessera::exercises {
 
 /// 000.1. The weights with which a model writes a word of `tokens` letters backwards without an
-/// error: row i is the attention of place i.
+/// error: row i is the attention of position i.
 ///
-/// **Shapes**: (tokens, tokens); places are counted from 0.
+/// **Shapes**: (tokens, tokens); positions are counted from 0.
 Matrix backwards_weights(index_t tokens) {
   unsolved("000.1", tokens);
 }
 
-/// 000.2. The result of attention at each place: row i is the sum over j of weights(i, j) times row
+/// 000.2. The result of attention at each position: row i is the sum over j of weights(i, j) times row
 /// j of `values`.
 ///
 /// **Shapes**: weights (T, T), values (T, D) -> (T, D).
@@ -25,7 +25,7 @@ Matrix attended(const Matrix& weights, const Matrix& values) {
 /// left.
 ///
 /// **Shapes**: weights (T, T).
-double share_on_anti_diagonal(const Matrix& weights) {
+double weight_on_anti_diagonal(const Matrix& weights) {
   unsolved("000.3", weights);
 }
 

@@ -5,8 +5,8 @@
 
 namespace tessera::exercises {
 
-/// 002.1. Q K^T / sqrt(d): the number in row i, column j is the product of query i with key j,
-/// divided by the root of their width.
+/// 002.1. Q K^T / sqrt(d): the number in row i, column j is the dot product of query i and key j,
+/// divided by the square root of their width.
 ///
 /// **Shapes**: q (T, d), k (S, d) -> (T, S). **Source**: Vaswani et al., 2017, equation 1.
 Matrix scaled_scores(const Matrix& q, const Matrix& k) {

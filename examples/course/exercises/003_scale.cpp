@@ -21,11 +21,11 @@ Matrix safe_softmax(const Matrix& scores) {
   unsolved("003.2", scores);
 }
 
-/// 003.3. The slopes of the softmax of one row: row i, column j is dw_i/dx_j = w_i ([i = j] - w_j),
+/// 003.3. The Jacobian of the softmax of one row: row i, column j is dw_i/dx_j = w_i ([i = j] - w_j),
 /// where [i = j] is 1 if they are equal and 0 if not.
 ///
 /// **Shapes**: weights (1, S) -> (S, S).
-Matrix slopes(const Matrix& weights) {
+Matrix jacobian(const Matrix& weights) {
   unsolved("003.3", weights);
 }
 

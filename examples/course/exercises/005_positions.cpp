@@ -22,7 +22,7 @@ Matrix moved(const Matrix& row, index_t distance) {
 /// f_k = 10000^(-2k / D).
 ///
 /// **Shapes**: x (T, D) -> (T, D). **Source**: Su et al., "RoFormer", 2021, section 3.4.2.
-Matrix turned_interleaved(const Matrix& x) {
+Matrix rotated_interleaved(const Matrix& x) {
   unsolved("005.2", x);
 }
 

@@ -24,7 +24,7 @@ Matrix masked_softmax(const Matrix& scores, const Matrix& keep) {
 }
 
 /// 007.3. Longformer's mask: 1 if |i - j| <= window, and in the rows and columns of the tokens in
-/// `globals`, which see all tokens and are seen by all.
+/// `globals`, which attend to all tokens, and all to them.
 ///
 /// **Shapes**: (tokens, tokens). **Source**: Beltagy et al., "Longformer", 2020, section 3.1.
 Matrix global_and_window(index_t tokens, index_t window, const std::vector<index_t>& globals) {

@@ -5,12 +5,12 @@
 
 namespace tessera::exercises {
 
-/// 010.1. For one head, the share of token j in the vectors that token i receives, by length:
-/// share_ij = |a_ij W_O v_j| / sum_k |a_ik W_O v_k|.
+/// 010.1. For one head, the fraction of token j in the vectors that token i receives, by their norms:
+/// fraction_ij = |a_ij W_O v_j| / sum_k |a_ik W_O v_k|.
 ///
 /// **Shapes**: weights a (T, T), values v (T, d), w_o (D, d) -> (T, T). No row of lengths is zero.
 /// **Source**: Kobayashi et al., "Attention is Not Only a Weight", 2020.
-Matrix value_shares(const Matrix& weights, const Matrix& values, const Matrix& w_o) {
+Matrix value_fractions(const Matrix& weights, const Matrix& values, const Matrix& w_o) {
   unsolved("010.1", weights, values, w_o);
 }
 

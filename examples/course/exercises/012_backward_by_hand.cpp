@@ -7,11 +7,11 @@ namespace tessera::exercises {
 
 /// 012.1. The gradient of the loss that trains classifiers, with regard to its scores x:
 ///
-///     L = 1/N sum_i -log p_i,      p_i = softmax(row i of x) at the right class c_i
+///     L = 1/N sum_i -log p_i,      p_i = softmax(row i of x) at the correct class c_i
 ///
-/// **Shapes**: x (N, C), right_class N numbers of 0 .. C - 1 -> (N, C).
-Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& right_class) {
-  unsolved("012.1", x, right_class);
+/// **Shapes**: x (N, C), target N numbers of 0 .. C - 1 -> (N, C).
+Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& target) {
+  unsolved("012.1", x, target);
 }
 
 /// 012.2. dx of a feed-forward network without biases, y = relu(x W1^T) W2^T, where relu(h) =

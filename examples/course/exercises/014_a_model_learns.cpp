@@ -5,11 +5,11 @@
 
 namespace tessera::exercises {
 
-/// 014.1. The mean loss of a model that gives each class its share p_c of the answers: the sum over
+/// 014.1. The mean loss of a model that gives each class its fraction p_c of the answers: the sum over
 /// classes of -p_c log p_c, with the natural logarithm. A class without answers adds 0.
 ///
 /// `counts` has the number of answers of each class.
-double base_rate(const std::vector<index_t>& counts) {
+double baseline_loss(const std::vector<index_t>& counts) {
   unsolved("014.1", counts);
 }
 

@@ -8,7 +8,7 @@ namespace tessera::exercises {
 /// 015.1. The milliseconds that `loop` needs for `products` products of two numbers (M N K of them
 /// in a matrix product). Multiply-adds, loads, stores and waiting for a sum overlap, so that the
 /// slowest of the four decides; between two additions to one sum there are `latency` cycles, in
-/// which `chains` multiply-adds can start.
+/// which `sums` multiply-adds can start.
 double predicted_ms(const Loop& loop, const Core& core, double products) {
   unsolved("015.1", loop, core, products);
 }

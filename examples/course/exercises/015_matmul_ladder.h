@@ -10,10 +10,10 @@ struct Core {
   double ghz, multiply_adds, loads, stores, latency;
 };
 
-/// An inner loop, for each of its multiply-add instructions: the numbers in it, its loads and
-/// stores, and the independent sums that alternate, as printed by 015_matmul_ladder ("chains").
+/// An inner loop, for each of its multiply-add instructions: its vector width, loads and
+/// stores, and independent sums, as printed by 015_matmul_ladder.
 struct Loop {
-  double numbers, loads, stores, chains;
+  double width, loads, stores, sums;
 };
 
 /// A vector of kBytes / 4 floats: + and * work on all lanes. `unaligned` may have any address.

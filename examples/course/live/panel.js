@@ -70,9 +70,9 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 /** Where a number is, in words. */
 function labelOf({letters, trace}, step, row, column) {
   const letter = (place) => `“${LETTERS[letters[place]]}”`;
-  const other = trace[step].columns === letters.length ? `place ${column}, ${letter(column)}` :
+  const other = trace[step].columns === letters.length ? `position ${column}, ${letter(column)}` :
       step === 'logits' || step === 'probabilities' ? `answer “${LETTERS[column]}”` : `column ${column}`;
-  return `place ${row}, ${letter(row)}, ${other}`;
+  return `position ${row}, ${letter(row)}, ${other}`;
 }
 
 /** The editor of one weight. `change(parameter, row, column, value)` is called with what the reader chooses. */

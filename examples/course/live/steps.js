@@ -99,7 +99,7 @@ const STEPS = {
   },
   x: {
     name: 'x', formula: 'x = √D e + p', section: '3.4',
-    about: 'the letter and its place in one row',
+    about: 'the letter and its position in one row',
     arithmetic: (m, i, j) => {
       const [e, p, scale] = [ofStep(m, 'embedding', i, j), ofStep(m, 'positions', i, j), Math.sqrt(m.trace.x.columns)];
       return {pieces: [scale, ' · ', e, ' + ', p], value: scale * e.value + p.value};
@@ -112,17 +112,17 @@ const STEPS = {
   },
   q: {
     name: 'q', formula: 'q = n W_Qᵀ + b_Q', section: '3.2.2',
-    about: 'queries: what each place looks for',
+    about: 'queries: what each position looks for',
     arithmetic: linearOf('norm1', 'query'),
   },
   k: {
     name: 'k', formula: 'k = n W_Kᵀ + b_K', section: '3.2.2',
-    about: 'keys: what each place is found by',
+    about: 'keys: what each position is found by',
     arithmetic: linearOf('norm1', 'key'),
   },
   v: {
     name: 'v', formula: 'v = n W_Vᵀ + b_V', section: '3.2.2',
-    about: 'values: what each place contributes',
+    about: 'values: what each position contributes',
     arithmetic: linearOf('norm1', 'value'),
   },
   scores: {
@@ -137,7 +137,7 @@ const STEPS = {
   },
   weights: {
     name: 'a', formula: 'a = softmax(s)', section: '3.2.1',
-    about: 'attention: the share of place j in what place i reads; a row adds up to 1',
+    about: 'attention: the fraction of position j in what position i reads; a row adds up to 1',
     arithmetic: softmaxOf('scores'),
   },
   head: {

@@ -87,20 +87,20 @@ function showWord() {
   const wanted = [...model.letters].reverse();
   [...byId('inputs').children].forEach((button, place) => {
     button.textContent = LETTERS[model.letters[place]];
-    button.setAttribute('aria-label', `place ${place}: ${button.textContent}`);
+    button.setAttribute('aria-label', `position ${place}: ${button.textContent}`);
   });
   [...byId('outputs').children].forEach((button, place) => {
     const isRight = answer[place] === wanted[place];
     const percent = `${(100 * at(model.trace.probabilities, place, answer[place])).toFixed(0)}%`;
     button.replaceChildren(make('span', {textContent: LETTERS[answer[place]]}), make('small', {textContent: percent}));
     button.classList.toggle('wrong', !isRight);
-    const words = `place ${place}: ${LETTERS[answer[place]]}, ${percent}`;
+    const words = `position ${place}: ${LETTERS[answer[place]]}, ${percent}`;
     button.setAttribute('aria-label', isRight ? words : `${words}, wrong`);
   });
   byId('lines').classList.toggle('off', model.off.has('head'));
   drawLines(byId('lines'), model.trace.weights, null);
   const right = answer.filter((letter, place) => letter === wanted[place]).length;
   const whole = wordOf(argmax(before.probabilities));
-  const news = `${wordOf(model.letters)} → ${wordOf(answer)}: ${right} of ${answer.length} letters are right.`;
+  const news = `${wordOf(model.letters)} → ${wordOf(answer)}: ${right} of ${answer.length} letters are correct.`;
   byId('result').textContent = isBroken() ? `${news} The whole model writes ${whole}.` : news;
 }

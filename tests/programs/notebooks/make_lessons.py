@@ -188,7 +188,7 @@ def scale():
     for s in (0, 0.5, 1, 2, 4, 8, 16, 32):
         w = softmax(s * x)
         slope = np.linalg.norm(np.diag(w) - np.outer(w, w))
-        cells.append(f"scale {s:4g}: {w.max():.4f} {entropy(s):.4f} {slope:.2e}")
+        cells.append(f"scale {s:4g}: {w.max():7.4f} {entropy(s):7.4f} {slope:.2e}")
     for d in (1, 4, 16, 64, 256, 1024):
         cells.append(f"d = {d:4}: not divided {entropy(d ** 0.5):.4f}, divided by sqrt(d) "
                      f"{entropy(1):.4f}, divided by d {entropy(d ** -0.5):.4f}")

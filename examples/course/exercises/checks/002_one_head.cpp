@@ -6,10 +6,10 @@ void scores_are_divided_by_the_root() {
   const Matrix q = {{2, 0, 0, 2}};
   const Matrix k = {{1, 5, 5, 2}, {0, 1, 1, 4}};
   expect_close("scaled_scores of width 4", scaled_scores(q, k), {{3, 4}},
-               {{{{1.5, 2}}, "the products are divided by d = 4; divide by its root"},
-                {{{6, 8}}, "the products are not divided by the root of d"},
+               {{{{1.5, 2}}, "the dot products are divided by d = 4; divide by its square root"},
+                {{{6, 8}}, "the dot products are not divided by the square root of d"},
                 {{{6 / std::sqrt(2), 8 / std::sqrt(2)}},
-                 "the root is of the number of keys; take that of the width, q.columns()"}});
+                 "the square root is of the number of keys; take that of the width, q.columns()"}});
   const Tensor a = randn({2, 5}, kFloat64), b = randn({3, 5}, kFloat64);
   expect_close("scaled_scores of 2 queries and 3 keys", scaled_scores(a, b),
                matmul(a, b.t()) / std::sqrt(5.0));

@@ -23,9 +23,9 @@ void the_softmax_bears_large_scores() {
   expect_close("safe_softmax of random scores", safe_softmax(scores), softmax(scores));
 }
 
-void the_slopes_are_the_tapes() {
+void the_jacobian_is_the_tapes() {
   expect_close(
-      "slopes of {{0.5, 0.5}}", slopes({{0.5, 0.5}}), {{0.25, -0.25}, {-0.25, 0.25}},
+      "jacobian of {{0.5, 0.5}}", jacobian({{0.5, 0.5}}), {{0.25, -0.25}, {-0.25, 0.25}},
       {{{{0.25, 0}, {0, 0.25}}, "a score moves the other weights too: -w_i w_j off the diagonal"},
        {{{-0.25, 0.25}, {0.25, -0.25}},
         "the signs are reversed: a weight grows with its own score"}});
@@ -37,7 +37,7 @@ void the_slopes_are_the_tapes() {
     tape.backward(softmax(x).select(0, i));
     gradients.push_back(x.grad());
   }
-  expect_close("slopes of four weights", slopes(softmax(scores)), stack(gradients));
+  expect_close("jacobian of four weights", jacobian(softmax(scores)), stack(gradients));
 }
 
 std::vector<Exercise> all_exercises() {
@@ -46,8 +46,8 @@ std::vector<Exercise> all_exercises() {
        entropy_is_between_0_and_log_n},
       {"003.2 safe_softmax", "find the row's largest score, then the sum, then divide",
        the_softmax_bears_large_scores},
-      {"003.3 slopes", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
-       the_slopes_are_the_tapes},
+      {"003.3 jacobian", "w_i (1 - w_i) on the diagonal, -w_i w_j elsewhere",
+       the_jacobian_is_the_tapes},
   };
 }
 

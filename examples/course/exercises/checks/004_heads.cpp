@@ -17,7 +17,7 @@ void the_sum_is_the_product() {
   const std::vector<Matrix> heads = {{{1}}, {{10}}};
   expect_close("combined of two heads of width 1", combined(heads, {{1, 2}, {3, 4}}), {{31, 42}},
                {{{{21, 43}}, "W^O is transposed: number c of a head goes with ROW c of its part"},
-                {{{11, 22}}, "all heads use head 1's rows of W^O; head h has rows of its own"}});
+                {{{11, 22}}, "all heads use head 0's rows of W^O; head h has rows of its own"}});
   const Tensor a = randn({3, 2}, kFloat64), b = randn({3, 2}, kFloat64),
                w = randn({4, 4}, kFloat64);
   expect_close("combined of random numbers", combined({a, b}, w), matmul(concat({a, b}, 1), w));

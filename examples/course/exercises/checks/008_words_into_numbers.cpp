@@ -69,10 +69,12 @@ void the_nearest_is_found() {
     expect(found == wanted,
            str_cat("nearest of ", rows.rows(), " rows: must be ", wanted, ", got ", found), hint);
   };
-  expect_nearest({{1, 0}}, {{1, 0}, {9, 9}}, 0,
-                 "divide the product by the row's length: a longer row is not nearer");
-  expect_nearest({{4, 0}}, {{3, 3}, {0.1, 0}}, 1,
-                 "divide the product by the row's length: a shorter row is not farther");
+  expect_nearest(
+      {{1, 0}}, {{1, 0}, {9, 9}}, 0,
+      "divide the dot product by the row's norm: a row with a larger norm is not nearer");
+  expect_nearest(
+      {{4, 0}}, {{3, 3}, {0.1, 0}}, 1,
+      "divide the dot product by the row's norm: a row with a smaller norm is not farther");
   expect_nearest({{1, 0}}, {{-1, 0}, {-1, 1}, {-1, 0.5}}, 1,
                  "start with a cosine that any row exceeds, not 0");
   expect_nearest({{1, 2}}, {{-1, -2}, {2, -1}}, 1, "the opposite direction is the farthest");
@@ -89,7 +91,7 @@ std::vector<Exercise> all_exercises() {
        "lengths[b], not by tokens",
        padding_is_left_out},
       {"008.3 nearest",
-       "divide the product by the row's length; start with a cosine that any row exceeds, not 0",
+       "divide the dot product by the row's norm; start with a cosine that any row exceeds, not 0",
        the_nearest_is_found},
   };
 }

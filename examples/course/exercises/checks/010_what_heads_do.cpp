@@ -3,21 +3,22 @@
 
 namespace tessera::exercises::checks {
 
-void shares_are_by_length() {
-  expect_close("value_shares with a value of 0",
-               value_shares({{0.9, 0.1}, {0.5, 0.5}}, {{0}, {2}}, {{1}}), {{0, 1}, {0, 1}},
+void fractions_are_by_norm() {
+  expect_close("value_fractions with a value of 0",
+               value_fractions({{0.9, 0.1}, {0.5, 0.5}}, {{0}, {2}}, {{1}}), {{0, 1}, {0, 1}},
                {{{{0, 0.2}, {0, 1}}, "divide each row by its sum"}});
-  expect_close("value_shares with a W_O that stretches",
-               value_shares({{0.5, 0.5}}, {{1, 0}, {0, 1}}, {{3, 0}, {0, 1}}), {{0.75, 0.25}},
-               {{{{0.5, 0.5}}, "the length is that of W_O v, not of v"}});
-  expect_close("value_shares with a negative value", value_shares({{0.5, 0.5}}, {{-1}, {3}}, {{2}}),
-               {{0.25, 0.75}},
-               {{{{-0.5, 1.5}}, "a length is the root of the sum of the squares, never negative"}});
+  expect_close("value_fractions with a W_O that stretches",
+               value_fractions({{0.5, 0.5}}, {{1, 0}, {0, 1}}, {{3, 0}, {0, 1}}), {{0.75, 0.25}},
+               {{{{0.5, 0.5}}, "the norm is that of W_O v, not of v"}});
+  expect_close(
+      "value_fractions with a negative value", value_fractions({{0.5, 0.5}}, {{-1}, {3}}, {{2}}),
+      {{0.25, 0.75}},
+      {{{{-0.5, 1.5}}, "a norm is the square root of the sum of the squares, never negative"}});
   const Tensor weights = softmax(randn({4, 4}, kFloat64), -1);
   const Tensor values = randn({4, 3}, kFloat64), w_o = randn({6, 3}, kFloat64);
   const Tensor moved =
       inspect::norm_weighted_attention(weights.unsqueeze(0).unsqueeze(0), values.unsqueeze(0), w_o);
-  expect_close("value_shares of random rows", value_shares(weights, values, w_o),
+  expect_close("value_fractions of random rows", value_fractions(weights, values, w_o),
                moved / sum(moved, {3}, true));
 }
 
@@ -52,10 +53,10 @@ void layers_follow_each_other() {
 
 std::vector<Exercise> all_exercises() {
   return {
-      {"010.1 value_shares",
-       "first y = W_O v_j, then the root of the sum of its squares, times a_ij; then divide each "
+      {"010.1 value_fractions",
+       "first y = W_O v_j, then its norm, times a_ij; then divide each "
        "row by its sum",
-       shares_are_by_length},
+       fractions_are_by_norm},
       {"010.2 part_of_head", "sum heads(i, c) * w_o(r, c) over the head's columns c only",
        parts_add_up},
       {"010.3 rollout",

@@ -10,8 +10,8 @@ Tensor random_variable(const Shape& shape) {
 void the_loss_of_classifiers() {
   expect_close("two classes, one row of zeros", cross_entropy_gradient({{0, 0}}, {1}),
                {{0.5, -0.5}},
-               {{{{-0.5, 0.5}}, "the signs are reversed: the right class gets p - 1"},
-                {{{0.5, 0.5}}, "1 is subtracted from p at the right class"},
+               {{{{-0.5, 0.5}}, "the signs are reversed: the correct class gets p - 1"},
+                {{{0.5, 0.5}}, "1 is subtracted from p at the correct class"},
                 {{{0.25, -0.25}}, "N is the number of rows, not of classes"}});
   const Tensor x = random_variable({4, 5});
   const std::vector<index_t> classes = {3, 0, 4, 3};
@@ -53,7 +53,7 @@ void the_rms_norm() {
 std::vector<Exercise> all_exercises() {
   return {
       {"012.1 cross_entropy_gradient",
-       "-log p is log(sum of exp(x)) - x at the right class; differentiate the two terms, and do "
+       "-log p is log(sum of exp(x)) - x at the correct class; differentiate the two terms, and do "
        "not forget 1/N",
        the_loss_of_classifiers},
       {"012.2 feed_forward_backward",

@@ -57,7 +57,7 @@ void the_schedule_is_the_librarys() {
     for (index_t step = 0; step <= 20; ++step) {
       expect_close(str_cat("linear_schedule(", step, ", ", warmup, ", 20)"),
                    linear_schedule(step, warmup, 20), schedule(step),
-                   {{0, "a quotient of whole numbers loses its fraction: convert to double first"},
+                   {{0, "a quotient of integers loses its fraction: convert to double first"},
                     {static_cast<double>(20 - step) / 20,
                      "the line falls over the steps without warm-up: divide by total - warmup"}});
     }
@@ -91,7 +91,7 @@ std::vector<Exercise> all_exercises() {
        momentum_is_the_librarys},
       {"013.2 linear_schedule",
        "after the warm-up it is what is left of the steps, divided by the steps without warm-up; "
-       "and 1 / 4 of whole numbers is 0",
+       "and 1 / 4 of integers is 0",
        the_schedule_is_the_librarys},
       {"013.3 gradient_of_the_batch",
        "a mean times its count is a sum; add the sums, and divide once", the_parts_are_the_batch},

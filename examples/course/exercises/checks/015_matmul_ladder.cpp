@@ -9,23 +9,23 @@ void time_is_the_slowest_port() {
   const Core core = {.ghz = 2, .multiply_adds = 2, .loads = 2, .stores = 1, .latency = 4};
   const auto expect_ms = [&](const char* what, const Loop& loop, double wanted) {
     const double others = loop.loads / core.loads + loop.stores / core.stores +
-                          core.latency / loop.chains + 1 / core.multiply_adds;
-    const double scale = 1e6 / loop.numbers / core.ghz * 1e-6;
+                          core.latency / loop.sums + 1 / core.multiply_adds;
+    const double scale = 1e6 / loop.width / core.ghz * 1e-6;
     const double no_wait =
         std::max({1 / core.multiply_adds, loop.loads / core.loads, loop.stores / core.stores});
     expect_close(
         what, predicted_ms(loop, core, 1e6), wanted,
-        {{wanted * loop.numbers, "a multiply-add computes loop.numbers products"},
+        {{wanted * loop.width, "a multiply-add computes loop.width products"},
          {wanted * 2, "a multiply-add is one instruction, though two operations"},
          {wanted * 1e3, "GHz are cycles per nanosecond: the result must be in milliseconds"},
          {wanted * 1e6, "cycles / GHz are nanoseconds: the result must be in milliseconds"},
          {others * scale, "ports work at the same time: the largest counts, not the sum"},
          {no_wait * scale, "a sum waits `latency` cycles for its last addition"},
          {std::max(no_wait, core.latency) * scale,
-          "while a sum waits, the other chains start: latency / chains"}});
+          "while a sum waits, the other sums start: latency / sums"}});
   };
   expect_ms("predicted_ms of step 0", {1, 2, 0, 1}, 2);
-  expect_ms("predicted_ms of four chains", {1, 1, 0, 4}, 0.5);
+  expect_ms("predicted_ms of four sums", {1, 1, 0, 4}, 0.5);
   expect_ms("predicted_ms of step 2", {8, 2, 1, 64}, 0.0625);
   expect_ms("predicted_ms of many loads", {8, 6, 1, 64}, 0.1875);
   expect_ms("predicted_ms of step 3", {16, 0.5, 0, 24}, 0.015625);

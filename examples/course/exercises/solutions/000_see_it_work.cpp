@@ -19,7 +19,7 @@ Matrix attended(const Matrix& weights, const Matrix& values) {
   return result;
 }
 
-double share_on_anti_diagonal(const Matrix& weights) {
+double weight_on_anti_diagonal(const Matrix& weights) {
   double sum = 0;
   for (index_t i = 0; i < weights.rows(); ++i) sum += weights(i, weights.rows() - 1 - i);
   return sum / static_cast<double>(weights.rows());

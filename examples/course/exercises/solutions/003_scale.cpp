@@ -28,7 +28,7 @@ Matrix safe_softmax(const Matrix& scores) {
   return weights;
 }
 
-Matrix slopes(const Matrix& weights) {
+Matrix jacobian(const Matrix& weights) {
   const index_t size = weights.columns();
   Matrix result(size, size);
   for (index_t i = 0; i < size; ++i) {

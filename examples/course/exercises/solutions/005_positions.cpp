@@ -21,7 +21,7 @@ Matrix moved(const Matrix& row, index_t distance) {
   return result;
 }
 
-Matrix turned_interleaved(const Matrix& x) {
+Matrix rotated_interleaved(const Matrix& x) {
   Matrix y(x.rows(), x.columns());
   for (index_t i = 0; i < x.rows(); ++i) {
     for (index_t k = 0; k < x.columns() / 2; ++k) {

@@ -3,7 +3,7 @@
 
 namespace tessera::exercises {
 
-Matrix value_shares(const Matrix& weights, const Matrix& values, const Matrix& w_o) {
+Matrix value_fractions(const Matrix& weights, const Matrix& values, const Matrix& w_o) {
   std::vector<double> lengths;  // |W_O v_j|
   for (index_t j = 0; j < values.rows(); ++j) {
     double squares = 0;

@@ -4,14 +4,14 @@
 namespace tessera::exercises {
 
 // -log p_c = log(sum_k exp(x_k)) - x_c, so its derivative by x_j is p_j, minus 1 if j is c.
-Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& right_class) {
+Matrix cross_entropy_gradient(const Matrix& x, const std::vector<index_t>& target) {
   const auto rows = static_cast<double>(x.rows());
   Matrix dx(x.rows(), x.columns());
   for (index_t i = 0; i < x.rows(); ++i) {
     double sum = 0;
     for (index_t j = 0; j < x.columns(); ++j) sum += std::exp(x(i, j));
     for (index_t j = 0; j < x.columns(); ++j) {
-      const double right = right_class[static_cast<std::size_t>(i)] == j ? 1 : 0;
+      const double right = target[static_cast<std::size_t>(i)] == j ? 1 : 0;
       dx(i, j) = (std::exp(x(i, j)) / sum - right) / rows;
     }
   }

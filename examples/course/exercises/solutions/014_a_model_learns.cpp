@@ -3,7 +3,7 @@
 
 namespace tessera::exercises {
 
-double base_rate(const std::vector<index_t>& counts) {
+double baseline_loss(const std::vector<index_t>& counts) {
   double total = 0;
   for (const index_t count : counts) total += static_cast<double>(count);
   double loss = 0;

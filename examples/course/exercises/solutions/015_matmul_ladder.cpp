@@ -6,8 +6,8 @@ namespace tessera::exercises {
 
 double predicted_ms(const Loop& loop, const Core& core, double products) {
   const double cycles = std::max({1 / core.multiply_adds, loop.loads / core.loads,
-                                  loop.stores / core.stores, core.latency / loop.chains});
-  return products / loop.numbers * cycles / core.ghz * 1e-6;
+                                  loop.stores / core.stores, core.latency / loop.sums});
+  return products / loop.width * cycles / core.ghz * 1e-6;
 }
 
 template <int kBytes, int kRows>
