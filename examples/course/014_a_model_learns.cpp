@@ -170,7 +170,7 @@ void trainer(const Rows& rows, const Rows& unseen) {
   const auto loss = [&](std::span<const index_t> chosen) { return rows.loss(model, chosen); };
   nn::Trainer trainer(model, optimizer, {std::vector<index_t>(kRows, 6), loss},
                       {.epochs = kEpochs, .batch_size = kBatch, .max_grad_norm = 1});
-  std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).run()\n";
+  std::cout << "The same by nn::Trainer(model, optimizer, {lengths, loss}, options).train()\n";
   trainer.train({.epoch = [](const nn::EpochReport& report) {
     std::printf("epoch %td, loss %.4f\n", report.epoch + 1, report.totals.mean());
   }});

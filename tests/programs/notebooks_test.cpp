@@ -92,7 +92,7 @@ TEST_F(Programs, ByHandAndByTheTrainerAModelLearnsTheSame) {
   const std::string output = output_of("014_a_model_learns", "");
   const std::string by_hand = between(output, "the mean loss\n", "\n\n");
   EXPECT_TRUE(contains(by_hand, "epoch 8, loss 0.")) << output;
-  EXPECT_EQ(between(output, ".run()\n", "\n\n"), by_hand) << output;
+  EXPECT_EQ(between(output, ".train()\n", "\n\n"), by_hand) << output;
   const std::size_t right = output.rfind("unseen rows: ");
   ASSERT_NE(right, std::string::npos);
   EXPECT_GT(std::stod(output.substr(right + 13)), 0.9) << output;
