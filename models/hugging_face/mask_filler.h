@@ -45,10 +45,10 @@ struct MaskFiller {
   /// a mask token.
   std::string mask() const;
 
-  /// The blanks that the model reads in each text, in text order. Blanks beyond the maximum length
-  /// are cut off.
+  /// The blanks of each text, in text order.
   /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
-  /// top_k below 1; a text without a blank in the tokens that the model reads.
+  /// top_k below 1; a text without a blank, or with a blank beyond the maximum length, which is cut
+  /// off.
   std::vector<std::vector<Blank>> operator()(text::ListOf<std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -65,7 +65,7 @@ struct QuestionAnswerer {
                                       const AnsweringOptions& options = {}) const;
 };
 
-/// The question answerer in a folder. **Errors**: as load_text_classifier.
+/// The question answerer in a folder. **Errors**: as load_text_classifier; padding on the left.
 /// **Source**: transformers.AutoModelForQuestionAnswering.from_pretrained.
 QuestionAnswerer load_question_answerer(const std::filesystem::path& folder);
 

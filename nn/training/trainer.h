@@ -30,7 +30,7 @@ namespace tessera::nn {
 
 class Communicator;
 
-/// The measure by which evaluations are compared.
+/// The measure by which evaluations are compared. kAccuracy needs LossSum::correct.
 enum class BestBy { kLoss, kAccuracy };
 
 /// The shape of the learning rate after the warmup: constant, or down to 0 at the end of the run.
@@ -148,9 +148,9 @@ class Trainer {
   /// Afterwards the model has the last weights, not the best: call load_best().
   /// **Errors**: a loss or a gradient that is not finite; a learning rate that differs from its
   /// schedule; errors of `callbacks`, of schedules and of the loss functions; as totals_of,
-  /// Tape::backward and Optimizer::step; a call after load_best(). A step that fails changes
-  /// nothing, and the next run begins with that step; after a failed evaluation the next run begins
-  /// with the evaluation.
+  /// Tape::backward and Optimizer::step; a call after load_best(), or by the loss or a callback of
+  /// this call. A step that fails changes nothing, and the next run begins with that step; after a
+  /// failed evaluation the next run begins with the evaluation.
   ///
   /// With several processes, different versions, options, examples, weights or arithmetic are an
   /// error before the first step; it names the first difference. Other errors may be thrown in one

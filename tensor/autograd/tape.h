@@ -78,8 +78,8 @@ class Tape final : private Recorder {
   /// **Errors**: a loss without a gradient whose number of elements is not 1; a gradient that is
   /// not floating or does not have the shape of `loss`; a loss that this tape has not recorded
   /// since its last backward; a tensor that an op needs for its backward, but that was written to
-  /// after the op ran; an older tape that was destroyed before this one. After an error in an op's
-  /// backward, the tape is empty, and only some leaves have received their gradients.
+  /// after the op ran; an older tape that ended before this one; a thread that did not make the
+  /// tape. After an error in an op's backward, the tape is empty, and some leaves lack gradients.
   void backward(const Tensor& loss, const Tensor& gradient = {});
 
   /// Whether this tape has recorded the op that computed `x`, since the tape's last backward; false

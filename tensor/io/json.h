@@ -98,13 +98,13 @@ class Json {
   double number(std::string_view key, std::optional<double> otherwise = {}) const;
   std::string text(std::string_view key, std::optional<std::string> otherwise = {}) const;
 
-  /// The number of values in a list or an object. **Errors**: the value is neither.
+  /// The number of values in a list or an object, in constant time. **Errors**: any other value.
   index_t size() const;
 
   class Items;  // for items()
   /// The values of a list or an object, in the file's order. **Errors**: the value is neither.
   Items items() const;
-  /// Value i of a list. **Errors**: the value is not a list; an index out of range.
+  /// Value i of a list, in constant time. **Errors**: not a list; an index out of range.
   Json item(index_t i) const;
   /// The key under which an object has this value; empty in a list and at the top.
   std::string_view key() const;
