@@ -38,15 +38,15 @@ Environment:
 
 Columns:
   best, median      shortest and median time of one call
-  spread            difference of the quartiles of all calls, as a share of the median
+  spread            difference of the quartiles of all calls, as a fraction of the median
   calls             timed calls: as many as fit into --seconds, at least 5
-  FLOP/s, of peak   operations of the definition per second, and their share of the peak: that of
+  FLOP/s, of peak   operations of the definition per second, and their fraction of the peak, that of
                     multiply-adds on registers, measured half before and half after the calls
-  byte/s, of mem    minimum of bytes read and written per second, and their share of the bandwidth: that
+  byte/s, of mem    minimum of bytes read and written per second, as a fraction of the bandwidth
                     of a triad a = b + 3 c over arrays larger than all caches; above 100% a cache helped
   GHz               clock rate right after the calls: a chain of additions, one per cycle
   memory            peak memory of tensors during a call, without inputs and result
-  error             largest error against the definition in double, as a share of the bound on rounding
+  error             largest error against the definition in double, divided by the bound on rounding
   noisy             the median is more than 10% above the best: other programs use the machine
 --json also has bandwidth by cache level.
 --benchmark_filter, --benchmark_format=json and the other flags of Google Benchmark work too.)";

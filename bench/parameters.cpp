@@ -71,7 +71,7 @@ index_t Parameters::whole(const char* key, const std::string& text, index_t low,
                           index_t high) const {
   index_t value = 0;
   if (!parse_number(text, value) || value < low || value > high) {
-    refuse(key, " must be a whole number from ", low, " to ", high, ", got '", text, "'");
+    refuse(key, " must be an integer from ", low, " to ", high, ", got '", text, "'");
   }
   return value;
 }

@@ -25,11 +25,11 @@ class Parameters {
   bool has(const char* key);
   /// The largest size: products of two fit into an index_t, products of three need a double.
   static constexpr index_t kMost = index_t{1} << 31;
-  /// A whole number in [low, high].
+  /// An integer in [low, high].
   index_t size(const char* key, std::optional<index_t> otherwise = {}, index_t low = 1,
                index_t high = kMost);
   std::optional<index_t> optional_size(const char* key, index_t low = 1);
-  /// "10,256": a list of `count` whole numbers.
+  /// "10,256": a list of `count` integers.
   std::vector<index_t> sizes(const char* key, std::size_t count);
   /// A number in [0, 1).
   double fraction(const char* key, double otherwise);

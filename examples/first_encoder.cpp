@@ -48,7 +48,7 @@ int main() {
   train(model);
   const Tensor unseen = random_words(500, 2);
   const Tensor right = eq(argmax(model(unseen), {-1}), reversed(unseen));
-  std::printf("\n%.2f %% of the letters of 500 unseen words are right\n",
+  std::printf("\n%.2f %% of the letters of 500 unseen words are correct\n",
               100 * mean(right.to(kFloat64)).item());
   show(model, "transformers");
 }

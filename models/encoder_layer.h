@@ -49,7 +49,7 @@ struct EncoderLayerOptions {
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
 
   std::optional<double> scale = {};    // of the scores; absent: 1 / sqrt(d_model / nhead)
-  std::optional<index_t> window = {};  // query i sees key j if |i - j| <= window; absent: all keys
+  std::optional<index_t> window = {};  // query i reads key j if |i - j| <= window; absent: all keys
   std::optional<nn::RotaryOptions> rotary = {};
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
   bool alibi = false;

@@ -22,7 +22,7 @@ UnpaddedRows checked_unpadding(const Tokens& tokens) {
   return unpadding_of(tokens.lengths, tokens.ids.size(1));
 }
 
-/// RoBERTa's positions, (B, T): for padding, the padding token's number; for each other token, that
+/// RoBERTa's positions, (B, T): for padding, the padding token's id; for each other token, that
 /// number plus the count of other tokens up to this one.
 Tensor counted_positions(const Tensor& ids, index_t padding, index_t max_positions) {
   std::vector<index_t> numbers = ids.to_vector<index_t>();

@@ -80,7 +80,7 @@ concept HookFunction = std::is_void_v<std::invoke_result_t<F&, const HookPoint&>
 /// those that the function makes, so it may run a model itself. The function must not replace or
 /// destroy the model that calls it. A pattern that matches no point is not an error: see calls().
 ///
-/// While a hook exists, fused operations are computed one by one, with the same bits. Layers do not
+/// While a hook exists, fused operations are computed one by one, bitwise the same. Layers do not
 /// use gradient checkpoints, and batches of texts run in the hook's thread. Without a hook, a point
 /// costs one comparison of a pointer.
 ///

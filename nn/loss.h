@@ -43,7 +43,7 @@ struct TripletOptions {
 ///     loss = max(d(anchor, positive) - d(anchor, negative) + margin, 0),
 ///     d(a, b) = |a - b + eps|
 ///
-/// where |...| is the Euclidean length along the last axis. In float32 this length overflows from
+/// where |...| is the Euclidean norm along the last axis. In float32 this norm overflows from
 /// about 1.8e19 on.
 ///
 /// **Shapes**: three times (..., D) of one floating dtype -> () or, with kNone, (...).
@@ -59,7 +59,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 struct InfoNceOptions {
   double temperature = 0.07;
   bool symmetric = false;  // the mean of this loss and the one with queries and keys exchanged
-  bool normalize = true;   // divides vectors by their lengths, so that products are cosines
+  bool normalize = true;   // divides vectors by their norms, so that dot products are cosines
   Reduction reduction = Reduction::kMean;
 };
 
@@ -69,8 +69,8 @@ struct InfoNceOptions {
 ///     loss_i = -log (exp(q_i k_i / temperature) / sum_j exp(q_i k_j / temperature))
 ///
 /// For i < B, key i is the positive of query i and a negative of the other queries. Keys from B on
-/// are negatives of all queries. With `normalize`, a vector shorter than 1e-12 is divided by 1e-12,
-/// not by its length, and the gradient of this vector may be huge.
+/// are negatives of all queries. With `normalize`, a vector with a norm below 1e-12 is divided by
+/// 1e-12, not by its norm, and the gradient of this vector may be huge.
 ///
 /// **Shapes**: queries (B, D), keys (N, D), N >= B, of one floating dtype -> () or, with kNone,
 /// (B).

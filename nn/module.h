@@ -18,7 +18,7 @@
 // `self` is the module, const or not, so one function serves readers and writers. A member that
 // `visit` names is a parameter, a Buffer, a module, or an optional or a vector of these, not const.
 // A parameter is a Tensor or a Weight, and is absent if undefined. A Weight is a matrix of which
-// products keep a copy in their own layout. An op that a tape records refuses a parameter from a
+// products keep a copy in their own layout. An op that a tape records rejects a parameter from a
 // ParameterSource that no call of `visit` has named. A Buffer is a constant, such as a table of
 // positions. Functions that change a module do not compile for a const module. Names are PyTorch's,
 // so that PyTorch's state dicts load as they are.

@@ -62,7 +62,7 @@ class ParameterSource {
   /// New parameters, drawn from `rng` in the order of the requests. `rng` must outlive the source.
   ParameterSource(Rng& rng);  // implicit: a generator is a source
   /// The parameters of a state. The module shares those that are contiguous and float32, and gets
-  /// copies of the others. Names that no module requests are ignored; load_state_dict refuses them.
+  /// copies of the others. Names that no module requests are ignored; load_state_dict rejects them.
   /// **Errors**: a missing name, when a module requests it.
   explicit ParameterSource(StateDict state);
   /// The parameters that `find` returns for their full names. `find` may throw anything; the dtype
@@ -72,7 +72,7 @@ class ParameterSource {
       std::function<Tensor(const std::string& name, const Shape& shape, const Init& init)> find);
 
   /// The parameter `name` of the module, which must name it in `visit`: an op that a tape records
-  /// refuses a parameter that no call of `visit` has named, unless it is from a `find`.
+  /// rejects a parameter that no call of `visit` has named, unless it is from a `find`.
   /// **Errors**: the errors of the source; not a floating tensor; a different shape.
   Tensor operator()(std::string_view name, const Shape& shape, const Init& init) const;
 

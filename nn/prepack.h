@@ -27,7 +27,7 @@ void unpack(const Parts& parts);
 /// Without prepack the elements and the panels of a weight are both in memory. Names and shapes do
 /// not change.
 ///
-/// With kExact the module computes the same bits as before. kInt8 rounds the weight and the input
+/// With kExact the results are bitwise the same as before. kInt8 rounds the weight and the input
 /// of each product to 8 bits: panels take 1/4 of the bytes, and a product takes 1/3 to 1/2 of the
 /// time. Small weights stay kExact: see WeightFormat.
 ///

@@ -30,7 +30,7 @@ struct DistanceBuckets {
   ///
   ///     bucket = min(m + trunc(log(a / m) / log(max_distance / m) (n - m)), n - 1)
   ///
-  /// **Errors**: members that RelativePositionBias refuses.
+  /// **Errors**: members that RelativePositionBias rejects.
   /// **Source**: Raffel et al., "T5", 2020, section 2.1, and the code of T5; MPNet has the same
   /// buckets.
   index_t of(index_t distance) const;

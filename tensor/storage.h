@@ -25,7 +25,7 @@ class OutOfMemory : public std::bad_alloc {
   std::string text_;
 };
 
-/// The bytes of the machine's memory and swap space; a request for more bytes is refused.
+/// The bytes of the machine's memory and swap space; a request for more bytes is an error.
 index_t machine_memory();
 
 /// A reference-counted handle on one block of memory. Allocated blocks are aligned to 64 bytes (a
@@ -68,7 +68,7 @@ class Storage {
   bool is_unique() const;
 
   // A new parameter is unnamed until a call of `visit` names it (nn/visit.h). An op that a tape
-  // records refuses an unnamed parameter (autograd/recording.h), because nothing would train it.
+  // records rejects an unnamed parameter (autograd/recording.h), because nothing would train it.
 
   /// Marks the contents as the parameter `name`, unless a module has named them. **Errors**: no block.
   void mark_unnamed(const std::string& name) const;

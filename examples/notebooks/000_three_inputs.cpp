@@ -43,16 +43,16 @@ Tensor slipped_positions(index_t positions) {
 }
 
 /// Attention does not depend on the order of its tokens, so each position adds its own pattern.
-/// Every pair of columns is the hand of a clock, sin and cos of pos / 10000^e, and each clock is
-/// slower than the previous one.
+/// Every pair of columns is a point on the unit circle, sin and cos of pos / 10000^e, and each pair
+/// rotates more slowly than the previous one.
 void add_positions() {
   std::cout << "Positional encoding: 11 positions, d_model=512\n";
   const Tensor positions = slipped_positions(11);
   std::cout << to_string(positions, {.suppress = true}) << "\n\n";
 
-  // The input embeddings carry meaning, the positions carry place; here positions are compared by
+  // The input embeddings carry meaning, the positions carry order; here positions are compared by
   // the cosine of the angle between their vectors. Neighbours are similar, and less so with
-  // distance. This is clearer with the paper's exponent, for which all clocks move.
+  // distance. This is clearer with the paper's exponent, for which all pairs rotate.
   const Tensor paper = sinusoidal_positions(11, kWidth, kFloat64);
   std::cout << "Cosine similarity of position 2 to each of the 11\n"
             << cosine_similarity(positions.slice(0, 2, 3), positions) << '\n'
@@ -80,7 +80,7 @@ void attend() {
                           kFloat64);
   std::cout << x << "\n\n";
 
-  // A model learns these three; here they are whole numbers.
+  // A model learns these three; here they are integers.
   std::cout << "Step 2: weights 3 dimensions x d_model=4\n";
   const Tensor w_query = tensor({{1, 0, 1}, {1, 0, 0}, {0, 0, 1}, {0, 1, 1}});
   const Tensor w_key = tensor({{0, 0, 1}, {1, 1, 0}, {0, 1, 0}, {1, 1, 0}});

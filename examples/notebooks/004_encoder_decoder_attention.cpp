@@ -62,7 +62,7 @@ void context_vector() {
             << repr(sum(weights * h_e, {0})) << '\n';
   std::cout << "Context vector: sum over j of weight j times state j\n"
             << repr(sum(weights.unsqueeze(1) * h_e, {0})) << '\n';
-  std::cout << "The same as a product of matrices, which cannot be laid wrong\n"
+  std::cout << "The same as a matrix product, whose inner sizes must agree\n"
             << repr(matmul(weights, h_e)) << '\n';
   std::cout << "The same by attention(query, states, states)\n"
             << repr(attention(h_d.slice(0, 1, 2), h_e, h_e).output) << "\n\n";

@@ -39,8 +39,8 @@ struct AttentionTexts {
 };
 
 /// Writes the page, completely or not at all; without --attention, does nothing. The page has the
-/// first texts, at most 8 and those that fit. Weights have the same bits as those that the encoder
-/// computes with.
+/// first texts, at most 8 and those that fit. Weights are bitwise equal to those that the
+/// encoder computes with.
 /// **Errors**: as check(); no text; a text that is too long for a page; as write_file().
 void write_attention(const AttentionOptions& options, const AttentionTexts& texts);
 

@@ -126,7 +126,7 @@ Command::Command(std::string name, const std::string& description)
       str_cat(name_, " (Tessera) ", kVersionMajor, '.', kVersionMinor, '.', kVersionPatch),
       "version of Tessera");
   add("--threads", threads_,
-      "maximum number of threads per process; its share of the machine if absent",
+      "maximum number of threads per process; processors divided by processes if absent",
       {1, kMostThreads});
   add_output("--profile", profile_,
              "output file for the time of each step, .json for ui.perfetto.dev; a table goes to "
@@ -379,7 +379,7 @@ int Command::run(int argc, char** argv, const std::function<void()>& body) {
 void CutTexts::report_by(Command& command) {
   command.at_end([this, &command] {
     if (texts == 0) return;
-    command.warn(str_cat(texts, texts == 1 ? " text was" : " texts were", " cut to ", tokens,
+    command.warn(str_cat(texts, texts == 1 ? " text was" : " texts were", " truncated to ", tokens,
                          " tokens; the rest was not read"));
   });
 }

@@ -42,7 +42,7 @@ struct Range {
 inline constexpr index_t kMany = 1'000'000'000;
 
 /// The need for an option. Kept options belong to a run: checkpoints hold their values. A resumed
-/// run takes kept options from its checkpoint, and refuses a different value on the command line.
+/// run takes kept options from its checkpoint, and rejects a different value on the command line.
 enum Need { kOptional, kRequired, kKept, kKeptUnlessGiven };
 
 /// The use of a file by a program.
@@ -118,7 +118,7 @@ class Command {
   nn::Checkpoint kept_values() const;
   /// Sets the kept options to the values in a checkpoint, with the checks of a command line.
   /// **Errors**: std::runtime_error with the file's name: an `option.` that the command
-  /// does not have; a value that the option refuses, or one different from the command line's.
+  /// does not have; a value that the option rejects, or one different from the command line's.
   void restore(const nn::Checkpoint& checkpoint);
 
   /// Adds files whose paths `paths` computes after parsing; the path of an absent option is empty.
@@ -172,7 +172,7 @@ void prepare_streams();
 /// Writes `error` as one line on standard error, after the program's name; returns the exit code.
 int report_error(const std::string& name, const std::string& error);
 
-/// The texts that a program has cut, and the limit in tokens. Programs report them in one line.
+/// The texts that a program has truncated, and the limit in tokens; reported in one line.
 struct CutTexts {
   index_t texts = 0, tokens = 0;
 

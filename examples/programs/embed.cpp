@@ -43,7 +43,7 @@ void add_options(examples::Command& command, Options& options) {
   command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
   command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
-  command.add("--normalize", options.normalize, "normalization of the vectors to length 1");
+  command.add("--normalize", options.normalize, "L2 normalization of the vectors");
   command.add("--truncate-dim", options.truncate_dim,
               "leading columns to keep; the folder's number or all if absent",
               {1, examples::kMany});

@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
   command.add("--text", o.text, "text to explain", examples::kRequired);
   command.add("--with", o.with,
               "second text of a pair, or to compare with if the model is a sentence encoder");
-  command.add("--class", o.name_of_class, "class of a classifier; the likeliest one if absent");
+  command.add("--class", o.name_of_class, "class of a classifier; the most probable one if absent");
   command.add("--points", o.points, "gradient evaluations per text", {2, examples::kMany});
   command.add_output("--output", o.output,
                      "output file for a page of tokens, heads and layers, .html");

@@ -1,4 +1,4 @@
-// Fills the blanks of lines with a masked language model.
+// Predicts the masked tokens of lines with a masked language model.
 //
 //   echo 'The capital of France is [MASK].' | fill_mask --model bert-base-uncased
 //
@@ -48,12 +48,12 @@ std::string json_of(const std::vector<models::Blank>& blanks) {
 
 int main(int argc, char** argv) {
   examples::Command command("fill_mask",
-                            "Fills the blanks of lines ([MASK] or <mask>) with a masked language "
-                            "model, and prints probability, token and filled line.");
+                            "Predicts the masked tokens of lines, [MASK] or <mask>, and prints "
+                            "probability, token and filled line.");
   examples::ModelOptions options;
   index_t top = 5;
-  options.add_to(command, "lines with blanks; standard input if absent");
-  command.add("--top", top, "maximum number of tokens per blank", {1, examples::kMany});
+  options.add_to(command, "lines with masked tokens; standard input if absent");
+  command.add("--top", top, "number of predictions per masked token", {1, examples::kMany});
   return command.run(argc, argv, [&] {
     const auto model = examples::loaded(models::load_mask_filler, options);
     const std::vector<std::string> lines = examples::input_lines(options.file);
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
         print_rows(blanks);
       }
     }
-    task.split_special_tokens = false;  // a blank is such a token
+    task.split_special_tokens = false;  // a mask is such a token
     examples::write_attention(options, model, task, lines);
   });
 }

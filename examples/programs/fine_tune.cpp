@@ -63,7 +63,7 @@ struct Task {
   Files files;
   const text::Tokenizer& tokenizer;
   std::function<nn::LossSum(const TextData& data, Chosen chosen)> loss;
-  bool has_accuracy = true;  // predictions are right or wrong
+  bool has_accuracy = true;  // predictions are correct or wrong
   // For tasks that choose among classes, for --report:
   std::vector<std::string> labels = {};
   std::function<Tensor(const text::Batch& batch)> scores = {};

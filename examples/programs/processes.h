@@ -18,7 +18,7 @@ inline bool leaves_traces() {
   return processes().rank() == 0;
 }
 
-/// The default of --threads for this process: its share of its host's cores; 0, the library's
+/// The default of --threads for this process: its part of its host's cores; 0, the library's
 /// default, if it may use all cores that it can run on.
 int default_threads();
 

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
               {1, examples::kMany});
   command.add("--stride", stride,
               "tokens that adjacent windows share; a quarter of --window if absent; if both are "
-              "absent, long lines are cut",
+              "absent, long lines are truncated",
               {0, examples::kMany});
   return command.run(argc, argv, [&] {
     require(window == 0 || options.max_length == 0, "tag_tokens",

@@ -262,14 +262,15 @@ int main(int argc, char** argv) {
   command.add("--probabilities", o.probabilities,
               "probability of each class in the output of --predict");
   command.add("--pooling", o.pooling, "pooling of the word vectors", poolings, examples::kKept);
-  command.add("--word-dropout", o.word_dropout, "probability of hiding a word during training",
+  command.add("--word-dropout", o.word_dropout, "probability of dropping a word during training",
               {0, 1}, examples::kKept);
   command.add_input("--tokenizer", o.tokenizer, examples::kTokenizerHelp, examples::kKept);
   command.add("--vocabulary-size", o.vocab_size,
               "maximum vocabulary size; 0: all words, or 8000 subwords", {0, 10'000'000},
               examples::kKept);
-  command.add("--max-words", o.max_words, "maximum number of words per line; the rest is cut off",
-              {1, 100'000}, examples::kKept);
+  command.add("--max-words", o.max_words,
+              "maximum number of words per line; longer lines are truncated", {1, 100'000},
+              examples::kKept);
   return command.run(
       argc, argv, [&] { run(command, o); }, [&] { return !o.train.empty(); });
 }

@@ -1,8 +1,8 @@
-// Trains an encoder to predict hidden parts of a text: a masked language model.
+// Trains an encoder to predict masked tokens of a text: a masked language model.
 //
 //   train_masked_lm --text text.txt
 //
-// The last tenth of the text is held out. The loss there is printed in bits per hidden token, next
+// The last tenth of the text is held out. The loss there is printed in bits per masked token, next
 // to the entropy of single tokens. Options: --help.
 #include <algorithm>
 #include <cmath>
@@ -89,7 +89,7 @@ Text read(const Options& c, const std::optional<nn::Checkpoint>& resumed) {
           text::token_windows(test, c.length, cls), unigram_entropy(test)};
 }
 
-/// Examples whose loss is that of predicting hidden tokens; held-out ones are hidden the same way
+/// Examples whose loss is that of predicting masked tokens; held-out ones are masked the same way
 /// each time.
 nn::Examples examples_of(const models::MaskedLM& model, const Tokenizer& tokenizer,
                          std::span<const text::Example> examples) {
@@ -111,7 +111,7 @@ void check_fill(const std::string& sentence, const Tokenizer& tokenizer, index_t
           count - 1, "; train with a larger --length");
 }
 
-/// The tokens of a text after [CLS], and which of them are blanks: each _ is a [MASK].
+/// The tokens of a text after [CLS], and which of them are masked: each _ is a [MASK].
 struct BlankedTokens {
   std::vector<index_t> tokens;
   std::vector<index_t> blanks;
@@ -147,7 +147,7 @@ std::string fill_blanks(const models::MaskedLM& model, const Tokenizer& tokenize
   return tokenizer.decode(std::span(tokens).subspan(1));
 }
 
-/// The first tokens of the held-out text, in which every sixth letter or fourth word is a blank.
+/// The first tokens of the held-out text, in which every sixth letter or fourth word is masked.
 std::string blanked(const Text& text, const std::string& kind) {
   const Tokenizer& tokenizer = *text.tokenizer;
   const bool letters = kind == "characters";
@@ -204,7 +204,7 @@ void run(const examples::TrainingCommand& command, const Options& c) {
   std::cout << "\nheld-out loss " << decimals(loss, 4) << ", bits per masked token "
             << decimals(bits(loss), 3) << ", unigram entropy " << decimals(text.held_out_entropy, 3)
             << " bits, ratio " << decimals(text.held_out_entropy / bits(loss), 2)
-            << "\n\nblanks: " << sentence << "\nfilled: " << fill_blanks(model, tokenizer, blanks)
+            << "\n\nmasked: " << sentence << "\nfilled: " << fill_blanks(model, tokenizer, blanks)
             << std::endl;
 }
 
@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
       "train_masked_lm", "Trains a masked language model on a text.",
       {.layers = 4, .dropout = 0, .epochs = 3, .learning_rate = 2e-3, .warmup = 0.05});
   command.add_input("--text", c.text, "training text, a UTF-8 file");
-  command.add("--fill", c.fill, "text with blanks (each _) to fill at the end");
+  command.add("--fill", c.fill, "text with masked tokens (each _) to predict at the end");
   command.add_input("--tokenizer", c.tokenizer, examples::kTokenizerHelp, examples::kKept);
   command.add("--length", c.length, "tokens per sequence", {2, 100'000}, examples::kKept);
   command.add("--vocabulary-size", c.vocab_size, "maximum vocabulary size", {5, 10'000'000},

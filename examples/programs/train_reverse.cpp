@@ -1,7 +1,7 @@
 // Trains an encoder to write words backwards; its attention shows how.
 //
-// Place i of the output must be the letter at place n - 1 - i, so the model must attend to that
-// place: after training, attention is on the anti-diagonal of the map. This is not part of the
+// Output i must be the letter at position n - 1 - i, so the model must attend to that
+// position: after training, attention is on the anti-diagonal of the map. This is not part of the
 // program.
 //
 // The words are random letters; those of the test are never trained on. Options: --help.
@@ -69,7 +69,7 @@ void show(const models::TokenClassifier& model, const Tensor& word) {
   const models::EncoderResult result =
       model.token_encoder.with_attentions({word}, {.layers = {{layers - 1}}, .averaged = true});
   const Tensor map = result.attentions[0].select(0, 0);
-  std::cout << "\nAttention of the last layer in percent (rows look at columns):\n\n"
+  std::cout << "\nAttention of the last layer in percent (rows attend to columns):\n\n"
             << pages::attention_text(map, letters_of(word)) << "\non the anti-diagonal: "
             << decimals(100 * mean(backwards(map).diagonal()).item(), 0) << " %" << std::endl;
 }
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
 
     const Tensor right = eq(argmax(model(unseen), {-1}), backwards(unseen));
     std::cout << decimals(100 * mean(right.to(kFloat64)).item(), 2) << " % of the letters of "
-              << kTestWords << " unseen words are right\n";
+              << kTestWords << " unseen words are correct\n";
     std::vector<index_t> shown;
     for (const char letter : kShownWord) shown.push_back(letter - 'a');
     const Tensor word =

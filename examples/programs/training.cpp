@@ -104,7 +104,7 @@ TrainingCommand::TrainingCommand(std::string name, const std::string& descriptio
       kKept);
   add("--warmup", options.warmup, "fraction of the steps in which the learning rate rises", {0, 1},
       kKept);
-  add("--clip", options.clip, "largest gradient norm; longer gradients are scaled down",
+  add("--clip", options.clip, "maximum gradient norm; larger gradients are scaled down",
       {1e-9, 1e9}, kKept);
   add("--shards", options.shards,
       "parts of a step, computed in turn to save memory; maximum number of processes",
@@ -310,7 +310,7 @@ void TrainingCommand::check_processes() const {
   const index_t size = processes().size();
   const std::string cure =
       resumed ? "; the run started with these shards, use fewer processes"
-              : str_cat("; start fewer, or take --shards ", size, ", which changes the bits");
+              : str_cat("; start fewer, or take --shards ", size, ", which changes the result");
   require(size <= options.shards, name().c_str(), "processes must be at most --shards ",
           options.shards, ", got ", size, cure);
   for (const auto& [option, value] : notes().values) {

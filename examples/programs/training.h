@@ -49,7 +49,7 @@ struct TrainingOptions {
   double warmup = 0.1;  // the fraction of steps in which the learning rate rises
   double clip = 1;      // the largest norm of the gradient
   index_t shards = 1;   // parts in which the examples of a step are computed
-  // For programs that evaluate: a file of held-out lines, or the share of the training lines to
+  // For programs that evaluate: a file of held-out lines, or the fraction of the training lines to
   // hold out; and the epochs without a better evaluation after which the run ends.
   std::string held_out = "";
   double held_out_share = 0;
@@ -58,7 +58,7 @@ struct TrainingOptions {
 
   // Options of each call, which a resumed run may change.
   index_t max_steps = 0;             // of this call; 0: no limit
-  bool gradient_checkpoint = false;  // compute layers again in the backward pass: the same bits
+  bool gradient_checkpoint = false;  // compute layers again in the backward pass: same result
   bool overwrite = false;            // replace the saved state of another run
   std::string save = "";
   std::string resume = "";
@@ -72,7 +72,7 @@ struct Training {
   nn::Examples held_out = {};  // evaluated after each epoch
   nn::Checkpoint notes = {};   // the program's own part of checkpoints
   bool keep_best = true;       // the weights of the best evaluation
-  bool has_accuracy = true;    // predictions are right or wrong; otherwise they are numbers
+  bool has_accuracy = true;    // predictions are correct or wrong; otherwise they are numbers
   nn::BestBy best_by = nn::BestBy::kLoss;
   /// The text of the line at the end of an epoch; if absent, losses and accuracies.
   std::function<std::string(const nn::EpochReport&)> summary = {};
@@ -136,7 +136,7 @@ class TrainingCommand final : public Command {
     return true;
   }
 
-  /// Moves the random share of `all` that --held-out-share holds out. **Errors**: none is held out.
+  /// Moves the random part of `all` that --held-out-share holds out. **Errors**: none is held out.
   template <class T>
   std::vector<T> hold_out(std::vector<T>& all) const {
     constexpr std::uint64_t kStream = 3;

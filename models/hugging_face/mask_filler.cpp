@@ -34,7 +34,7 @@ std::size_t count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
-/// The text with `id` at a position. Other remaining blanks are shown.
+/// The text with `id` at a position. Other remaining masks are shown.
 std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encoding,
                    std::size_t place, index_t id, bool others) {
   std::vector<index_t> ids;
@@ -48,7 +48,7 @@ std::string filled(const text::Tokenizer& tokenizer, const text::Encoding& encod
   return others ? tokenizer.decode(ids) : tokenizer.decode_text(ids);
 }
 
-/// The best fillings of one blank. Matrices of scores may have more rows than there are tokens.
+/// The best predictions for one mask. Matrices of scores may have more rows than there are tokens.
 Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std::size_t place,
            bool others, std::span<const index_t> ids, std::span<const float> scores) {
   Blank blank = {.bytes = encoding.offsets[place], .fillings = {}};
@@ -64,8 +64,8 @@ Blank fill(const text::Tokenizer& tokenizer, const text::Encoding& encoding, std
   return blank;
 }
 
-/// The blanks of one text, given `encoded`, its tokens' vectors, (T, D). Computes a few at a time,
-/// because each blank has a score for each token of the vocabulary. Errors name the text by
+/// The masks of one text, given `encoded`, its tokens' vectors, (T, D). Computes a few at a time,
+/// because each of them has a score for each token of the vocabulary. Errors name the text by
 /// `number`.
 std::vector<Blank> fill_text(const MaskFiller& of, const text::Encoding& encoding, index_t number,
                              std::span<const std::size_t> places, const Tensor& encoded,
@@ -105,7 +105,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
   const std::string blank = mask();
   const index_t mask_id = reader.tokenizer->id(blank);
   text::EncodeOptions encode = reader.encode_options(options.task);
-  encode.split_special_tokens = false;  // a blank is such a token
+  encode.split_special_tokens = false;  // a mask is such a token
   const auto encodings = reader.tokenizer->encode_batch(texts, encode);
   std::vector<std::vector<std::size_t>> places(encodings.size());
   for (std::size_t n = 0; n < encodings.size(); ++n) {
@@ -114,7 +114,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
     const index_t lost = encodings[n].num_truncated;
     require(lost == 0 || count_of(blank, texts[n]) <= places[n].size(), kMaskFillerOp, name,
             " must have each ", blank, " in the ", encodings[n].ids.size(),
-            " tokens that the model reads, got one in the ", lost, " tokens that are cut off");
+            " tokens that the model reads, got one in the ", lost, " truncated tokens");
     require(!places[n].empty(), kMaskFillerOp, name, " must have a ", blank, ", got none in its ",
             encodings[n].ids.size(), " tokens");
   }

@@ -1,4 +1,4 @@
-// Fills blanks in texts with words, by a pretrained model.
+// Fill-mask: predicts masked tokens of texts by a pretrained model.
 //
 //   const models::MaskFiller model = models::load_mask_filler("bert-base-uncased");
 //   const auto results = model({"The capital of France is " + model.mask() + "."});
@@ -15,7 +15,7 @@
 
 namespace tessera::models {
 
-/// A token in a blank.
+/// A prediction for a masked token.
 struct Filling {
   index_t id;
   std::string token;  // as text
@@ -23,16 +23,16 @@ struct Filling {
   double score;       // the probability among all tokens of the vocabulary
 };
 
-/// The fillings of one blank.
+/// The predictions for one masked token.
 struct Blank {
   text::Span bytes;               // of the mask, in the given text
-  std::vector<Filling> fillings;  // the most likely first
+  std::vector<Filling> fillings;  // the most probable first
 };
 
 /// The options of MaskFiller.
 struct FillingOptions {
-  index_t top_k = 5;      // of fillings for each blank
-  TaskOptions task = {};  // split_special_tokens is ignored: a blank is a special token
+  index_t top_k = 5;      // predictions for each masked token
+  TaskOptions task = {};  // split_special_tokens is ignored: a mask is a special token
 };
 
 /// A masked language model with its tokenizer.
@@ -41,14 +41,14 @@ struct MaskFiller {
   TextReader reader;
   MaskedLM model;
 
-  /// The text of a blank, such as "[MASK]" or "<mask>". **Errors**: no tokenizer, or one without
+  /// The text of a mask, such as "[MASK]" or "<mask>". **Errors**: no tokenizer, or one without
   /// a mask token.
   std::string mask() const;
 
-  /// The blanks of each text, in text order.
+  /// The masked tokens of each text, in text order.
   /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
-  /// top_k below 1; a text without a blank, or with a blank beyond the maximum length, which is cut
-  /// off.
+  /// top_k below 1; a text without a mask, or with a mask beyond the maximum length, which is
+  /// truncated.
   std::vector<std::vector<Blank>> operator()(text::ListOf<std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -75,8 +75,8 @@ std::string cleaned(std::string_view text, bool lower_case);
 /// An encoder of sentences: `reader` turns texts into tokens, `words` gives each token a vector,
 /// `poolings` make one vector per text, and `modules` change this vector, one after the other.
 ///
-/// A sentence's embedding has the same bits by itself and in a batch, for any batch size and number
-/// of threads.
+/// Embeddings are batch invariant and bitwise reproducible: a sentence's embedding does not depend
+/// on the batch or on the number of threads.
 /// **Source**: Reimers and Gurevych, "Sentence-BERT", 2019; sentence-transformers 5.1.
 struct SentenceEncoder {
   TextReader reader;
@@ -95,7 +95,7 @@ struct SentenceEncoder {
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
   /// The embeddings of texts. The prompt is prepended to each text, white space at the ends of the
-  /// result is removed, and the result is cut to the maximum number of tokens; static embeddings
+  /// result is removed, and the result is truncated to the maximum length; static embeddings
   /// keep white space, which their tokenizer may use. If no prompt is
   /// given, the folder's default prompt is used, if there is one. The first call packs the weights,
   /// which are then in memory twice; after prepack(), once.

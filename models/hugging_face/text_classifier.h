@@ -50,8 +50,8 @@ struct TextClassifier {
   bool is_cross_encoder = false;  // save_folder() writes `scoring` as sentence-transformers does
 
   /// All classes of each text, in the order of the model's outputs, the largest first; of equal
-  /// outputs, the class with the lower index first. (Different outputs can have equal scores.) The
-  /// bits of a text's scores do not depend on the other texts.
+  /// outputs, the class with the lower index first. (Different outputs can have equal scores.)
+  /// A text's scores are batch invariant: they do not depend on the other texts.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode and logits; not as many labels as
   /// the model has classes.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<std::string> texts,

@@ -41,23 +41,23 @@ void require_finite_outputs(std::span<const float> outputs, const TextName& name
 ///
 ///     model.encode(texts, {.batch_size = 8, .prompt_name = "query"});
 struct TaskOptions {
-  index_t max_length = 0;             // in tokens: longer texts are cut; 0: the model's maximum
+  index_t max_length = 0;             // in tokens: longer texts are truncated; 0: the model's
   index_t batch_size = 32;            // the largest number of texts computed together
   bool split_special_tokens = false;  // true: a "[SEP]" written in a text is ordinary text
   // Called after each batch, with the number of finished texts, by one thread at a time.
   std::function<void(index_t done, index_t all)> progress = {};
   TextName name = {};               // the names of texts in errors; empty: "text 3" for text 3
-  text::CutReport report_cut = {};  // called if texts are cut
+  text::CutReport report_cut = {};  // called if texts are truncated
 
   // Only TokenTagger reads this: a text that is too long is read in windows, and neighbouring
-  // windows share this number of tokens. Absent: the text is cut.
+  // windows share this number of tokens. Absent: the text is truncated.
   std::optional<index_t> stride = {};
 
   // Only SentenceEncoder reads these.
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
   index_t truncate_dim = 0;           // leading columns to keep; 0: the folder's number, or all
-  bool normalize_embeddings = false;  // scale embeddings to length 1, also without a Normalize
+  bool normalize_embeddings = false;  // scale embeddings to norm 1, also without a Normalize
 };
 
 /// **Errors**: a max_length below 0, or above `most`, the model's maximum (0: no limit).
@@ -71,7 +71,7 @@ struct TextReader {
   bool add_special_tokens = true;     // whether encode_options adds the tokenizer's special tokens
   std::filesystem::path folder = {};  // of the model; empty: not from a folder
   std::optional<text::Side> truncation_side =
-      {};                                  // the end that is cut off; absent: the tokenizer's
+      {};                                  // the end that is truncated; absent: the tokenizer's
   std::vector<std::string> warnings = {};  // contradictions in the folder's files, to print
 
   /// The options to encode texts for a call. **Errors**: no tokenizer; a max_length below 0, or
@@ -98,7 +98,7 @@ struct TextReader {
   ///
   /// Several threads call `body` at once, each with its own batch. So `body` must write only to
   /// results of its chosen encodings. Inside `body` every op runs in the calling thread, and no
-  /// tape records. The bits of the model's output for an encoding do not depend on its batch.
+  /// tape records. The model's output for an encoding is batch invariant.
   ///
   /// **Errors**: batch_size below 1; an encoding without a token, or with more types than ids; the
   /// exception of the first batch for which `body` throws, as by with_finite_outputs.

@@ -46,8 +46,8 @@ struct TokenTagger {
   std::vector<std::string> labels;
 
   /// The tags of each text, in text order, except those with the label "O". Spans are in bytes of
-  /// the given text. With options.stride, a text that is too long is not cut, but read in windows;
-  /// of tags that overlap, the longer one is kept.
+  /// the given text. With options.stride, a text that is too long is read in windows, not
+  /// truncated; of tags that overlap, the longer one is kept.
   /// **Errors**: as TextReader::encode_options, Tokenizer::encode_windows and TextReader::each_row;
   /// not as many labels as the model has classes; a stride with the strategy kNone.
   std::vector<std::vector<Tag>> operator()(

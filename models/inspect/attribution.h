@@ -45,8 +45,8 @@ struct Attribution {
 /// change abruptly somewhere between b and x. The error of a trapezoid is known from the scores at
 /// its ends. The error of the sum falls as 1 / points^2.
 ///
-/// If the model begins with a norm of the word vectors, the lengths of these vectors have almost no
-/// effect. With a baseline of zeros, the score then changes only very near the zeros. Use a
+/// If the model begins with a layer norm of the word vectors, their norms have almost no effect.
+/// With a baseline of zeros, the score then changes only very near the zeros. Use a
 /// different baseline: the recorded hook point of the same text with [MASK] in place of each token.
 ///
 /// Prepacked weights must be unpacked. The rows add up to score - baseline + error. Like

@@ -27,7 +27,7 @@ struct Part {
   Tensor labels;
 };
 
-/// The share of `held_out` that a classifier names right after training on `train`.
+/// The fraction of `held_out` that a classifier predicts correctly after training on `train`.
 double accuracy_of(const Part& train, const Part& held_out, index_t classes,
                    const ProbeOptions& options) {
   Rng rng(options.seed);
@@ -84,7 +84,7 @@ Probe linear_probe(const Tensor& x, const Tensor& labels, const ProbeOptions& op
   const Tensor counts = sum(one_hot(held_out.labels, classes), {0});
   return {.accuracy = accuracy_of(train, held_out, classes, options),
           .shuffled = accuracy_of(train_shuffled, held_shuffled, classes, options),
-          .base_rate = max(counts).item() / static_cast<double>(held)};
+          .majority_accuracy = max(counts).item() / static_cast<double>(held)};
 }
 
 double linear_cka(const Tensor& x, const Tensor& y) {

@@ -17,9 +17,9 @@ struct ProbeOptions {
 
 /// The result of linear_probe(): accuracies from 0 to 1.
 struct Probe {
-  double accuracy = 0;   // on the rows held out
-  double shuffled = 0;   // accuracy if all labels are shuffled before training: by chance
-  double base_rate = 0;  // the share of the most frequent label among the rows held out
+  double accuracy = 0;           // on the rows held out
+  double shuffled = 0;           // if all labels are shuffled before training: by chance
+  double majority_accuracy = 0;  // of always answering the most frequent label held out
 };
 
 /// Trains a linear classifier of vectors by cross-entropy. Columns are scaled so that the training

@@ -46,7 +46,7 @@ Map map_of(const char* op, const Tensor& weights, std::span<const std::string> t
   return map;
 }
 
-/// Text for screen readers: where each token looks most.
+/// Text for screen readers: what each token attends to most.
 std::string strongest(const Map& map) {
   std::string text;
   for (std::size_t i = 0; i < map.size; ++i) {
@@ -127,7 +127,7 @@ std::string attention_svg(const Tensor& weights, std::span<const std::string> to
       "\" width=\"", at.width, "\" height=\"", at.height,
       "\" role=\"img\" aria-labelledby=\"title desc\" font-family=\"monospace\" font-size=\"",
       kFont, "\">\n<title id=\"title\">", escape(title), "</title>\n<desc id=\"desc\">",
-      escape("Rows look at columns. Most of all: " + strongest(map)), "</desc>\n", kStyle,
+      escape("Rows attend to columns. Most of all: " + strongest(map)), "</desc>\n", kStyle,
       "<text x=\"8\" y=\"20\" font-size=\"14\">", escape(title), "</text>\n", labels(map, at),
       squares(map, at), "<rect class=\"frame\" x=\"", at.left, "\" y=\"", at.top, "\" width=\"",
       side, "\" height=\"", side, "\"/>\n</svg>\n");

@@ -20,7 +20,7 @@ namespace tessera::pages {
 struct AttentionText {
   std::vector<std::string> tokens = {};  // T, as the vocabulary spells them
   std::vector<Tensor> weights = {};  // of each layer (H, T, T): in row i, the weights of token i
-  // Of each layer (H, T): the length of the vector that each token offers in a head, as by
+  // Of each layer (H, T): the norm of the vector that each token offers in a head, as by
   // inspect::value_norms. May be empty.
   std::vector<Tensor> norms = {};
   Tensor ablation = {};    // (layers, H): the result's signed change without each head; or none
@@ -85,7 +85,7 @@ std::string attention_svg(const Tensor& weights, std::span<const std::string> to
                           const std::string& title);
 
 /// A map for a terminal: one row per token, in percent, with a shade next to each number. Long
-/// tokens are cut. **Shapes**, **Errors**: as attention_svg().
+/// tokens are truncated. **Shapes**, **Errors**: as attention_svg().
 std::string attention_text(const Tensor& weights, std::span<const std::string> tokens);
 
 }  // namespace tessera::pages

@@ -63,7 +63,7 @@ std::string text_part(const ExplainedText& text) {
       ", of the baseline ", score_text(text.baseline, text.baseline_probability),
       ". The tokens add up to ", signed_number(change + text.error), ", the change is ",
       signed_number(change), " (error ", signed_number(text.error), ").</p>\n",
-      "<details><summary>Numbers of the tokens</summary><div class=\"scroll\" tabindex=\"0\">"
+      "<details><summary>Scores of the tokens</summary><div class=\"scroll\" tabindex=\"0\">"
       "<table><thead><tr><th>token</th><th>adds</th></tr></thead><tbody>\n",
       rows, "</tbody></table></div></details>\n");
 }

@@ -2,7 +2,7 @@
 // both signs of a difference are equally probable. An outlier has no more weight than its rank.
 //
 // For up to 40 differences, ties included, a p-value is exact: of all assignments of signs to the
-// ranks, the share whose statistic is at least the observed one. For more differences, it is from
+// ranks, the fraction whose statistic is at least the observed one. For more, it is from
 // the normal distribution, corrected for ties.
 //
 // **Errors** of all functions: std::invalid_argument: NaN.

@@ -56,7 +56,7 @@ struct Line {
     constexpr double kMost = 1e15;
     const double found = value(name, cell);
     if (!(found >= 0 && found <= kMost) || found != std::trunc(found)) {
-      refuse(name, ": must be a whole number, got ", printable(cell));
+      refuse(name, ": must be an integer, got ", printable(cell));
     }
     return static_cast<index_t>(found);
   }

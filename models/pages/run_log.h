@@ -45,7 +45,7 @@ std::string run_log_line(const LoggedStep& step);
 /// run is just writing this line, or was killed.
 /// **Errors**, all of which name `file` and the line: no header, or one without `step` or `loss`; a
 /// line whose number of cells differs from the header's; a cell that is not a number; a step or
-/// epoch that is not a whole number of at least 0; a step that is not above the previous step.
+/// epoch that is not an integer of at least 0; a step that is not above the previous step.
 std::vector<LoggedStep> read_run_log(std::string_view text, const std::string& file);
 
 /// A value of a run, and the step of this value.

@@ -109,7 +109,7 @@ std::string classes_html(const ConfusionMatrix& classes) {
                      (is_many && is_long ? " turned" : "") + "\"><caption><span>" + title +
                      " (rows: the label, columns: the answer)</span></caption>\n<tr><td></td>";
   std::vector<std::string> columns = classes.labels;
-  columns.emplace_back("right");
+  columns.emplace_back("recall");
   for (const std::string& column : columns) {
     html += "<th scope=\"col\"><span>" + escape(column) + "</span></th>";
   }

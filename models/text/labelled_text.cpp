@@ -138,7 +138,7 @@ std::vector<LabelledText> read_labelled_pairs(const std::filesystem::path& path)
 std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path) {
   const ProfileScope scope("read examples");
   const std::string name = path.string();
-  constexpr const char* kFields[] = {"token", "tag"};
+  constexpr const char* kFields[] = {"token", "label"};
   std::vector<TaggedText> sentences;
   bool continues = false;  // whether the next token belongs to the last sentence
   std::size_t number = 0;
@@ -148,7 +148,7 @@ std::vector<TaggedText> read_tagged_tokens(const std::filesystem::path& path) {
       continues = false;
       continue;
     }
-    const Line line{name, number, text, "a token, a tab and a tag"};
+    const Line line{name, number, text, "a token, a tab and a label"};
     std::vector<std::string> fields = line.fields(kFields, false);
     if (!continues) sentences.push_back({{}, {}, {}, static_cast<index_t>(number)});
     continues = true;

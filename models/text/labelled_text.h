@@ -70,9 +70,9 @@ struct Tokenization {
   const Tokenizer* tokenizer;
   EncodeOptions options = {};
   bool feeds_type_ids = false;  // whether tokens of pairs get token types
-  CutReport report_cut = {};    // called if texts are cut
+  CutReport report_cut = {};    // called if texts are truncated
 
-  /// Tokenizer::encode_batch, with a report about texts that were cut. **Errors**: no tokenizer; as
+  /// Tokenizer::encode_batch, with a report about truncated texts. **Errors**: no tokenizer; as
   /// Tokenizer::encode_batch.
   std::vector<Encoding> encode_batch(ListOf<std::string> texts) const;
   std::vector<Encoding> encode_batch(ListOf<TextPair> pairs) const;

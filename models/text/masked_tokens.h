@@ -26,7 +26,7 @@ struct MaskTokensOptions {
       0.1;  // the probability that a random token replaces it; else it does not change
 };
 
-/// A batch with hidden tokens, and the tokens to predict.
+/// A batch with masked tokens, and the tokens to predict.
 struct MaskedTokens {
   Tensor ids;     // (B, T) int64, the model's input
   Tensor labels;  // (B, T) int64, the token at each chosen position, kIgnoreIndex elsewhere

@@ -59,12 +59,12 @@ struct Encoding {
   std::vector<index_t>
       sequence_ids;               // the index of the token's text, 0 or 1; kNoText: from the frame
   std::vector<index_t> word_ids;  // the index of the token's word in its text; kNoText: no word
-  index_t num_truncated = 0;      // the number of tokens that max_length cut off; 0 for a window
+  index_t num_truncated = 0;      // tokens that max_length truncated; 0 for a window
 };
 
-/// Gets the number of texts that were cut, and the limit in tokens.
+/// Gets the number of truncated texts, and the limit in tokens.
 using CutReport = std::function<void(index_t texts, index_t tokens)>;
-/// Calls `report`, if there is one, if max_length has cut some of the encodings.
+/// Calls `report`, if there is one, if max_length has truncated some of the encodings.
 void report_cut(std::span<const Encoding> encodings, index_t max_length, const CutReport& report);
 
 /// The positions of the special tokens around a text and around a pair.
@@ -84,14 +84,14 @@ struct Frame {
   static Frame bert(const SpecialTokens& special);
 };
 
-/// The text of a pair that is cut if the pair is too long.
+/// The text of a pair that is truncated if the pair is too long.
 enum class Truncation {
   kLongestFirst,  // the longer one, until both are equally long; then both
   kOnlyFirst,
   kOnlySecond,
 };
 
-/// The end of a text that is cut off.
+/// The end of a text that is truncated.
 enum class Side { kLeft, kRight };
 
 /// The options of encode and its variants.
@@ -105,12 +105,12 @@ struct EncodeOptions {
 };
 
 /// The settings in a tokenizer's files for the models that read its tokens. encode reads only
-/// split_special_tokens: pass max_length and cut as EncodeOptions, as TextReader does.
+/// split_special_tokens: pass max_length and truncation_side as EncodeOptions, as TextReader does.
 struct TokenizerSettings {
   index_t max_length = 0;               // in tokens, including special ones; 0: no known limit
   bool feeds_type_ids = true;           // whether the model gets token types
   Side padding_side = Side::kRight;     // the end at which the shorter texts of a batch are padded
-  Side truncation_side = Side::kRight;  // the end at which long texts are cut
+  Side truncation_side = Side::kRight;  // the end at which long texts are truncated
   bool split_special_tokens = false;    // "[SEP]" in a text is always ordinary text
   std::string continuing_subword_prefix = {};  // of tokens that continue a word: "##"
 
@@ -131,7 +131,7 @@ class ListOf : public std::span<const T> {
   using std::span<const T>::span;
   ListOf(std::span<const T> list) : std::span<const T>(list) {}
   ListOf(std::initializer_list<T> list) : std::span<const T>(list.begin(), list.size()) {}
-  /// Refuses {{"a", "b"}}, which would be one text from two pointers.
+  /// Rejects {{"a", "b"}}, which would be one text from two pointers.
   template <std::same_as<const char*> C, std::same_as<T> Text = std::string>
   ListOf(std::initializer_list<std::initializer_list<C>>) = delete;
 };

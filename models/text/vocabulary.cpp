@@ -150,8 +150,8 @@ index_t Vocabulary::id(std::string_view token) const {
 }
 
 std::string_view Vocabulary::token(index_t id) const {
-  require(id >= 0 && id < size(), "Vocabulary", "token numbers must be at least 0 and below ",
-          size(), ", got ", id);
+  require(id >= 0 && id < size(), "Vocabulary", "token ids must be at least 0 and below ", size(),
+          ", got ", id);
   return tokens_[id];
 }
 

@@ -102,7 +102,7 @@ class Vocabulary {
   /// The token of an id; empty if the id is free. **Errors**: no such id.
   std::string_view token(index_t id) const;
   /// Gives a free id its token. The token's previous id becomes free. **Errors**: as
-  /// TokenList::set; an id that has a token, or that the constructor would refuse; more tokens than
+  /// TokenList::set; an id that has a token, or that the constructor would reject; more tokens than
   /// the constructor's room.
   void set(index_t id, std::string_view token);
 
@@ -155,7 +155,7 @@ std::string vocabulary_to_text(std::string_view kind, const Vocabulary& vocabula
 
 /// The inverse of vocabulary_to_text, except its `kind`. **Errors**: std::runtime_error that names
 /// the file and the place: other special tokens; more than 2^20 tokens; a token that occurs twice,
-/// or that `is_token` refuses.
+/// or that `is_token` rejects.
 Vocabulary vocabulary_from_json(const Json& json, bool (*is_token)(std::string_view));
 
 }  // namespace tessera::text

@@ -54,7 +54,7 @@ const std::string& Checkpoint::text(const std::string& name) const {
 template <class T>
 T Checkpoint::integer(const std::string& name) const {
   T value = 0;
-  if (!parse_number(text(name), value)) fail_value(name, "a whole number within range");
+  if (!parse_number(text(name), value)) fail_value(name, "an integer within range");
   return value;
 }
 
@@ -70,7 +70,7 @@ double Checkpoint::number(const std::string& name) const {
 index_t Checkpoint::count(const char* op, const std::string& name) const {
   const double value = number(name);
   const bool is_count = value >= 0 && value <= 0x1p53 && value == std::floor(value);
-  if (!is_count) refuse(op, name, " must be a whole number of at least 0, got ", value);
+  if (!is_count) refuse(op, name, " must be an integer of at least 0, got ", value);
   return static_cast<index_t>(value);
 }
 

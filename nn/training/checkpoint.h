@@ -69,13 +69,13 @@ struct Checkpoint {
 
   /// The value as text. **Errors**: no such value.
   const std::string& text(const std::string& name) const;
-  /// The value as a whole number, for index_t and std::uint64_t. **Errors**: no such value; text
-  /// that is not a whole number; a number that T cannot hold.
+  /// The value as an integer, for index_t and std::uint64_t. **Errors**: no such value; text
+  /// that is not an integer; a number that T cannot hold.
   template <class T = index_t>
   T integer(const std::string& name) const;
   /// The value as a number. **Errors**: no such value; text that is not a number.
   double number(const std::string& name) const;
-  /// The value as a whole number from 0 to 2^53. **Errors**: as number; any other number, with a
+  /// The value as an integer from 0 to 2^53. **Errors**: as number; any other number, with a
   /// message that begins with `op`, or with `file` for a checkpoint from a file.
   index_t count(const char* op, const std::string& name) const;
 
@@ -89,7 +89,7 @@ struct Checkpoint {
   /// of their names; empty if there are none.
   Checkpoint group(const std::string& name) const;
   /// The state of a generator that was added as a group. **Errors**: no such group; values that are
-  /// not whole numbers of at least 0.
+  /// not integers of at least 0.
   Rng::State rng(const std::string& group) const;
 
   /// Throws: for a checkpoint from a file a std::runtime_error whose message begins with `file`,

@@ -59,7 +59,7 @@ struct LossTotals {
 
   /// The mean loss of a target; NaN without targets.
   double mean() const { return loss / count; }
-  /// The share of the targets that are correct; NaN without targets, or if the loss function does
+  /// The fraction of correct targets; NaN without targets, or if the loss function does
   /// not count correct predictions.
   double accuracy() const { return correct / count; }
   /// Adds the three numbers of `other`.

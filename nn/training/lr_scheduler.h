@@ -17,7 +17,7 @@
 namespace tessera::nn {
 
 /// The factor of the learning rate after `step` steps of the optimiser: finite and at least 0. A
-/// schedule must depend only on the step, so that a resumed run has the same bits.
+/// schedule must depend only on the step, so that a resumed run is bitwise reproducible.
 ///
 ///     nn::LRScheduler scheduler(optimizer, [](index_t step) { return 100.0 / (100 + step); });
 using Schedule = std::function<double(index_t step)>;

@@ -89,7 +89,7 @@ void check_processes(const TrainerOptions& o) {
   const index_t size = o.communicator->size();
   require(size <= o.shards, kTrainerOp, "processes must be at most as many as shards, ", o.shards,
           ", got ", size, "; use ", size,
-          " or more shards, which gives different bits, or fewer processes");
+          " or more shards, which changes the result, or fewer processes");
 }
 
 /// While in scope, run() is on the stack: a second call would take steps within a step.

@@ -47,7 +47,7 @@ class WeightAverage {
 
   /// The averages by the parameters' names, and the value `updates`.
   Checkpoint state() const;
-  /// **Errors**: a state of different parameters; `updates` that is not a whole number of at least
+  /// **Errors**: a state of different parameters; `updates` that is not an integer of at least
   /// 0.
   void load_state(const Checkpoint& state);
 

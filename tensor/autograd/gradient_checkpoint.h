@@ -2,7 +2,7 @@
 //
 //   Tape tape;
 //   Tensor y = gradient_checkpoint([&](const Tensor& x) { return block(x); }, x);
-//   tape.backward(sum(y));       // runs block once more, and gives the same bits as block(x) does
+//   tape.backward(sum(y));       // runs block once more: bitwise equal to block(x)
 //
 // The intermediate results of `block` are not kept for the backward: the tape gets one entry, which
 // holds x, and whose backward runs `block` again. (The name is PyTorch's; the checkpoints of
@@ -20,7 +20,7 @@
 namespace tessera {
 
 /// f(inputs), recorded as one op, whose backward runs f again under a tape of its own. Values,
-/// gradients and random numbers have the same bits as without a checkpoint.
+/// gradients and random numbers are bitwise equal to those without a checkpoint.
 ///
 /// f gets its inputs as arguments, and may read leaves (parameters) that it captures. Pass these
 /// leaves as inputs too, even if f ignores the arguments: then a write to a leaf before the

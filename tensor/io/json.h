@@ -13,7 +13,7 @@
 //
 //   JsonObject({{"label", name}, {"score", 0.5f}, {"bytes", json_list(offsets)}}).text()
 //
-// NaN, Infinity and -Infinity, which Python writes, are numbers too, but number() refuses them.
+// NaN, Infinity and -Infinity, which Python writes, are numbers too, but number() rejects them.
 //
 // **Source**: RFC 8259; Python's json module.
 #pragma once
@@ -41,7 +41,7 @@
 
 namespace tessera {
 
-/// Limits of a JSON document; text beyond these limits is refused before memory is allocated for
+/// Limits of a JSON document; text beyond these limits is rejected before memory is allocated for
 /// its values. A document takes at most 40 bytes of memory per byte of its text.
 struct JsonLimits {
   index_t bytes = index_t{1} << 30;  // of the text
@@ -74,7 +74,7 @@ class Json {
   bool is_object() const { return kind() == Kind::kObject; }
 
   /// The value itself. **Errors**: a value of a different kind, or outside the range. number()
-  /// accepts an integer such as 2, and refuses NaN and infinities; integer() refuses 2.0.
+  /// accepts an integer such as 2, and rejects NaN and infinities; integer() rejects 2.0.
   bool boolean() const;
   index_t integer(JsonRange range = {}) const;
   double number() const;

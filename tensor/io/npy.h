@@ -45,7 +45,7 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 /// **Errors**: std::runtime_error with the file's name and the entry: no such file, or one that
 /// cannot be read; a file that is not a complete zip archive; a compressed entry, which
 /// numpy.savez_compressed makes; an encrypted entry; a wrong checksum; an entry that is not a .npy
-/// file or that load_npy would refuse; a name that occurs twice.
+/// file or that load_npy would reject; a name that occurs twice.
 /// **Source**: PKWARE's APPNOTE.TXT, sections 4.3 to 4.5.
 std::map<std::string, Tensor> load_npz(const std::filesystem::path& path);
 

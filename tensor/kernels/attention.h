@@ -12,7 +12,7 @@
 // copies a tile of K and V once for all these blocks, and prefetches the rows of the next tile
 // while it computes.
 //
-// **The same bits.** The result of a query depends only on its own row of scores: tiles have a
+// **Reproducibility.** The result of a query depends only on its own row of scores: tiles have a
 // constant size and are counted from key 0, so other queries, threads and vector width make no
 // difference. A masked key has a weight of exactly 0 and does not change the maximum m, the sum
 // of weights l, or O. So masked keys at both ends are skipped: a block processes the keys [begin,

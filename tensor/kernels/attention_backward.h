@@ -12,7 +12,7 @@
 //   dK   (keys x width)    += dS^T . Q
 //   dQ   (queries x width) += dS . K
 //
-// **The same bits.** An element of dV or dK is one chain over the queries in their order, an
+// **Reproducibility.** An element of dV or dK is one chain over the queries in their order, an
 // element of dQ one chain over the keys, and sums pass from tile to tile through memory unchanged.
 // So work may be divided anywhere: if there are enough heads, a worker takes whole heads; otherwise
 // the keys and the queries are divided into parts, each of which recomputes the weights that it

@@ -20,7 +20,7 @@ std::string current_isa();
 /// sdot). With VNNI a product takes 1/3 of the time. Products use these instructions if the
 /// processor has them for the instruction set in use, and if they are allowed. They are allowed
 /// unless the environment variable TESSERA_DOT_PRODUCTS is 0; a call of set_dot_products overrides
-/// the variable. Results have the same bits with and without these instructions.
+/// the variable. Results are bitwise equal with and without these instructions.
 /// **Errors**: as current_isa; a TESSERA_DOT_PRODUCTS that is neither 0 nor 1 nor empty. The first
 /// int8 product reports the same errors.
 bool dot_products();

@@ -9,7 +9,7 @@
 //
 // No thread waits for another: each packs the part of B that its rectangle needs.
 //
-// **The same bits.** Blocks, chunks and rectangles decide only when a product is added to C[i][j];
+// **Reproducibility.** Blocks, chunks and rectangles decide only when products are added to C;
 // they do not change the order of the additions.
 //
 // **Source**: the scheme is Goto and van de Geijn, "Anatomy of High-Performance Matrix

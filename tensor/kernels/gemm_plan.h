@@ -1,5 +1,5 @@
 // Decisions made from a product's sizes and strides before it starts: which operands are copied,
-// and how C is divided among threads and caches. The result has the same bits in all cases.
+// and how C is divided among threads and caches. The result is bitwise the same in all cases.
 #pragma once
 
 #include "tessera/tensor/kernels/parallel.h"

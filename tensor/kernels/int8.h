@@ -2,7 +2,7 @@
 //
 // **Integers are faster and exact.** A dot product of bytes does four products in the time of one
 // float product, and reads a quarter of the bytes. Sums of integers are exact in any order, so each
-// element of A B has the same bits on every instruction set.
+// element of A B is bitwise the same on every instruction set.
 //
 // **A scale is the size of one unit.** A column of B has whole numbers from -127 to 127 and one
 // float, its scale: b = code * scale, with scale = max|b| / 127. A row of A has whole numbers from

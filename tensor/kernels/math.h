@@ -19,7 +19,7 @@
 // The error of silu is at most 3 if exp(x) is a normal number; below that, exp(x) has lost digits,
 // and the error is at most x times the smallest number. round and floor are exact.
 //
-// **The same bits.** Sums of products are written `sum * x + c`, with one product each, so that
+// **Reproducibility.** Sums of products are written `sum * x + c`, with one product each, so that
 // every compiler fuses the same products; a product that a caller might add to something is
 // `rounded` first.
 //

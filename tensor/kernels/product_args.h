@@ -128,7 +128,7 @@ struct Int8Rows {
 ///
 ///     float(s - zero(i) sum(j)) (scale(i) scale(j))
 ///
-/// The integers are exact, so C has the same bits on every processor.
+/// The integers are exact, so C is bitwise the same on every processor.
 ///
 /// **The limit.** If scale(i) scale(j) overflows, the element is inf or NaN, even if the float32
 /// product is finite. This happens for elements of about 1e22 in both a row and a column: one unit

@@ -9,7 +9,7 @@
 //   a -> | c c c c|c c c c |     A is read in place, with any strides, or from strips;
 //   a -> | c c c c|c c c c |     B in panels, packed or in place
 //
-// **The same bits.** C[i][j] is one chain of multiply-adds in the order of k, fused except on the
+// **Reproducibility.** C[i][j] is one chain of multiply-adds in the order of k, fused except on the
 // x86-64 baseline: it starts at 0 (or at the C that is accumulated into) and passes through memory
 // unchanged from one call to the next. Lane and tile boundaries do not divide the chain.
 #pragma once

@@ -65,7 +65,7 @@ struct AttentionResult {
 /// are NaN too.
 ///
 /// **Requested weights** are the weights after dropout, exactly those that multiply V: if V is the
-/// identity matrix, the output has the same bits. Their shape is (B, chosen heads, chosen queries,
+/// identity matrix, the output is bitwise equal. Their shape is (B, chosen heads, chosen queries,
 /// Tk), or (B, chosen queries, Tk) if they are averaged; axes that q lacks are absent. Heads and
 /// queries are in the order of the request.
 ///

@@ -13,7 +13,7 @@
 namespace tessera {
 
 /// The affine map of a linear layer: `activation(x W^T + b) + residual`, where W is `weight` and b
-/// is `bias`. The result has the same bits as the separate ops.
+/// is `bias`. The result is bitwise equal to that of the separate ops.
 ///
 /// **Shapes**: x (..., K), weight (N, K), bias (N) or undefined, residual (..., N) -> (..., N).
 /// A Weight (weight.h) is packed into the layout of products once, and again after its elements
@@ -26,8 +26,8 @@ namespace tessera {
 Tensor linear(const Tensor& x, const Weight& weight, const Tensor& bias = {},
               Activation activation = Activation::kNone, const Tensor& residual = {});
 
-/// `x W^T + b`, then rotary() of the columns of the result that `columns` selects. The result has
-/// the same bits as the separate ops.
+/// `x W^T + b`, then rotary() of the columns of the result that `columns` selects. The result is
+/// bitwise equal to that of the separate ops.
 ///
 /// **Shapes**: x (..., T, K), weight (N, K), bias (N) or undefined -> (..., T, N).
 /// **Errors**: those of linear() and rotary(); `columns` with heads or width below 1; more columns
@@ -41,8 +41,8 @@ Tensor rotary_linear(const Tensor& x, const Weight& weight, const Tensor& bias,
 ///
 ///     out = activation(u) g
 ///
-/// element by element, computed in one product, with the same bits as linear(), the activation and
-/// mul() one after the other. The layer is called GeGLU with GELU, SwiGLU with SiLU, ReGLU with
+/// element by element, in one matrix product; bitwise equal to linear(), the activation and mul()
+/// one after the other. The layer is called GeGLU with GELU, SwiGLU with SiLU, ReGLU with
 /// ReLU, and bilinear without an activation.
 ///
 /// **Shapes**: x (..., K), weight (2F, K), bias (2F) or undefined -> (..., F). The activation is

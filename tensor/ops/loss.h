@@ -28,7 +28,7 @@ enum class Reduction {
 struct CrossEntropyOptions {
   Tensor weight = {};           // (C), of the classes; undefined: 1
   index_t ignore_index = -100;  // rows with this target have loss 0 and do not count in the mean
-  double label_smoothing = 0;   // this share of each target is spread over all classes
+  double label_smoothing = 0;   // this fraction of each target is spread over all classes
   Reduction reduction = Reduction::kMean;
 };
 

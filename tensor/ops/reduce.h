@@ -54,7 +54,7 @@ Tensor var(const Tensor& x, const Axes& axes = {}, bool keepdim = false, index_t
 Tensor std_dev(const Tensor& x, const Axes& axes = {}, bool keepdim = false,
                index_t correction = 1);
 
-/// The Euclidean length, sqrt(sum of x^2), which overflows for lengths from about 1.8e19 in
+/// The Euclidean norm, sqrt(sum of x^2), which overflows for norms from about 1.8e19 in
 /// float32. Integers and bools give float32.
 /// **Source**: torch.linalg.vector_norm.
 Tensor norm(const Tensor& x, const Axes& axes = {}, bool keepdim = false);

@@ -41,11 +41,11 @@ Tensor square(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 /// -1, 0 or 1. The gradient is 0.
 Tensor sign(const Tensor& x);
-/// The nearest whole number that is not above x. The gradient is 0.
+/// The nearest integer that is not above x. The gradient is 0.
 Tensor floor(const Tensor& x);
-/// The nearest whole number that is not below x. The gradient is 0.
+/// The nearest integer that is not below x. The gradient is 0.
 Tensor ceil(const Tensor& x);
-/// The nearest whole number; the even number if two are equally near. The gradient is 0.
+/// The nearest integer; the even one if two are equally near. The gradient is 0.
 Tensor round(const Tensor& x);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);

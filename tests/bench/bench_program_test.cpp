@@ -196,7 +196,7 @@ TEST_F(BenchProgram, WhatItRefuses) {
       {"matmull/M:1/N:1/K:1", "'matmull/M:1/N:1/K:1'; see --list"},
       {"matmul_ladder/step:99", "'matmul_ladder/step:99'"},
       {"matmul/M:1/N:1", "'matmul/M:1/N:1': K is missing"},
-      {"matmul/M:1/N:1/K:0", "K must be a whole number from 1 to 2147483648, got '0'"},
+      {"matmul/M:1/N:1/K:0", "K must be an integer from 1 to 2147483648, got '0'"},
       {"matmul/M:1/N:1/K:1x", "got '1x'"},
       {"matmul/M:-1/N:1/K:1", "got '-1'"},
       {"matmul/M:1/N:1/K:1/K:2", "K must be given only once"},

@@ -42,13 +42,13 @@ async function checkComparing(tools, file) {
     assert.match(await caption(page, 2), /^“cat”, /);
   }
   await page.selectOption('#other', '1');
-  assert.strictEqual(await caption(page, 2), `“cat”, token ${tokens[1].indexOf('cat')}, looks at`);
+  assert.strictEqual(await caption(page, 2), `“cat”, token ${tokens[1].indexOf('cat')}, attends to`);
   await chooseMap(page, 1, 0);
   assert.strictEqual((await boxes(page, '.panel')).length, 2);
   for (const place of [tokens[0].indexOf('cat'), tokens[0].indexOf('the')]) {
     await chooseToken(page, place);
     const word = tokens[0][place];
-    assert.strictEqual(await caption(page, 2), `“${word}”, token ${tokens[1].indexOf(word)}, looks at`);
+    assert.strictEqual(await caption(page, 2), `“${word}”, token ${tokens[1].indexOf(word)}, attends to`);
   }
   const own = await tools.open(linesPage(tools, 'second', [LINES[1]]));
   await chooseMap(own, 1, 0);

@@ -53,7 +53,7 @@ async function checkSigns({open}, file) {
   assert.deepStrictEqual(await found(page), ['layer 0, head 1 -0.3500', 'layer 0, head 0 0.2000', 'layer 1, head 1 0.1000',
     'layer 1, head 2 0.03000', 'layer 1, head 0 -2.000e-5', 'layer 0, head 2 0']);
   const said = await page.textContent('.panel:first-child .facts');
-  assert.ok(said.includes('result by -0.3500 (') && said.includes('place 1 of 6'), said);
+  assert.ok(said.includes('result by -0.3500 (') && said.includes('rank 1 of 6'), said);
   // In small maps only 0 is 0. Other numbers that round to it are ≈0, which the narrowest maps, of 17 pixels, have room for.
   const scores = await page.$$eval('#grid .score', (all) => all.map((each) => each.textContent).filter((text) => text !== ''));
   assert.deepStrictEqual(scores, ['.200', '-.350', '0', '≈0', '.100', '.030']);

@@ -88,7 +88,7 @@ async function checkKeys(page) {
   for (const [key, place] of [['ArrowRight', 1], ['End', 6], ['ArrowLeft', 5], ['Home', 0]]) {
     await page.keyboard.press(key);
     assert.match(await page.textContent('.looks caption'), new RegExp(`token ${place},`), key);
-    assert.match(await page.textContent('#live'), new RegExp(`^layer 1, head 0: ${place} looks at`), key);
+    assert.match(await page.textContent('#live'), new RegExp(`^layer 1, head 0: ${place} attends to`), key);
   }
   await page.keyboard.press('t');
   assert.strictEqual(await page.inputValue('#text'), '1');

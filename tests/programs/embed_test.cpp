@@ -37,7 +37,8 @@ TEST_F(Embed, WritesWhatTorchComputes) {
   const Outcome plain = run("embed", with_model("--output x.npy lines.txt"));
   EXPECT_EQ(plain.status, 0) << plain.errors;
   EXPECT_EQ(plain.output, "");
-  EXPECT_EQ(plain.errors, "embed: warning: 1 text was cut to 14 tokens; the rest was not read\n");
+  EXPECT_EQ(plain.errors,
+            "embed: warning: 1 text was truncated to 14 tokens; the rest was not read\n");
   EXPECT_TRUE(has_vectors_of("x.npy", "as_it_is"));
   run("embed",
       with_model("--output y.npy --prompt-name query --threads 3 --batch-size 2 < lines.txt"));

@@ -141,7 +141,7 @@ TEST_F(FineTune, FilesThatAreWrongNameTheLine) {
       {"--train words.tsv --task regression",
        "words.tsv: line 2: label must be a number, got 'many'"},
       {"--train no_tag.tsv --task tokens",
-       "no_tag.tsv: line 3: must be a token, a tab and a tag, got no tab in 'is'"},
+       "no_tag.tsv: line 3: must be a token, a tab and a label, got no tab in 'is'"},
       {"--train no_pair.tsv --task pairs",
        "no_pair.tsv: line 2: both texts of a pair must be non-empty"},
       {"--train no_tab.tsv --task pairs", "no_tab.tsv: line 2: must be two texts"},
@@ -259,7 +259,7 @@ TEST_F(FineTune, FilesWithoutTargetsAreErrors) {
 }
 
 TEST_F(FineTune, CountsTheTextsThatItCuts) {
-  const std::string warning = " texts were cut to 5 tokens; the rest was not read\n";
+  const std::string warning = " texts were truncated to 5 tokens; the rest was not read\n";
   const Outcome classes =
       run("fine_tune", bert("--train classes.tsv --save new --epochs 1 --max-length 5"));
   EXPECT_EQ(classes.status, 0);

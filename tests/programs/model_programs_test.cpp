@@ -163,14 +163,14 @@ TEST_F(ModelPrograms, CutTextsAreCounted) {
     EXPECT_EQ(done.status, 0) << done.errors;
     const std::string texts = count == 1 ? "1 text was" : std::to_string(count) + " texts were";
     EXPECT_EQ(done.errors,
-              program + ": warning: " + texts + " cut to 4 tokens; the rest was not read\n")
+              program + ": warning: " + texts + " truncated to 4 tokens; the rest was not read\n")
         << arguments;
   }
   EXPECT_EQ(run("classify_text", bert + "lines.txt").errors, "");
   std::string text;
   for (int i = 0; i < 60; ++i) text += "cat ";
   EXPECT_EQ(run("explain", bert + "--text '" + text + "'").errors,
-            "explain: warning: 1 text was cut to 40 tokens; the rest was not read\n");
+            "explain: warning: 1 text was truncated to 40 tokens; the rest was not read\n");
   EXPECT_TRUE(fails("fill_mask", bert + "blanks.txt --max-length 2",
                     "line 1 must have each [MASK] in the 2 tokens that the model reads, got one"));
 }

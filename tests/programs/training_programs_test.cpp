@@ -221,7 +221,7 @@ TEST_F(TrainingPrograms, UnknownTokensAreNeitherBlanksNorGuesses) {
   // Most words are unknown: the blanked text shows each of them as one sign.
   const std::string words = kMaskedLm + "--tokenizer words --vocabulary-size 5 ";
   const std::string output = output_of("train_masked_lm", words + "--length 40");
-  EXPECT_TRUE(contains(output, "blanks: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
+  EXPECT_TRUE(contains(output, "masked: round \xef\xbf\xbd round _ \xef\xbf\xbd"));
   // Many batches here have no targets.
   output_of("train_masked_lm", words + "--length 2 --batch-size 1");
 }

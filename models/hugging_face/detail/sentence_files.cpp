@@ -333,7 +333,7 @@ TextReader read_static_reader(const Path& folder, index_t rows) {
   if (!truncation) return reader;
   reader.max_length = truncation->integer("max_length", JsonRange{1, kLongestText});
   if (truncation->text("strategy", "LongestFirst") == "OnlySecond") {
-    truncation->at("strategy").fail("must cut single texts, got OnlySecond");
+    truncation->at("strategy").fail("must truncate single texts, got OnlySecond");
   }
   const std::string direction = truncation->text("direction", "Right");
   if (direction != "Right" && direction != "Left") {

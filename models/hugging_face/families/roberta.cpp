@@ -1,4 +1,4 @@
-// RoBERTa, XLM-R and CamemBERT: BERT with positions that count from the padding token's number.
+// RoBERTa, XLM-R and CamemBERT: BERT with positions that count from the padding token's id.
 #include "tessera/models/hugging_face/detail/config.h"
 #include "tessera/models/hugging_face/detail/family.h"
 

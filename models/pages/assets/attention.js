@@ -117,7 +117,7 @@ function strongest(tokens, weights, count) {
 
 function speak() {
   byId('live').textContent = `${currentName()}: ` + shownPanels().map((panel) =>
-    `${tokensOf(panel)[panel.token]} looks at ${strongest(tokensOf(panel), rowOf(panel, mapIn(panel)), 3)}`).join('; ');
+    `${tokensOf(panel)[panel.token]} attends to ${strongest(tokensOf(panel), rowOf(panel, mapIn(panel)), 3)}`).join('; ');
 }
 
 function showMap() {

@@ -79,7 +79,7 @@ function boxIn(svg, element) {
   return {x: left + box.width / 2, y: top + box.height / 2, left, right: left + box.width, top, bottom: top + box.height};
 }
 
-/** Lines from one token's button to those it looks at, thicker for more, with a dot where they end. */
+/** Lines from one token's button to those it attends to, thicker for more, with a dot where they end. */
 function drawLines(svg, buttons, from, weights) {
   const strongest = weights.map((weight, token) => ({weight, token}))
       .filter(({weight, token}) => weight >= FAINTEST && token !== from)
@@ -104,7 +104,7 @@ function arc(start, end, weight) {
   ];
 }
 
-/** Lines between two columns: from each token at the left to those that it looks at. A line's data-from is the place of its first token. */
+/** Lines between two columns: from each token at the left to those that it attends to. A line's data-from is the place of its first token. */
 function drawAllLines(svg, left, right, map) {
   const size = left.length;
   const strongest = [...map.keys()].filter((i) => map[i] >= FAINTEST)

@@ -102,7 +102,7 @@ function showScores() {
   byId('measured').textContent = state.measure === 'off' ? `Numbers: ${data.ablation}.` :
       state.measure === 'pair' ? `Numbers: weight from “${tokens[choice.token]}” to “${tokens[choice.key]}”.` :
                                  `Numbers: ${MEASURES[state.measure].name}, mean over the tokens.`;
-  if (ranked.length === 0) byId('measured').textContent += ' No token of this text has such a place.';
+  if (ranked.length === 0) byId('measured').textContent += ' No token of this text has such a position.';
   const found = ranked.slice(0, MOST_FOUND);
   refill(byId('found'), JSON.stringify(found), () => found.map(foundHead));
 }

@@ -1,5 +1,5 @@
 'use strict';
-// Numbers of heads: the weight on a pattern, the change of the result if a head is switched off.
+// Numbers of heads: the weight on a pattern, the change of the result if a head is ablated.
 
 const hasAblation = data.texts.every((text) => text.ablation.length > 0);
 
@@ -12,7 +12,7 @@ function ordinaryPlaces(tokens) {
   return places.length ? places : [...tokens.keys()];
 }
 
-/** Patterns: the places that token i looks at. */
+/** Patterns: the positions to which token i attends. */
 const PATTERNS = {
   itself: {name: 'weight on the token itself', keys: (tokens, i) => [i]},
   previous: {name: 'weight on the previous token', keys: (tokens, i) => [i - 1]},
@@ -25,7 +25,7 @@ const PATTERNS = {
   },
 };
 
-/** The mean weight on a pattern, over the ordinary tokens that have a place to look at; null if none has. */
+/** The mean weight on a pattern, over the ordinary tokens that have a position to attend to; null if none has. */
 function shareOf(pattern, tokens, map) {
   const size = tokens.length;
   let [sum, rows] = [0, 0];
@@ -54,7 +54,7 @@ function meanLink(tokens, map) {
 
 /** The numbers by which heads are found. A choice is {text, show, token, key}. */
 const MEASURES = {
-  ...(hasAblation && {off: {name: 'change if switched off'}}),
+  ...(hasAblation && {off: {name: 'change if ablated'}}),
   link: {name: 'weight on one distant token'},
   ...PATTERNS,
   pair: {name: 'weight from the chosen token'},
@@ -101,7 +101,7 @@ function sinkNote(text, layer, head) {
   if (!(weight >= 0.5 && read <= weight / 2)) return '';
   const names = [...new Set(sinks.keys(tokens, 0).map((place) => tokens[place]))].join(' and ');
   return `${percent(weight)} of the weight is on ${names}, but ${percent(read)} of weight times norm: ` +
-      'the vectors there are short, so most tokens read little in this head (a no-op).';
+      'the norms of the vectors there are small, so most tokens read little in this head (a no-op).';
 }
 
 /** The change of the result without a head, in words; '' if the page has none. */
@@ -110,8 +110,8 @@ function ablationNote(text, layer, head) {
   const ranked = rankedHeads('off', {text});
   const place = ranked.findIndex((each) => each.layer === layer && each.head === head);
   if (place < 0) return '';
-  return `Switched off, this head changes the result by ${shown(ranked[place].score)} (${data.ablation}), ` +
-      `place ${place + 1} of ${ranked.length}.`;
+  return `Ablated, this head changes the result by ${shown(ranked[place].score)} (${data.ablation}), ` +
+      `rank ${place + 1} of ${ranked.length}.`;
 }
 
 /** For each of `from`, the place of the same token in `to` by a longest common subsequence, or -1. */

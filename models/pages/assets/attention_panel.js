@@ -94,9 +94,9 @@ function fillTable(panel, table, caption, weights) {
 function showTables(panel, map) {
   const size = tokensOf(panel).length;
   const name = `“${tokensOf(panel)[panel.token]}”, token ${panel.token},`;
-  fillTable(panel, part(panel, 'looks'), `${name} looks at`, rowOf(panel, map));
+  fillTable(panel, part(panel, 'looks'), `${name} attends to`, rowOf(panel, map));
   const column = Float32Array.from({length: size}, (_, i) => map[i * size + panel.token]);
-  fillTable(panel, part(panel, 'seen'), `${name} is looked at by`, column);
+  fillTable(panel, part(panel, 'seen'), `${name} is attended to by`, column);
 }
 
 // ---- its map ----

@@ -254,7 +254,7 @@ NumberedTokens decoder_tokens(const Json& decoder) {
   for (const Json& token : decoder.as_object().items()) {
     std::int32_t id = -1;
     if (!parse_number(token.key(), id) || id < 0) {
-      token.fail("the key must be a number of a token, got ", printable(token.key()));
+      token.fail("the key must be a token id, got ", printable(token.key()));
     }
     if (!token.is_object() || token.size() == 0) {
       token.fail("must be an object with keys, got ", token.described());

@@ -244,7 +244,7 @@ TEST(TokenTagger, ReadsLongTextsInWindows) {
                              .labels = {"B-X", "I-Y"}};
   const std::string text = "in rio newton laws rio in newton law in newtons rio laws";
   const auto last = [](const std::vector<Tag>& tags) { return tags.back().bytes.end; };
-  EXPECT_LT(last(model({text})[0]), std::ssize(text));  // cut to 12 tokens
+  EXPECT_LT(last(model({text})[0]), std::ssize(text));  // truncated to 12 tokens
   for (const index_t stride : {0, 2, 5}) {
     const TaskOptions options = {.max_length = 9, .stride = stride};
     const auto tags = model({text, "rio"}, AggregationStrategy::kFirst, options);
@@ -415,7 +415,7 @@ TEST(MaskFiller, FillsEachBlank) {
   for (const char* text : {"rio rio rio [MASK]", "[MASK] rio rio [MASK]"}) {
     EXPECT_TRUE(throws("MaskFiller",
                        {"text 0 must have each [MASK] in the 4 tokens that the model reads",
-                        "got one in the 2 tokens that are cut off"},
+                        "got one in the 2 truncated tokens"},
                        [&, &with = text] { model({with}, {.task = {.max_length = 4}}); }));
   }
   EXPECT_EQ(model({"[MASK] rio rio"}, {.task = {.max_length = 4}})[0].size(), 1U);

@@ -335,7 +335,7 @@ TEST(Inspect, AProbeFindsWhatIsThere) {
   const Probe found = linear_probe(x * 0.3 + one_hot(labels, 10).to(kFloat32), labels);
   EXPECT_GT(found.accuracy, 0.9);
   EXPECT_LT(found.shuffled, 0.45);
-  EXPECT_NEAR(found.base_rate, 1.0 / 3, 0.1);
+  EXPECT_NEAR(found.majority_accuracy, 1.0 / 3, 0.1);
   EXPECT_EQ(linear_probe(x, labels).accuracy, nothing.accuracy);
   // With more columns than rows, all labels of training are learnt by heart, and none held out.
   const Tensor wide = randn({600, 700}, kFloat32, rng);

@@ -56,9 +56,9 @@ TEST(RunLogTest, NamesFileAndLineOfWhatIsWrong) {
       {"step,loss\n1,much\n", "a.csv: line 2: loss: must be a number, got 'much'"},
       {"step,loss\n1,\n", "a.csv: line 2: loss: must be a number, got ''"},
       {"step,loss\n1,0.5x\n", "a.csv: line 2: loss: must be a number, got '0.5x'"},
-      {"step,loss\n1.5,1\n", "a.csv: line 2: step: must be a whole number, got '1.5'"},
-      {"step,loss\nnan,1\n", "a.csv: line 2: step: must be a whole number"},
-      {"step,loss\n-1,1\n", "a.csv: line 2: step: must be a whole number"},
+      {"step,loss\n1.5,1\n", "a.csv: line 2: step: must be an integer, got '1.5'"},
+      {"step,loss\nnan,1\n", "a.csv: line 2: step: must be an integer"},
+      {"step,loss\n-1,1\n", "a.csv: line 2: step: must be an integer"},
       {"step,loss\n5,1\n5,1\n", "a.csv: line 3: step must be greater than 5, got 5"},
       {"step,loss,accuracy\n5,1,\x01\n", "a.csv: line 2: accuracy: must be a number, got '\\x01'"},
   };

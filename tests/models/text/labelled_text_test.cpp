@@ -166,12 +166,12 @@ TEST(ReadTaggedTokens, JoinsTheTokensOfASentence) {
 }
 
 TEST(ReadTaggedTokens, NamesTheLineThatIsWrong) {
-  const std::string must = ": must be a token, a tab and a tag, got ";
+  const std::string must = ": must be a token, a tab and a label, got ";
   expect_errors(
       {{"a\tO\n\nb O\n", "line 3" + must + "no tab in 'b O'"},
        {"a\tO\t\n", "line 1" + must + "2 tabs in 'a\\x09O\\x09'"},
        {"a\tO\n\tO\n", "line 2, byte 1: the token before the tab must not be blank, got ''"},
-       {"a\t\n", "line 1, byte 3: the tag after the token 'a' must not be blank, got ''"},
+       {"a\t\n", "line 1, byte 3: the label after the token 'a' must not be blank, got ''"},
        {"\n\n", "must have at least 1 token, got none"},
        {"a\tO\n\xff\tO\n", "line 2, byte 1: must be UTF-8, got '\\xff'"}},
       [](const auto& path) { read_tagged_tokens(path); });

@@ -38,7 +38,7 @@ TEST(PipelineTokenizer, FindsAddedTokensUnlessTheyAreToBeText) {
   EXPECT_EQ(tokenizer->decode(ids), "a [SEP] new");
   EXPECT_EQ(tokenizer->decode_text(ids), "a new");
   EXPECT_TRUE(
-      throws("Vocabulary", {"token numbers must be", "got 8"}, [&] { tokenizer->decode(Ids{8}); }));
+      throws("Vocabulary", {"token ids must be", "got 8"}, [&] { tokenizer->decode(Ids{8}); }));
 }
 
 TEST(PipelineTokenizer, LeavesNumbersFree) {

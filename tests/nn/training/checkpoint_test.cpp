@@ -103,11 +103,11 @@ TEST(Checkpoint, NamesWhatIsMissingOrWrong) {
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer("step"); }),
             "run/c: value 'step' is missing");
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer("text"); }),
-            "run/c: value 'text' must be a whole number within range, got '12x'");
+            "run/c: value 'text' must be an integer within range, got '12x'");
   EXPECT_EQ(file_error([&] { (void)checkpoint.number("text"); }),
             "run/c: value 'text' must be a number, got '12x'");
   EXPECT_EQ(file_error([&] { (void)checkpoint.integer<std::uint64_t>("minus"); }),
-            "run/c: value 'minus' must be a whole number within range, got '-1'");
+            "run/c: value 'minus' must be an integer within range, got '-1'");
   EXPECT_FALSE(file_error([&] { (void)checkpoint.integer("wide"); }).empty());
   EXPECT_FALSE(file_error([&] { (void)checkpoint.rng("rng"); }).empty());
 }
@@ -157,10 +157,9 @@ TEST(Checkpoint, SaysWhereAStateCameFrom) {
   Checkpoint run;
   run.set("schedule.step", "3.5");
   const auto read = [&] { (void)run.group("schedule").count("load_state", "step"); };
-  fails("load_state", "step must be a whole number of at least 0, got 3.5", read);
+  fails("load_state", "step must be an integer of at least 0, got 3.5", read);
   run.file = "run/c";
-  EXPECT_EQ(file_error(read),
-            "run/c: schedule: step must be a whole number of at least 0, got 3.5");
+  EXPECT_EQ(file_error(read), "run/c: schedule: step must be an integer of at least 0, got 3.5");
   const Checkpoint wanted = {{{"w", ones({2})}, {"v", ones({2})}}, {{"step", ""}}, {}};
   const Checkpoint given = {{{"w", ones({3})}}, {{"steps", ""}}, "run/d"};
   EXPECT_EQ(file_error([&] { given.check_names("op", wanted); }),

@@ -59,7 +59,7 @@ TEST(EarlyStopping, Errors) {
   fails("load_state", {"missing: w", "unexpected: v"}, [&] {
     best.load_state({.tensors = {{"v", ones({1})}}});
   });
-  fails("load_state", "in_vain must be a whole number of at least 0, got -1", [&] {
+  fails("load_state", "in_vain must be an integer of at least 0, got -1", [&] {
     best.load_state({.tensors = {}, .values = {{"in_vain", "-1"}}});
   });
 }

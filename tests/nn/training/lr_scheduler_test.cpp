@@ -146,8 +146,8 @@ TEST(LRScheduler, Errors) {
     return throws("load_state", parts, [&] { scheduler.load_state(state); });
   };
   EXPECT_TRUE(refuses("steps", 1, {"missing: step", "unexpected: steps"}));
-  EXPECT_TRUE(refuses("step", 1.5, {"step must be a whole number of at least 0, got 1.5"}));
-  EXPECT_TRUE(refuses("step", -1, {"step must be a whole number of at least 0, got -1"}));
+  EXPECT_TRUE(refuses("step", 1.5, {"step must be an integer of at least 0, got 1.5"}));
+  EXPECT_TRUE(refuses("step", -1, {"step must be an integer of at least 0, got -1"}));
   EXPECT_EQ(scheduler.steps(), 0);
 }
 
