@@ -1,4 +1,4 @@
-# Makes a project of the first program that a page shows, and of what it says a CMakeLists.txt needs.
+# Makes a project of the first program and the CMakeLists.txt that a page shows.
 #   cmake -DPAGE=README.md -DPROJECT=folder -P extract_readme.cmake
 
 # find_block(language variable): the text of the page's first block that opens with ```language.
@@ -20,9 +20,5 @@ endfunction()
 find_block(cpp program)
 find_block(cmake lines)
 # CONFIGURE, unlike WRITE, does not touch a file that stays the same, so that it is not built again.
-file(CONFIGURE OUTPUT ${PROJECT}/app.cpp CONTENT "${program}" @ONLY)
-file(CONFIGURE OUTPUT ${PROJECT}/CMakeLists.txt @ONLY CONTENT
-"cmake_minimum_required(VERSION 3.25)
-project(app LANGUAGES CXX)
-add_executable(app app.cpp)
-${lines}")
+file(CONFIGURE OUTPUT ${PROJECT}/main.cpp CONTENT "${program}" @ONLY)
+file(CONFIGURE OUTPUT ${PROJECT}/CMakeLists.txt CONTENT "${lines}" @ONLY)
