@@ -296,9 +296,12 @@ inline Vec<float> narrow(Vec<double> first, Vec<double> second) {
   return v;
 }
 
-/// Returns v, and prevents the compiler from fusing a product in v with a later addition. Products
-/// that leave a function pass through here, so that they are rounded to the same bits wherever the
-/// function is inlined.
+/// Returns v, and prevents the compiler from fusing a product in v with a later addition. So that
+/// all compilers fuse the same products: an expression has at most one product that can be fused
+/// (in a * b + c * d, compilers could choose different ones); a product that a function returns or
+/// that is used twice is rounded(a * b); rounded(a * b + c) keeps the sum together where a compiler
+/// could move it past a branch; code loads all vectors first, because the load of a partial vector
+/// is a branch.
 template <class V>
 inline V rounded(V v) {
 #if defined(__AVX512F__)

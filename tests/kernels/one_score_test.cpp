@@ -1,6 +1,5 @@
-// tensor/kernels/one_score.md and examples/course/017_one_register.md follow one score of the first
-// lesson to a register. Their printed values are computed here, and the functions named by the
-// first page are at the given places.
+// examples/course/017_one_register.md follows one score to a register. The values that it prints are
+// computed here.
 
 #include <cmath>
 #include <iomanip>
@@ -24,13 +23,8 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-const std::string& page() {
-  static const std::string text = text_of("tensor/kernels/one_score.md");
-  return text;
-}
-
 /// Checks that the page contains this line.
-void expect_line(const std::string& line, const std::string& text = page()) {
+void expect_line(const std::string& line, const std::string& text) {
   EXPECT_NE(text.find("\n" + line + "\n"), std::string::npos) << "not in the page: " << line;
 }
 
@@ -50,31 +44,6 @@ struct Lesson {
   Tensor v = matmul(x, tensor({{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}}));
 };
 
-TEST(OneScore, OfTheLessonAndTheOp) {
-  const Lesson x;
-  expect_line("q[0] = " + row(x.q.data<double>(), 3));
-  expect_line("k[2] = " + row(x.k.data<double>() + 6, 3));
-  const Tensor scores = matmul(x.q, x.k.t());
-  expect_line("scores[0][2] = 1*2 + 0*3 + 2*1 = " + row(scores.data<double>() + 2, 1));
-  const auto strides = [](const Tensor& of) {
-    return std::to_string(of.strides()[0]) + " " + std::to_string(of.strides()[1]);
-  };
-  expect_line("q: strides " + strides(x.q));
-  expect_line("k.t(): strides " + strides(x.k.t()));
-}
-
-TEST(OneScore, OfTheRecord) {
-  Lesson x;
-  x.q.set_requires_grad(true);
-  x.k.set_requires_grad(true);
-  Tape tape;
-  tape.backward(matmul(x.q, x.k.t()).select(0, 0).select(0, 2));
-  const Tensor dq = x.q.grad().contiguous();
-  const Tensor dk = x.k.grad().contiguous();
-  expect_line("dq[0] = " + row(dq.data<double>(), 3));
-  expect_line("dk[2] = " + row(dk.data<double>() + 6, 3));
-}
-
 TEST(OneScore, OfTheTile) {
   const Lesson x;
   constexpr index_t kPanel = tiles::kPanel<double>;
@@ -91,59 +60,6 @@ TEST(OneScore, OfTheTile) {
     sums += " -> " + row(c + 2, 1);
   }
   expect_line("sum[0], lane 2 = " + sums, lesson);
-}
-
-TEST(OneScore, OfTheFusedOp) {
-  const Lesson x;
-  Tensor result = zeros({3, 3}, kFloat64);
-  double maxima[3], scales[3];
-  kernels::AttentionArgs<double> args = {};
-  args.batch = args.heads = 1;
-  args.queries = args.keys = args.width = args.v_width = 3;
-  args.q = {.data = x.q.data<double>(), .token = 3};
-  args.k = {.data = x.k.data<double>(), .token = 3};
-  args.v = {.data = x.v.data<double>(), .token = 3};
-  args.out = {.data = result.mutable_data<double>(), .token = 3};
-  args.scale = 1 / std::sqrt(3.0);
-  args.statistics = {maxima, scales};
-  args.workers = 1;
-  const auto& kernel = kernels::table<double>();
-  Tensor workspace = Tensor::empty({kernel.attention_workspace(args)}, kFloat64);
-  args.workspace = workspace.mutable_data<double>();
-  kernel.attention(args);
-  const double sum = 1 / scales[0];
-  expect_line("m = " + row(maxima, 1, 6));
-  expect_line("l = " + row(&sum, 1, 6));
-  expect_line("weight[0][2] = 1 / l = " + row(scales, 1, 6));
-  expect_line("output[0] = " + row(result.data<double>(), 3, 6));
-  const AttentionResult same = attention(x.q, x.k, x.v, {}, {.need_weights = AttentionRequest{}});
-  EXPECT_EQ(row(same.weights.data<double>() + 2, 1, 6), row(scales, 1, 6));
-}
-
-/// The cells of a row `| `function` | `file` | ... |` of the page, or nothing.
-std::vector<std::string> quoted_cells(const std::string& line) {
-  std::vector<std::string> cells;
-  if (!line.starts_with("| `")) return cells;
-  for (std::size_t at = 0; cells.size() < 2;) {
-    const std::size_t begin = line.find('`', at);
-    const std::size_t end = line.find('`', begin + 1);
-    if (begin == std::string::npos || end == std::string::npos) break;
-    cells.push_back(line.substr(begin + 1, end - begin - 1));
-    at = end + 1;
-  }
-  return cells;
-}
-
-TEST(OneScore, NamesFunctionsThatAreThere) {
-  std::istringstream lines(page());
-  int seen = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<std::string> cells = quoted_cells(line);
-    if (cells.size() < 2) continue;
-    ++seen;
-    EXPECT_NE(text_of(cells[1]).find(cells[0]), std::string::npos) << line;
-  }
-  EXPECT_EQ(seen, 28);
 }
 
 }  // namespace
