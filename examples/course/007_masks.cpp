@@ -173,7 +173,7 @@ void nobody() {
 
 // ---- step 5: padding changes no bit ----
 
-/// Whether two contiguous float32 tensors have the same bits.
+/// Whether two contiguous float32 tensors are bitwise equal.
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() &&
          std::memcmp(a.untyped_data(), b.untyped_data(),

@@ -134,7 +134,7 @@ std::unique_ptr<text::Tokenizer> library_tokenizer() {
 }
 
 void cut_words() {
-  std::printf("Step 1: Words, and the tokens that they are cut into\n");
+  std::printf("Step 1: Words, and the tokens into which they are split\n");
   for (const char* word : {"cat", "cats", "chased", "playing", "unplayable", "mouses", "zebra"}) {
     std::printf("%-11s", word);
     for (const std::string& piece : pieces_of(word)) std::printf(" %s", piece.c_str());

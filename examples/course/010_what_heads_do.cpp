@@ -1,7 +1,7 @@
-// What attention heads do: weights, lengths of the values that they move, and heads switched off.
+// What attention heads do: weights, norms of the values that they move, and ablation of heads.
 //
 //     weight         a_ij                       the usual map of attention
-//     of the length  |a_ij W_O v_j|             the length of the vector from token j to token i
+//     of the norm    |a_ij W_O v_j|             the norm of the vector from token j to token i
 //     off            1 - cosine                 the change of the sentence's vector without a head
 //
 //   010_what_heads_do           a model of two layers, which has learned the meaning of "it"
@@ -74,7 +74,7 @@ const models::TokenEncoder& encoder_of(const models::SentenceEncoder& model) {
 /// Means over all heads and all query tokens.
 void show_first_token(const models::SentenceEncoder& model, const Reading& reading) {
   std::printf("Step 1: What [CLS] gets, on average over heads and tokens\n");
-  std::printf("         of the weight   of the length\n");
+  std::printf("         of the weight   of the norm\n");
   for (std::size_t layer = 0; layer < reading.weights.size(); ++layer) {
     const Tensor weights = reading.weights[layer].unsqueeze(0);
     const Tensor lengths = inspect::norm_weighted_attention(

@@ -190,7 +190,7 @@ Rows setting_rows(std::span<const NamedRun> runs) {
     chances.push_back(has_ranks(found.back()) ? two_sided(found.back()) : 1);
   }
   const std::vector<double> corrected = holm(chances);
-  Rows rows = {{"setting", "runs", "mean_" + all.measure, "deviation"}};
+  Rows rows = {{"setting", "runs", "mean_" + all.measure, "std"}};
   if (settings.size() > 1) rows[0].insert(rows[0].end(), {"difference", "p", "p_holm"});
   for (std::size_t i = 0; i < settings.size(); ++i) {
     std::vector<double> values;

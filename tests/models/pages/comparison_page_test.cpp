@@ -74,7 +74,7 @@ std::vector<NamedRun> runs_of(const std::vector<double>& losses) {
 // By hand: means 2.5 and 4; differences 1, 1, 1, 3, all above 0: p = 2 / 16.
 TEST(SettingRowsTest, CompareBySeeds) {
   std::vector<NamedRun> runs = runs_of({1, 2, 3, 4, 2, 3, 4, 7});
-  const Rows want = {{"setting", "runs", "mean_loss", "deviation", "difference", "p", "p_holm"},
+  const Rows want = {{"setting", "runs", "mean_loss", "std", "difference", "p", "p_holm"},
                      {"lr=1", "4", "2.5", "1.29099", "", "", ""},
                      {"lr=2", "4", "4", "2.16025", "1.5", "0.125", "0.125"}};
   EXPECT_EQ(setting_rows(runs), want);
@@ -91,9 +91,8 @@ TEST(SettingRowsTest, CompareBySeeds) {
   const std::vector<NamedRun> all = runs_of({1, 2, 3, 4, 2, 3, 4, 7});
   const std::vector<NamedRun> few = {all[0], all[1], all[5]};
   EXPECT_EQ(setting_rows(few)[2], (std::vector<std::string>{"lr=2", "1", "3", "", "1", "1", "1"}));
-  EXPECT_EQ(
-      setting_rows(std::span(all).first(2)),
-      (Rows{{"setting", "runs", "mean_loss", "deviation"}, {"lr=1", "2", "1.5", "0.707107"}}));
+  EXPECT_EQ(setting_rows(std::span(all).first(2)),
+            (Rows{{"setting", "runs", "mean_loss", "std"}, {"lr=1", "2", "1.5", "0.707107"}}));
   EXPECT_TRUE(setting_rows({}).empty());
 }
 

@@ -12,7 +12,7 @@ void three_tables_are_added() {
                {{{{1, 0}, {2, 0}, {3, 0}}, "row i is row ids[i] of words, not row i"}});
   expect_close("embedded with positions",
                embedded({2, 2}, words, {{0, 10}, {0, 20}, {0, 30}}, none), {{3, 10}, {3, 20}},
-               {{{{3, 30}, {3, 30}}, "the position is i, the place in the text, not the id"}});
+               {{{{3, 30}, {3, 30}}, "the position is i, the index in the text, not the id"}});
   expect_close("embedded with types", embedded({0, 1}, words, none, {{100, 0}, {-1, -1}}),
                {{101, 0}, {102, 0}}, {{{{1, 0}, {2, 0}}, "row 0 of types is added to each token"}});
 }
