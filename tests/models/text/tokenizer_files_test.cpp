@@ -100,10 +100,10 @@ TEST(TokenizerFiles, SayWhatIsWrong) {
       {R"({"model_max_length":"long"})", "model_max_length...'long'"},
       {R"({"model_max_length":-2})", "model_max_length...-2"},
       {R"({"strip_accents":"yes"})", "strip_accents...true or false"},
-      {R"({"added_tokens_decoder":{"x":{"content":"y"}}})", "added_tokens_decoder.x...a number"},
+      {R"({"added_tokens_decoder":{"x":{"content":"y"}}})", "added_tokens_decoder.x...a token id"},
       {R"({"added_tokens_decoder":{"5":["a","b"]}})", "added_tokens_decoder.5...an object"},
       {R"({"added_tokens_decoder":{"99999999999":{"content":"y"}}})",
-       "added_tokens_decoder.99999999999...a number"}};
+       "added_tokens_decoder.99999999999...a token id"}};
   for (const auto& [config, words] : configs) {
     const TemporaryFolder folder;
     const Files files = {{"vocab.txt", kVocabulary}, {"tokenizer_config.json", config}};
