@@ -114,7 +114,7 @@ std::vector<std::vector<Blank>> MaskFiller::operator()(text::ListOf<std::string>
     const index_t lost = encodings[n].num_truncated;
     require(lost == 0 || count_of(blank, texts[n]) <= places[n].size(), kMaskFillerOp, name,
             " must have each ", blank, " in the ", encodings[n].ids.size(),
-            " tokens that the model reads, got one in the ", lost, " truncated tokens");
+            " tokens that the model reads, got one in the ", lost, " tokens that are cut off");
     require(!places[n].empty(), kMaskFillerOp, name, " must have a ", blank, ", got none in its ",
             encodings[n].ids.size(), " tokens");
   }

@@ -415,7 +415,7 @@ TEST(MaskFiller, FillsEachBlank) {
   for (const char* text : {"rio rio rio [MASK]", "[MASK] rio rio [MASK]"}) {
     EXPECT_TRUE(throws("MaskFiller",
                        {"text 0 must have each [MASK] in the 4 tokens that the model reads",
-                        "got one in the 2 truncated tokens"},
+                        "got one in the 2 tokens that are cut off"},
                        [&, &with = text] { model({with}, {.task = {.max_length = 4}}); }));
   }
   EXPECT_EQ(model({"[MASK] rio rio"}, {.task = {.max_length = 4}})[0].size(), 1U);
