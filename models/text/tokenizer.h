@@ -181,9 +181,9 @@ class Tokenizer {
   /// Whether an id is that of a special token, which decode_text omits.
   virtual bool is_special(index_t id) const { return special().contains(id); }
 
-  /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes an equal one. What
-  /// only the tokenizer_config.json of a folder says, such as the names of special tokens and the
-  /// longest text, is not part of it.
+  /// The tokenizer as text, from which tokenizer_from_text (tokenizers.h) makes an equal one,
+  /// except for settings that only the tokenizer_config.json of a folder has, such as the names of
+  /// special tokens and the maximum length.
   virtual std::string to_text() const = 0;
   /// Writes to_text, completely or not at all. **Errors**: as write_file.
   void save(const std::filesystem::path& path) const;

@@ -18,8 +18,8 @@ std::string current_isa();
 
 /// Whether int8 products use the processor's instructions for dot products of bytes (VNNI; on Arm,
 /// sdot). With VNNI a product takes 1/3 of the time. Products use these instructions if the
-/// processor has them for the instruction set in use, and if they are allowed. They are allowed
-/// unless the environment variable TESSERA_DOT_PRODUCTS is 0; a call of set_dot_products overrides
+/// processor has them for the instruction set in use, and if they are allowed: by default, unless
+/// the environment variable TESSERA_DOT_PRODUCTS is 0; a call of set_dot_products overrides
 /// the variable. Results are bitwise equal with and without these instructions.
 /// **Errors**: as current_isa; a TESSERA_DOT_PRODUCTS that is neither 0 nor 1 nor empty. The first
 /// int8 product reports the same errors.

@@ -1,5 +1,5 @@
-# The recipes of vcpkg and Conan in the folder SOURCE say what the build says: its VERSION, which
-# CHANGELOG.md describes, and its dependencies, whose archives ARCHIVES names "name-file" and whose addresses stand in CMakeLists.txt.
+# The recipes of vcpkg and Conan in the folder SOURCE agree with the build: its VERSION, which
+# CHANGELOG.md describes, and its dependencies. ARCHIVES has "name-file" of each, and a CMakeLists.txt its address.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${SOURCE}/vcpkg.json vcpkg)
 file(READ ${SOURCE}/conanfile.py conan)

@@ -38,7 +38,7 @@ std::vector<Explained> explained(const std::string& output) {
   return texts;
 }
 
-/// What the model itself says of its most probable class.
+/// The model's own score of its most probable class.
 double probability_of(const std::string& folder, const std::string& text) {
   const auto model = models::load_text_classifier(golden_folder(folder));
   return model(std::vector{text})[0][0].score;

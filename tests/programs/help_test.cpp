@@ -1,4 +1,4 @@
-// What --help and --version print, for each program of examples/ that has options.
+// The output of --help and --version, for each program of examples/ that has options.
 #include "tests/programs/help_form.h"
 
 #include "tessera/tensor/error.h"
