@@ -20,7 +20,7 @@ async function checkAblation(page) {
   await chooseMap(page, last.layer, last.head);
   const said = await facts(page);
   assert.ok(said.includes('1 - cosine of the text\'s vector with and without the head'), said);
-  assert.ok(said.includes(`place ${order.length} of ${order.length}`), said);
+  assert.ok(said.includes(`rank ${order.length} of ${order.length}`), said);
   assert.ok(Math.abs(Number(said.match(/result by ([^ ]*)/)[1]) - last.effect) <= 1e-3 * Math.abs(last.effect), said);
   for (const {layer, head, effect} of all) {
     const cell = await page.$(`#grid [data-layer="${layer}"][data-head="${head}"]`);
