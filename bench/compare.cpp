@@ -92,6 +92,10 @@ Results run_once(const std::string& side, const RoundOptions& options, const fs:
 /// two sides, neither names nor a filter, or too few rounds for the number of cases.
 Comparison run_rounds(const std::vector<std::string>& sides, const RoundOptions& rounds,
                       const CompareOptions& options) {
+  for (const std::string& side : sides) {
+    require(!side.ends_with(".json"), "tessera_bench_compare",
+            "SIDES must be commands of tessera_bench, got the file ", printable(side));
+  }
   require(sides.size() == 2, "tessera_bench_compare", "SIDES must be 2 commands, got ",
           sides.size());
   require(!rounds.cases.empty() || !rounds.filter.empty(), "tessera_bench_compare",

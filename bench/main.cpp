@@ -47,7 +47,8 @@ Columns:
   GHz               clock rate right after the calls: a chain of additions, one per cycle
   memory            peak memory of tensors during a call, without inputs and result
   error             largest error against the definition in double, divided by the bound on rounding
-  noisy             the median is more than 10% above the best: other programs use the machine
+  noisy             the median is more than 10% above the best, or the speed 10% above the peak:
+                    other programs use the machine
 --json also has bandwidth by cache level.
 --benchmark_filter, --benchmark_format=json and the other flags of Google Benchmark work too.)";
 

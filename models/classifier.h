@@ -2,7 +2,7 @@
 //
 //   models::SequenceClassifier model({
 //       .token_encoder = {.vocab_size = 9000,
-//                  .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
+//                         .encoder = {.layers = repeat_layer({.d_model = 128, .nhead = 4}, 2)}},
 //       .num_labels = 6,
 //   });
 //   Tensor scores = model({batch.ids, batch.lengths});      // (B, 6)

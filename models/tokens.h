@@ -2,7 +2,7 @@
 //
 //   model(ids)                                             // (B, T) int64, no padding
 //   model({ids, lengths})                                  // padded on the right
-//   model({.ids = ids, .type_ids = types})                    // two texts per row, as BERT's pairs
+//   model({.ids = ids, .type_ids = types})                 // two texts per row, as BERT's pairs
 #pragma once
 
 #include "tessera/tensor/ops/unpad_rows.h"

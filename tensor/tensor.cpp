@@ -23,7 +23,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
       __builtin_mul_overflow(element_count("empty", shape), item_size(dtype), &bytes);
   require(!overflows, "empty", "number of bytes must fit int64, got shape ", shape, " of ", dtype);
   try {
-    return of_storage(Storage::allocate(bytes), shape, dtype);
+    return over_storage(Storage::allocate(bytes), shape, dtype);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory(str_cat("out of memory: a ", dtype, " tensor of shape ", shape, " needs ",
                               bytes, " bytes"));
@@ -31,11 +31,16 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 }
 
 Tensor Tensor::of_storage(Storage storage, const Shape& shape, DType dtype) {
+  const index_t room = storage.size() / item_size(dtype);
+  require(element_count("of_storage", shape) <= room, "of_storage",
+          "storage must have room for shape ", shape, " of ", dtype, ", got ", storage.size(),
+          " bytes");
+  return over_storage(std::move(storage), shape, dtype);
+}
+
+Tensor Tensor::over_storage(Storage storage, const Shape& shape, DType dtype) {
   Tensor result;
   result.count_ = element_count("of_storage", shape);
-  const index_t room = storage.size() / item_size(dtype);
-  require(result.count_ <= room, "of_storage", "storage must have room for shape ", shape, " of ",
-          dtype, ", got ", storage.size(), " bytes");
   result.storage_ = std::move(storage);
   result.shape_ = shape;
   result.strides_ = row_major_strides(shape);

@@ -242,6 +242,8 @@ class Tensor {
   Tensor& copy_from(const Tensor& source);
 
  private:
+  /// As of_storage, for a storage that has room.
+  static Tensor over_storage(Storage storage, const Shape& shape, DType dtype);
   Tensor view(const Shape& shape, const Strides& strides, index_t offset) const;
   std::optional<Strides> strides_as(const Shape& shape) const;
   /// The element at `index`, as a tensor of shape ().

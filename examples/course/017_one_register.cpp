@@ -1,5 +1,4 @@
-// The scores of the first lesson, one multiply-add at a time: the contents of three vector
-// registers.
+// The scores of lesson 002, one multiply-add at a time: the contents of three vector registers.
 //
 // 017_one_register.py runs this program under gdb and reads the actual registers; the page,
 // 017_one_register.md, shows how.
@@ -14,7 +13,7 @@ using namespace tessera::examples;
 
 namespace {
 
-// Step 3 of the first lesson: one row for each of the three inputs.
+// Step 2 of lesson 002: one row for each of the three inputs.
 const Matrix kQueries = {{1, 0, 2}, {2, 2, 2}, {2, 1, 3}};
 const Matrix kKeys = {{0, 1, 1}, {4, 4, 0}, {2, 3, 1}};
 

@@ -59,7 +59,7 @@ class LevelRates {
 ///     head: head_lr    layer i: lr layer_decay^(L - 1 - i)    embeddings: lr layer_decay^L
 ///
 /// and 0 for parts that freeze_embeddings or frozen_layers excludes. Parameters with rate 0 get no
-/// gradients: if the lowest layers are fixed, backward ends above these layers.
+/// gradients: if the lowest layers are frozen, backward ends above these layers.
 ///
 /// The parameters of the model's encoder must have the same names as in a TokenEncoder.
 /// **Errors**: an lr, head_lr or layer_decay that is negative or not finite; frozen_layers below 0

@@ -47,8 +47,7 @@ struct MaskFiller {
 
   /// The masked tokens of each text, in text order.
   /// **Errors**: as mask, TextReader::encode_options, Tokenizer::encode and TextReader::each_row; a
-  /// top_k below 1; a text without a mask, or with a mask beyond the maximum length, which is
-  /// truncated.
+  /// top_k below 1; a text without a mask, or whose mask is truncated by the maximum length.
   std::vector<std::vector<Blank>> operator()(text::ListOf<std::string> texts,
                                              const FillingOptions& options = {}) const;
 };

@@ -302,6 +302,12 @@ class ModuleList {
   index_t count_ = 0;
 };
 
+std::string settings_text(const TextReader& reader) {
+  return str_cat("max_length ", reader.max_length, ", truncation_side ",
+                 reader.truncation_side == text::Side::kLeft ? "left" : "right",
+                 ", add_special_tokens ", reader.add_special_tokens ? "true" : "false");
+}
+
 /// Writes the encoder with its pooling, or the table, and the tokenizer. Returns their folder.
 fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
                      ModuleList& modules) {
@@ -320,11 +326,10 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
   const bool fits = saved.max_length == model.reader.max_length &&
                     saved.truncation_side == model.reader.truncation_side &&
                     saved.add_special_tokens == model.reader.add_special_tokens;
-  require(
-      fits, "save_folder",
-      "max_length, cut and add_special_tokens of the reader of static embeddings must be those of "
-      "tokenizer.json, whose max_length is ",
-      saved.max_length, ", got max_length ", model.reader.max_length);
+  require(fits, "save_folder",
+          "max_length, truncation_side and add_special_tokens of the reader of static embeddings "
+          "must be those of tokenizer.json, ",
+          settings_text(saved), ", got ", settings_text(model.reader));
   return path;
 }
 

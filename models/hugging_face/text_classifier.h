@@ -56,7 +56,7 @@ struct TextClassifier {
   /// the model has classes.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<std::string> texts,
                                                   const TaskOptions& options = {}) const;
-  /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as above.
+  /// All classes of each pair of texts, such as a premise and a hypothesis. **Errors**: as scores.
   std::vector<std::vector<ClassScore>> operator()(text::ListOf<text::TextPair> pairs,
                                                   const TaskOptions& options = {}) const;
 

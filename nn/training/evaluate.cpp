@@ -56,7 +56,7 @@ std::vector<LossTotals> gathered(Communicator& communicator, index_t batches,
   std::vector<LossTotals> all(static_cast<std::size_t>(batches));
   require(bytes.size() == all.size() * sizeof(LossTotals), "evaluate", "all ranks must send ",
           all.size() * sizeof(LossTotals), " bytes together, got ", bytes.size(),
-          "; all ranks must make the same calls of run()");
+          "; all ranks must make the same calls of train()");
   if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
   return all;
 }

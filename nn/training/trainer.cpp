@@ -92,12 +92,12 @@ void check_processes(const TrainerOptions& o) {
           " or more shards, which changes the result, or fewer processes");
 }
 
-/// While in scope, run() is on the stack: a second call would take steps within a step.
+/// While in scope, train() is on the stack: a second call would take steps within a step.
 class Running {
  public:
   explicit Running(bool& flag) : flag_(flag) {
     require(!flag, kTrainerOp,
-            "run() must not be called by the loss or a callback of run(), got a second call");
+            "train() must not be called by the loss or a callback of train(), got a second call");
     flag_ = true;
   }
   ~Running() { flag_ = false; }
@@ -340,9 +340,10 @@ void Trainer::load_best() {
 }
 
 void Trainer::check_has_last_weights() const {
-  require(!has_best_weights_, kTrainerOp,
-          "the model must have its last weights, got those of load_best(); call run() and state() "
-          "before load_best(), or load_state() after it");
+  require(
+      !has_best_weights_, kTrainerOp,
+      "the model must have its last weights, got those of load_best(); call train() and state() "
+      "before load_best(), or load_state() after it");
 }
 
 Checkpoint Trainer::state() const {

@@ -46,7 +46,7 @@ struct TrainerOptions {
 
   LrDecay lr_decay = LrDecay::kNone;     // of the optimiser's rates
   double warmup_ratio = 0;               // the fraction of steps in which the rates rise
-  std::vector<Schedule> schedules = {};  // instead of decay and warmup: 1, or 1 per group
+  std::vector<Schedule> schedules = {};  // instead of lr_decay and warmup_ratio: 1, or 1 per group
   double max_grad_norm =
       std::numeric_limits<double>::infinity();  // the largest norm of the gradient
   double ema_decay = 0;  // the decay of the weights' moving average; 0: no average
@@ -88,7 +88,7 @@ struct EpochReport {
   std::optional<EvaluationReport> evaluation;  // at the end of the epoch, if due
 };
 
-/// Functions that run() calls, each if due, in this order. No function may destroy the trainer, its
+/// Functions that train() calls, each if due, in this order. No function may destroy the trainer, its
 /// model or its optimiser. `save` is called before `evaluation` and
 /// `epoch`, so the results that these two report are already saved.
 struct TrainerCallbacks {
@@ -127,7 +127,7 @@ enum class StopReason { kFinished, kEarlyStopped, kStopped };
 ///
 /// With `options.communicator` several processes share the work. Each has its own trainer, with the
 /// same weights, examples, optimiser and options, computes a part of the shards of each step, gets
-/// the sums of all shards, and takes the same step. All processes must call run() and load_state()
+/// the sums of all shards, and takes the same step. All processes must call train() and load_state()
 /// in the same order; they get the same results, and each has the whole state.
 /// **Errors**: an optimiser of different parameters; options out of range; `schedules` together
 /// with `lr_decay` or `warmup_ratio`; examples without a loss function; more processes than shards;
@@ -158,13 +158,13 @@ class Trainer {
   /// (mpi::Session::end_all).
   StopReason train(const TrainerCallbacks& callbacks = {});
 
-  /// Ends `run` after the current step, its evaluation and its callbacks. May be called from a
+  /// Ends train() after the current step, its evaluation and its callbacks. May be called from a
   /// callback, a different thread or a signal handler. With several processes a call in one of them
   /// is enough: all end after the same step.
   void stop() { stop_ = true; }
 
   /// Gives the model the same weights as load_trained: those of the best evaluation if they are
-  /// kept, else the averages, else the last weights. If these are not the last weights, run() and
+  /// kept, else the averages, else the last weights. If these are not the last weights, train() and
   /// state() are errors until load_state(), because a run continues from the last weights.
   void load_best();
 

@@ -47,8 +47,8 @@ class WeightAverage {
 
   /// The averages by the parameters' names, and the value `updates`.
   Checkpoint state() const;
-  /// **Errors**: a state of different parameters; `updates` that is not an integer of at least
-  /// 0.
+  /// **Errors**: a state of different parameters; `updates` that is not an integer
+  /// of at least 0.
   void load_state(const Checkpoint& state);
 
  private:

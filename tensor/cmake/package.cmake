@@ -6,13 +6,10 @@
 #
 # Moved programs would not find their shared libraries, and dpkg-shlibdeps reads only this machine's
 # programs. So builds with shared libraries, and for other machines, have no programs.
-set(CPACK_GENERATOR TGZ)
-find_program(TESSERA_FILE file)
+set(CPACK_GENERATOR TGZ DEB)
+find_program(TESSERA_FILE file)  # these two find the libraries that the programs need
 find_program(TESSERA_SHLIBDEPS dpkg-shlibdeps)
 mark_as_advanced(TESSERA_FILE TESSERA_SHLIBDEPS)
-if(TESSERA_FILE AND TESSERA_SHLIBDEPS)  # which find the libraries that the programs need
-  list(APPEND CPACK_GENERATOR DEB)
-endif()
 set(CPACK_PACKAGE_NAME tessera)
 set(CPACK_PACKAGE_VENDOR "Tessera contributors")
 set(CPACK_PACKAGE_CONTACT "Tessera contributors <maintainers@tessera.invalid>")
@@ -38,7 +35,7 @@ if(TARGET tessera_mpi)  # only for tessera::mpi
   endif()
 endif()
 
-if(TESSERA_BUILD_EXAMPLES AND NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
+if(TESSERA_BUILD_EXAMPLES AND TESSERA_FILE AND TESSERA_SHLIBDEPS AND NOT BUILD_SHARED_LIBS AND NOT CMAKE_CROSSCOMPILING)
   get_property(programs DIRECTORY ${PROJECT_SOURCE_DIR}/examples/programs PROPERTY BUILDSYSTEM_TARGETS)
   foreach(program IN LISTS programs)
     get_target_property(type ${program} TYPE)

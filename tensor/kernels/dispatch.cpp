@@ -126,7 +126,8 @@ const IsaKernels& isa_kernels() {
 }
 
 bool dot_products(const IsaKernels& kernels) {
-  return kernels.has_dots && dots_allowed().load(std::memory_order_relaxed);
+  const bool allowed = dots_allowed().load(std::memory_order_relaxed);  // may throw
+  return kernels.has_dots && allowed;
 }
 
 }  // namespace kernels

@@ -31,7 +31,7 @@ bool dot_products();
 void set_dot_products(bool allowed);
 
 /// Switches every later op, on every thread, to `name`; for tests and comparisons. Ops that run
-/// end with the kernels with which they began. Prepacked weights must be prepacked again.
+/// end with the kernels with which they began, steps of an optimiser may not. Prepacked weights must be prepacked again.
 /// **Errors**: a name that is not available; as current_isa.
 void set_isa(const std::string& name);
 

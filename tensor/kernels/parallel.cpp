@@ -48,7 +48,9 @@ int cgroup_quota() {
 }
 
 int affinity_count() {
-#if defined(__linux__)
+#if defined(_OPENMP)
+  return std::max(1, omp_get_num_procs());  // OMP_PROC_BIND binds this thread to one processor
+#elif defined(__linux__)
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
 #endif
@@ -160,9 +162,9 @@ bool should_use_one_thread(index_t time) {
   return is_governed && governor.is_pausing(time);
 }
 
-/// The most threads that the system can start, up to `wanted`. OpenMP ends the process if it cannot
-/// start a thread, for example under a limit of memory; so a number above the default is tried here
-/// once.
+/// Threads for a team, up to `wanted`. OpenMP ends the process if it cannot start a thread, for
+/// example under a limit of memory; so a number above the default is tried here once. If not all
+/// start, half of them leave memory for tensors.
 index_t startable(index_t wanted) {
   thread_local index_t tried = default_thread_count();
   thread_local index_t most = kMostThreads;
@@ -174,11 +176,11 @@ index_t startable(index_t wanted) {
     started.reserve(static_cast<std::size_t>(wanted));
     while (std::ssize(started) + 1 < wanted) started.emplace_back([&end] { end.wait(); });
   } catch (const std::exception&) {  // fewer threads give the same results
-    most = std::ssize(started) + 1;
+    most = std::max<index_t>(default_thread_count(), std::ssize(started) / 2);
   }
   end.count_down();
   for (std::thread& thread : started) thread.join();
-  tried = std::ssize(started) + 1;
+  tried = std::min(wanted, most);
   return tried;
 }
 

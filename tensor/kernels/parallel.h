@@ -23,8 +23,8 @@ int thread_count() noexcept;
 
 /// Sets thread_count, to at most 1024, for the calling thread. The thread uses this number even
 /// while other programs occupy the processors; with the default number, the library computes on one
-/// thread at such times. 0 restores the default. If the system cannot start all of them, the
-/// library computes on fewer threads.
+/// thread at such times. 0 restores the default. If the system cannot start more
+/// threads than the default, the library computes on fewer.
 void set_thread_count(int threads) noexcept;
 
 /// As set_thread_count, but the library computes on one thread while other programs occupy the

@@ -391,7 +391,8 @@ struct IsaKernels {
 
   template <class T>
   const FloatKernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
+    static_assert(__is_same(T, float) || __is_same(T, double));
+    if constexpr (__is_same(T, float)) {
       return *float32;
     } else {
       return *float64;

@@ -30,10 +30,10 @@ void require_bool(const char* op, const Tensor& mask) {
   require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
+/// Of contiguous lengths.
 void require_not_negative(const char* op, const Tensor& lengths) {
-  const Tensor flat = lengths.contiguous();
-  const auto count = static_cast<std::size_t>(flat.count());
-  for (const index_t length : std::span(flat.data<index_t>(), count)) {
+  const auto count = static_cast<std::size_t>(lengths.count());
+  for (const index_t length : std::span(lengths.data<index_t>(), count)) {
     require(length >= 0, op, "lengths must be at least 0, got ", length);
   }
 }
@@ -59,7 +59,10 @@ AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const
             " as in the mask, or undefined, got ", given.dtype(), ' ', given.shape());
     part = given;
   }
-  if (result.lengths_.defined()) require_not_negative("with_tensors", result.lengths_);
+  if (result.lengths_.defined()) {
+    result.lengths_ = result.lengths_.contiguous();
+    require_not_negative("with_tensors", result.lengths_);
+  }
   return result;
 }
 

@@ -303,6 +303,7 @@ const std::array kIndex = std::to_array<Call>({
   [](Program& p, const Tensor& x) -> Tensor { return flip(x, p.in.axes()); },
   [](Program& p, const Tensor& x) -> Tensor { return roll(x, p.in.shape(), p.in.axes()); },
   [](Program& p, const Tensor& x) -> Tensor { return pad(x, {p.in.axis(), p.in.axis()}, p.in.scalar()); },
+  [](Program& p, const Tensor& x) -> Tensor { return tile(x, p.in.shape()); },
   [](Program& p, const Tensor& x) -> Tensor { return repeat_interleave(x, p.in.below(5), p.in.axis()); },
   [](Program& p, const Tensor&) -> Tensor { return concat(p.some(), p.in.axis()); },
   [](Program& p, const Tensor&) -> Tensor { return stack(p.some(), p.in.axis()); },

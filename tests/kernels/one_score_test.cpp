@@ -1,4 +1,4 @@
-// examples/course/017_one_register.md follows one score to a register. The values that it prints are
+// examples/course/017_one_register.md follows one score to a register. Its printed values are
 // computed here.
 
 #include <cmath>

@@ -179,6 +179,19 @@ TEST_F(ParallelTest, TasksOfAThreadThatIsHeldUpAreDoneByOthers) {
   EXPECT_EQ(done, 10);
 }
 
+/// Run once more with an address space that 300 threads do not fit into (CMakeLists.txt).
+TEST_F(ParallelTest, ManyThreadsDoEveryTaskOnceAndLeaveMemory) {
+  set_thread_count(300);
+  std::vector<std::atomic<int>> done(1000);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    kernels::parallel_tasks(1000, 300,
+                            [&](index_t task, index_t) { ++done[static_cast<std::size_t>(task)]; });
+  }
+  for (const std::atomic<int>& count : done) EXPECT_EQ(count, 2);
+  const std::vector<char> memory(std::size_t{50} << 20, 'x');
+  EXPECT_EQ(memory.back(), 'x');
+}
+
 /// Two tasks on two threads; the second seems to lose its processor for 50 ms.
 void run_region_that_loses() {
   std::atomic<bool> has_begun = false;

@@ -325,6 +325,9 @@ TEST(AttentionEdges, AMaskGivesAndTakesItsTensors) {
     fails("with_tensors", "must be", [&] { full.with_tensors(changed); });
   }
   fails("with_tensors", "tensor 0 must be", [&] { causal.with_tensors(tensors); });
+  tensors[0] = tensor({-5, 3, -7, 2}).slice(0, 1, 4, 2);
+  EXPECT_TRUE(same_bits(full.with_tensors(tensors).lengths(), tensor({3, 2})));
+  EXPECT_TRUE(full.with_tensors(tensors).lengths().is_contiguous());
 }
 
 TEST(AttentionEdges, KeyMasksCoverAllQueriesAndHeads) {

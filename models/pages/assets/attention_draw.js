@@ -104,7 +104,7 @@ function arc(start, end, weight) {
   ];
 }
 
-/** Lines between two columns: from each token at the left to those that it attends to. A line's data-from is the place of its first token. */
+/** Lines between two columns: from each token at the left to those that it attends to. A line's data-from is the position of its first token. */
 function drawAllLines(svg, left, right, map) {
   const size = left.length;
   const strongest = [...map.keys()].filter((i) => map[i] >= FAINTEST)

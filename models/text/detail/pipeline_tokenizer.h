@@ -1,7 +1,7 @@
 // Tokenizers described by a tokenizer.json, the format of Hugging Face's tokenizers library.
 //
 //   text -> added tokens split off -> normalizer -> pre-tokenizer: words
-//        -> subword model: tokens -> cut to length -> post-processor: special tokens
+//        -> subword model: tokens -> truncated -> post-processor: special tokens
 //
 //   const auto bert = text::load_tokenizer("all-MiniLM-L6-v2");        // tokenizers.h
 //   bert->encode("Ein Café").ids;                                     // {101, 16417, 7668, 102}

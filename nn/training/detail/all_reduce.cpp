@@ -14,7 +14,7 @@ namespace tessera::nn {
 
 namespace {
 
-constexpr const char* kRule = "all ranks must make the same calls of run()";
+constexpr const char* kRule = "all ranks must make the same calls of train()";
 
 /// The bytes of a contiguous tensor.
 std::string_view bytes_of(const Tensor& x) {

@@ -186,7 +186,7 @@ TEST(TrainerErrors, ARateThatTheLossChanges) {
 
 TEST(TrainerErrors, ACallOfRunWithinRun) {
   Trial run;
-  fails("Trainer", "run() must not be called by the loss or a callback of run()",
+  fails("Trainer", "train() must not be called by the loss or a callback of train()",
         [&] { run.trainer.train({.step = [&](const nn::StepReport&) { run.trainer.train(); }}); });
   EXPECT_EQ(run.trainer.step(), 1);
   run.trainer.train();
