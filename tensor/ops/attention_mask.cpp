@@ -30,7 +30,7 @@ void require_bool(const char* op, const Tensor& mask) {
   require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
-/// Of contiguous lengths.
+/// Throws if one of these contiguous lengths is negative.
 void require_not_negative(const char* op, const Tensor& lengths) {
   const auto count = static_cast<std::size_t>(lengths.count());
   for (const index_t length : std::span(lengths.data<index_t>(), count)) {
