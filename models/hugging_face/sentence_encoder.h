@@ -72,7 +72,7 @@ struct SentenceSettings {
 /// **Source**: sentence_transformers.models.Transformer.
 std::string cleaned(std::string_view text, bool lower_case);
 
-/// An encoder of sentences: `reader` turns texts into tokens, `words` gives each token a vector,
+/// An encoder of sentences: `reader` turns texts into tokens, `token_encoder` gives each a vector,
 /// `poolings` make one vector per text, and `modules` change this vector, one after the other.
 ///
 /// Embeddings are batch invariant and bitwise reproducible: a sentence's embedding does not depend
@@ -90,7 +90,7 @@ struct SentenceEncoder {
   /// The embeddings of sentences that are given as tokens, with gradients if a tape is active. The
   /// first `prompt` tokens of each row are a prompt.
   ///
-  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as `words`, pool_sentences and
+  /// **Shapes**: tokens of (B, T) -> (B, width). **Errors**: as `token_encoder`, pool_sentences and
   /// `modules`.
   Tensor operator()(const Tokens& tokens, index_t prompt = 0) const;
 
