@@ -36,7 +36,8 @@ endfunction()
 
 # The live page links to the page of the course.
 file(READ ${DOCS}/live.html html)
-string(REPLACE "href=\"README.md\"" "href=\"md_examples_course_README.html\"" html "${html}")
+file(GLOB course RELATIVE ${DOCS} ${DOCS}/md_examples_*course_*README.html)  # Doxygen's versions differ in the name
+string(REPLACE "href=\"README.md\"" "href=\"${course}\"" html "${html}")
 file(WRITE ${DOCS}/live.html "${html}")
 
 file(GLOB pages RELATIVE ${DOCS} ${DOCS}/*.html)
