@@ -17,9 +17,6 @@
 #include <omp.h>
 #include <pthread.h>
 #endif
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 namespace tessera {
 
@@ -47,14 +44,14 @@ int cgroup_quota() {
   return static_cast<int>(std::clamp<long long>((quota + period - 1) / period, 1, kNoQuota));
 }
 
+/// The processors that this process may use; sched_getaffinity would count those of this thread,
+/// which OMP_PROC_BIND binds to one.
 int affinity_count() {
 #if defined(_OPENMP)
-  return std::max(1, omp_get_num_procs());  // OMP_PROC_BIND binds this thread to one processor
-#elif defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+  return omp_get_num_procs();
+#else
+  return 1;
 #endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 /// More than any machine has, and few enough for a region's arrays.

@@ -30,12 +30,14 @@ void require_bool(const char* op, const Tensor& mask) {
   require(mask.dtype() == kBool, op, "mask must be a bool tensor, got ", mask.dtype());
 }
 
-/// Throws if one of these contiguous lengths is negative.
-void require_not_negative(const char* op, const Tensor& lengths) {
-  const auto count = static_cast<std::size_t>(lengths.count());
-  for (const index_t length : std::span(lengths.data<index_t>(), count)) {
+/// The lengths in adjacent memory, as kernels read them. Throws if one is negative.
+Tensor checked_lengths(const char* op, const Tensor& lengths) {
+  Tensor result = lengths.contiguous();
+  const auto count = static_cast<std::size_t>(result.count());
+  for (const index_t length : std::span(result.data<index_t>(), count)) {
     require(length >= 0, op, "lengths must be at least 0, got ", length);
   }
+  return result;
 }
 
 }  // namespace
@@ -60,8 +62,7 @@ AttentionMask AttentionMask::with_tensors(std::span<const Tensor> tensors) const
     part = given;
   }
   if (result.lengths_.defined()) {
-    result.lengths_ = result.lengths_.contiguous();
-    require_not_negative("with_tensors", result.lengths_);
+    result.lengths_ = checked_lengths("with_tensors", result.lengths_);
   }
   return result;
 }
@@ -97,8 +98,7 @@ AttentionMask length_mask(const Tensor& lengths) {
   require(lengths.dtype() == kInt64 && lengths.rank() == 1, "length_mask",
           "lengths must be int64 of shape (B), got ", lengths.dtype(), ' ', lengths.shape());
   AttentionMask mask;
-  mask.lengths_ = lengths.contiguous();
-  require_not_negative("length_mask", mask.lengths_);
+  mask.lengths_ = checked_lengths("length_mask", lengths);
   return mask;
 }
 
