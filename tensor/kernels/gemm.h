@@ -54,11 +54,12 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
 /// of the next panel, if there are enough tiles.
 template <class T>
 inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Panels<T>& panels) {
-  constexpr index_t kRowsAhead = 5;
   constexpr index_t kFewestFetching = 8;
   constexpr index_t kElementsOfL1 = kL1Bytes / static_cast<index_t>(sizeof(T));
   if (plan.b_in_place) {
-    panels.ahead = plan.small_b ? 0 : kRowsAhead * args.b.row;
+    // A tile of one row reads four panels; with more lines on their way, some would be dropped.
+    const index_t rows_ahead = args.m == 1 ? 5 : 12;
+    panels.ahead = plan.small_b ? 0 : rows_ahead * args.b.row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {
     panels.fetches_next = args.m >= kFewestFetching * kTileRows;
   } else if (args.m >= 2 * kTileRows) {
@@ -132,7 +133,9 @@ inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, inde
   TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, p > 0};
   const bool is_last = p + k == args.k;
   if (is_last && epilogue.bias != nullptr) out.bias = epilogue.bias + j;
-  out.large = args.m * args.n >= kElementsOfLargeC<T>;
+  const bool reads_c = k < args.k || epilogue.rotation.heads > 0 || reads_sums(epilogue);
+  out.streams =
+      !reads_c && k < kStepsWorthFetching && is_worth_streaming(out.c, out.c_row, args.m * args.n);
   if (is_last && epilogue.rotation.heads > 0) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       if (row + rows != m) return;  // only the last rows complete these columns
@@ -146,6 +149,7 @@ inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, inde
     multiply_block(m, k, a, b, out, finish);
   } else {
     multiply_block(m, k, a, b, out);
+    if (out.streams) finish_streams();
   }
 }
 

@@ -8,14 +8,15 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// The blocks. With k in blocks of 1024, a panel of B exceeds L1 and streams from L2, which the
-// hardware prefetcher predicts; shorter blocks, whose panels fit into L1, load and store C more
-// often, which costs more. The prefetcher does not predict the rows of B if B is read in place.
-// (Measured with AVX2 and, on a Zen 4, with AVX-512.)
-inline constexpr index_t kBlockK = 1024;
+// The blocks. With k in blocks of 384, a panel of B for AVX2 fits into L1. A panel for AVX-512 would
+// leave no room for A, so it streams from L2, which the hardware prefetcher predicts: a longer block
+// loads and stores C less often. If there are few panels, mostly A is read, in long runs in a longer
+// block. The prefetcher does not predict the rows of a B in place.
+inline constexpr index_t kBlockK = kVectorBytes == 64 ? 1024 : 384;
+inline constexpr index_t kBlockKOfFewPanels = 1024;
+inline constexpr index_t kFewPanels = 8;
 inline constexpr index_t kBlockKInPlace = 384;
-inline constexpr index_t kBlockRows = 96;        // a multiple of either kTileRows
-inline constexpr index_t kRowsOfOneBlock = 144;  // a second block would read all of B again
+inline constexpr index_t kBlockRows = 144;  // a multiple of either kTileRows
 
 // The bytes of B that are packed at a time. With one block of rows: half of an L2 of 512 KiB, so
 // they stay there until they are used. With more: a thread's share of L3, so that A is read fewer
@@ -40,14 +41,10 @@ inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 inline constexpr index_t kWaysOfL1 = 8;
 
-/// The size of a C whose first elements have left the caches of a core when the last are computed.
-template <class T>
-inline constexpr index_t kElementsOfLargeC = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
-
-/// One thread per this number of multiply-adds, which take about 3 us in float32 on a Zen 5;
-/// starting a parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows:
-/// reading B limits them.
-inline constexpr index_t kGemmGrain = index_t{5} << (kVectorBytes == 64 ? 16 : 15);
+/// One thread per this number of multiply-adds, which take about 2 us in float32; starting a
+/// parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows: reading B
+/// limits them.
+inline constexpr index_t kGemmGrain = kVectorBytes == 64 ? index_t{5} << 16 : index_t{1} << 17;
 inline constexpr index_t kFewestRows = 4;
 
 /// The number of elements of a (k, n) matrix in panels.
@@ -175,7 +172,7 @@ inline index_t equal_part(index_t total, index_t most, index_t unit) {
 /// The columns of B that are packed at a time for a rectangle.
 template <class T>
 inline index_t packed_columns(const GemmPlan& plan, index_t block_k, index_t unit) {
-  const index_t bytes = plan.rows <= kRowsOfOneBlock ? kChunkForOneBlock : kChunkForMore;
+  const index_t bytes = plan.rows <= kBlockRows ? kChunkForOneBlock : kChunkForMore;
   const index_t panel_bytes = packed_size<T>(block_k, kPanel<T>) * static_cast<index_t>(sizeof(T));
   // Rounded up to at least one unit; k may be 0.
   const index_t columns = ceil_div(bytes, at_least(panel_bytes, 1)) * kPanel<T>;
@@ -184,7 +181,7 @@ inline index_t packed_columns(const GemmPlan& plan, index_t block_k, index_t uni
 
 /// The rows of C that are processed at a time, in a rectangle of `rows` rows.
 inline index_t rows_of_block(index_t rows) {
-  const index_t blocks = rows <= kRowsOfOneBlock ? 1 : ceil_div(rows, kBlockRows);
+  const index_t blocks = ceil_div(rows, kBlockRows);
   return round_up(ceil_div(rows, blocks), kTileRows);
 }
 
@@ -214,7 +211,9 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   plan.small_b = in_place && has_small_b(args);
   // A tile prefetches a share of kFetchedRows rows at a time.
   static_assert(kBlockK % kFetchedRows == 0 && kBlockKInPlace % kFetchedRows == 0);
-  plan.block_k = equal_part(args.k, plan.b_in_place ? kBlockKInPlace : kBlockK, kFetchedRows);
+  const bool few_panels = plan.columns <= kFewPanels * kPanel<T>;
+  const index_t packed_k = few_panels ? kBlockKOfFewPanels : kBlockK;
+  plan.block_k = equal_part(args.k, in_place ? kBlockKInPlace : packed_k, kFetchedRows);
   if (args.epilogue.gated) plan.block_k = args.k;  // sums must be complete before the gate
   plan.chunk = packs_b ? packed_columns<T>(plan, plan.block_k, column_unit(args)) : plan.columns;
   plan.block_rows = rows_of_block(plan.rows);

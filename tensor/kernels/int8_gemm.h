@@ -104,7 +104,7 @@ requires(!takes_bytes(kDots))
 template <class T, int kRows, int kVectors, bool kDots>
 inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int8TilePanels& b,
                          const TileTarget<T>& out) {
-  prefetch_target<kRows, kVectors>(groups, out.c, out.c_row, out.large);
+  prefetch_target<kRows, kVectors>(groups, out);
   Words sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {

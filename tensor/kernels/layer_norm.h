@@ -118,21 +118,12 @@ inline index_t normalize_groups(const LayerNormArgs<T>& args, index_t begin) {
   return begin;
 }
 
-/// Whether y is written by non-temporal stores: y must be large and aligned, and must not be x,
-/// which is in the caches.
-template <class T>
-inline bool streams(const LayerNormArgs<T>& args) {
-  constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
-  const bool aligned =
-      reinterpret_cast<std::uintptr_t>(args.y) % kVectorBytes == 0 && args.y_row % kLanes<T> == 0;
-  return args.rows * args.n >= kLarge && aligned && args.y != args.x;
-}
-
 template <class T>
 void layer_norm(const LayerNormArgs<T>& args) noexcept {
   if (args.n == 0) return;
   index_t done = 0;
-  if (!streams(args)) {
+  const bool is_cached = args.y == args.x;
+  if (is_cached || !is_worth_streaming(args.y, args.y_row, args.rows * args.n)) {
     done = normalize_groups<4, false>(args, 0);
   } else {
     constexpr index_t kShort = 1024 / static_cast<index_t>(sizeof(T));

@@ -217,6 +217,15 @@ inline void stream(T* p, Vec<T> v) {
 #endif
 }
 
+/// Whether a result of `count` elements, with rows `row` apart from p on, should be written by
+/// `stream`: it exceeds the caches of a core, and its rows are aligned to vectors.
+template <class T>
+inline bool is_worth_streaming(const T* p, index_t row, index_t count) {
+  constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
+  return count >= kLarge && reinterpret_cast<std::uintptr_t>(p) % kVectorBytes == 0 &&
+         row % kLanes<T> == 0;
+}
+
 inline void finish_streams() {
 #if defined(__AVX2__)
   _mm_sfence();

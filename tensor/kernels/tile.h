@@ -81,30 +81,6 @@ template <class T, int kRows, int kVectors>
   }
 }
 
-/// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store
-/// buffer and stop the next tile. A tile of few steps is done before its lines arrive: if C is
-/// large, it prefetches those of the next tile instead, into L2, because C's rows can compete for
-/// places in L1.
-template <int kRows, int kVectors, class T>
-[[gnu::always_inline]] inline void prefetch_target(index_t k, const T* c, index_t c_row,
-                                                   bool large) {
-  constexpr index_t kStepsWorthFetching = 128;
-  constexpr int kVectorsOfLine = 64 / kVectorBytes;
-  const bool few_steps = k < kStepsWorthFetching;
-  if (few_steps && !large) return;
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; v += kVectorsOfLine) {
-      if (few_steps) {
-        prefetch<Fetch::kForL2>(c, (kRows + r) * c_row + v * kLanes<T>);
-      } else {
-        prefetch<Fetch::kForWriting>(c, r * c_row + v * kLanes<T>);
-      }
-    }
-  }
-}
-
 /// The destination of a tile: C's first element, the number of valid columns, and the bias that is
 /// added to each row once the chains are complete.
 template <class T>
@@ -114,7 +90,7 @@ struct TileTarget {
   index_t columns;
   bool accumulate;
   const T* bias = nullptr;
-  bool large = false;  // C is larger than the caches of a core
+  bool streams = false;  // by non-temporal stores
 
   /// The number of valid columns in vector v of the tile.
   [[gnu::always_inline]] index_t width(int v) const {
@@ -122,6 +98,26 @@ struct TileTarget {
     return left < 0 ? 0 : at_most(left, kLanes<T>);
   }
 };
+
+/// The fewest steps of a tile in which the lines that it prefetches arrive.
+inline constexpr index_t kStepsWorthFetching = 128;
+
+/// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store
+/// buffer and stop the next tile. A tile that adds to C has loaded its own lines before its first
+/// step; it prefetches those of the next tile.
+template <int kRows, int kVectors, class T>
+[[gnu::always_inline]] inline void prefetch_target(index_t k, const TileTarget<T>& out) {
+  constexpr int kVectorsOfLine = 64 / kVectorBytes;
+  if (k < kStepsWorthFetching) return;
+  const T* const first = out.c + (out.accumulate ? kRows * out.c_row : 0);
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; v += kVectorsOfLine) {
+      prefetch<Fetch::kForWriting>(first, r * out.c_row + v * kLanes<T>);
+    }
+  }
+}
 
 /// multiply_tile. In float32, whose speed matters, it is compiled separately for B in rows without
 /// gaps and A's elements adjacent along rows or, as in strips, along columns: their strides are then
@@ -162,7 +158,9 @@ template <class T, int kRows, int kVectors>
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       T* to = out.c + r * out.c_row + v * kLanes<T>;
-      if (full) {
+      if (full && out.streams) {
+        stream(to, sum[r][v]);
+      } else if (full) {
         store(to, sum[r][v]);
       } else {
         store_partial(to, sum[r][v], out.width(v));
@@ -180,7 +178,7 @@ template <class T, int kRows, int kVectors>
 template <class T, int kRows, int kVectors, class A, class B>
 inline void compute_tile(index_t k, const A& a, const B& b, const TileTarget<T>& out) {
   const bool full = out.columns == kVectors * kLanes<T>;
-  if (!out.accumulate) prefetch_target<kRows, kVectors>(k, out.c, out.c_row, out.large);
+  prefetch_target<kRows, kVectors>(k, out);
   Vec<T> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -228,7 +226,7 @@ inline TileTarget<T> tile_of(const TileTarget<T>& out, index_t i, index_t j, ind
           columns,
           out.accumulate,
           out.bias == nullptr ? nullptr : out.bias + j,
-          out.large};
+          out.streams};
 }
 
 /// The last, narrower panel of multiply_block. In a function of its own, because one more case in
