@@ -24,6 +24,13 @@ struct Int8TileRows {
   }
 };
 
+/// Codes 0 and 2 of a group as 16 bits, or 1 and 3 if kOdd.
+template <bool kOdd>
+inline Words pairs_of(Words group) {
+  const auto halves = reinterpret_cast<Vec<std::int16_t>>(group);
+  return reinterpret_cast<Words>((kOdd ? halves : halves << 8) >> 8);
+}
+
 /// Panels of B, of a whole product or of a tile.
 struct Int8TilePanels {
   static constexpr bool kNarrowLast = false;  // padded with zeros
@@ -32,51 +39,73 @@ struct Int8TilePanels {
   index_t panel_step;
   const float* scales;
   const std::int32_t* sums;
+  std::uint32_t* pairs = nullptr;  // room for a panel of pairs, if several tiles read a panel
 
   Int8TilePanels from(index_t j, index_t) const {
-    return {codes + j / kPanel<float> * panel_step, panel_step, scales + j, sums + j};
+    Int8TilePanels rest = *this;
+    rest.codes += j / kPanel<float> * panel_step;
+    rest.scales += j;
+    rest.sums += j;
+    if (pairs != nullptr) rest.codes = widen(rest.codes);
+    return rest;
   }
   void take_share(index_t, index_t, index_t) {}
+
+ private:
+  /// A panel's pairs: from each row of groups, a row of pairs 0 and 2, and one of pairs 1 and 3.
+  const std::uint32_t* widen(const std::uint32_t* panel) const {
+    for (index_t i = 0; i < panel_step; i += kPanel<float>) {
+      for (index_t v = i; v < i + kPanel<float>; v += kLanes<float>) {
+        const Words groups = load(panel + v);
+        store(pairs + i + v, pairs_of<false>(groups));
+        store(pairs + i + v + kPanel<float>, pairs_of<true>(groups));
+      }
+    }
+    return pairs;
+  }
 };
 
-/// A group's row of B: one word per column.
+/// Row p of B: one word per column.
 template <int kVectors>
-[[gnu::always_inline]] inline void load_group(const Int8TilePanels& b, index_t group,
+[[gnu::always_inline]] inline void load_words(const Int8TilePanels& b, index_t p,
                                               Words (&words)[kVectors]) {
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    words[v] = load(b.codes + v / kPanelVectors * b.panel_step + group * kPanel<float> +
+    words[v] = load(b.codes + v / kPanelVectors * b.panel_step + p * kPanel<float> +
                     v % kPanelVectors * kLanes<float>);
   }
 }
 
-/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, by dot products of
-/// bytes.
+/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, whose words have the same
+/// form: groups, or pairs.
 template <int kRows, int kVectors, bool kDots>
-requires(takes_bytes(kDots))
-    [[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<kDots>& a,
-                                                       const Int8TilePanels& b,
-                                                       Words (&sum)[kRows][kVectors]) {
+[[gnu::always_inline]] inline void multiply_words(index_t words, const Int8TileRows<kDots>& a,
+                                                  const Int8TilePanels& b,
+                                                  Words (&sum)[kRows][kVectors]) {
 #pragma GCC unroll 4
-  for (index_t group = 0; group < groups; ++group) {
-    Words words[kVectors];
-    load_group(b, group, words);
+  for (index_t p = 0; p < words; ++p) {
+    Words bp[kVectors];
+    load_words(b, p, bp);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const Words codes = broadcast(a.codes[r * a.row + group]);
+      const Words codes = broadcast(a.codes[r * a.row + p]);
 #pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = add_dots<kDots>(sum[r][v], codes, words[v]);
+      for (int v = 0; v < kVectors; ++v) {
+        if constexpr (takes_bytes(kDots)) {
+          sum[r][v] = add_dots<kDots>(sum[r][v], codes, bp[v]);
+        } else {
+          sum[r][v] = add_pairs(sum[r][v], codes, bp[v]);
+        }
+      }
     }
   }
 }
 
-/// The same by pairs: codes 0 and 2 of a group, then 1 and 3.
-template <int kRows, int kVectors, bool kDots>
-requires(!takes_bytes(kDots))
-    [[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<kDots>& a,
-                                                       const Int8TilePanels& b,
-                                                       Words (&sum)[kRows][kVectors]) {
-  using Signed = Vec<std::int16_t>;
+/// The same for groups of B and pairs of A.
+template <int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply_pairs(index_t groups, const Int8TileRows<false>& a,
+                                                  const Int8TilePanels& b,
+                                                  Words (&sum)[kRows][kVectors]) {
   Int8TilePanels source = b;
 #pragma GCC unroll 1
   for (index_t group = 0; group < groups; ++group) {
@@ -84,11 +113,10 @@ requires(!takes_bytes(kDots))
     for (index_t odd = 0; odd < 2; ++odd) {
       __asm__("" : "+r"(source.codes));  // keeps no words in registers between the two
       Words words[kVectors];
-      load_group(source, group, words);
+      load_words(source, group, words);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const Signed halves = reinterpret_cast<Signed>(words[v]);
-        words[v] = reinterpret_cast<Words>((odd == 0 ? halves << 8 : halves) >> 8);
+        words[v] = odd == 0 ? pairs_of<false>(words[v]) : pairs_of<true>(words[v]);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
@@ -114,7 +142,13 @@ inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int
       sum[r][v] = sums * broadcast(kCodeOffset - static_cast<std::uint32_t>(a.zeros[r]));
     }
   }
-  multiply_groups(groups, a, b, sum);
+  if constexpr (takes_bytes(kDots)) {
+    multiply_words(groups, a, b, sum);
+  } else if (kVectors == kPanelVectors && b.pairs != nullptr) {
+    multiply_words(2 * groups, a, b, sum);
+  } else {
+    multiply_pairs(groups, a, b, sum);
+  }
   Vec<T> y[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -144,6 +178,17 @@ inline index_t int8_block_rows(index_t rows, index_t row_size) {
   return round_up(ceil_div(rows, ceil_div(rows, most)), kTileRows);
 }
 
+/// The words of a panel of pairs, for the thread of each rectangle; 0 if panels stay as they are.
+template <bool kDots>
+inline index_t room_for_pairs(index_t rows, index_t groups) {
+  return !takes_bytes(kDots) && rows > 2 * kTileRows ? 2 * groups * kPanel<float> : 0;
+}
+
+inline index_t int8_workspace(const GemmArgs<float>& args, bool dots) noexcept {
+  const index_t groups = ceil_div(args.k, kInt8Group);
+  return dots ? 0 : args.workers * room_for_pairs<false>(args.m, groups);
+}
+
 template <bool kDots>
 inline void multiply_codes(const Int8Args& args) {
   GemmArgs<float> product = args.product;
@@ -156,11 +201,16 @@ inline void multiply_codes(const Int8Args& args) {
   const Int8TileRows<kDots> a = {args.a.codes, row_size, args.a.scales, args.a.zeros};
   const Int8TilePanels b = {reinterpret_cast<const std::uint32_t*>(args.b.codes),
                             groups * kPanel<float>, args.b.scales, args.b.sums};
-  const auto multiply = [&](index_t row, index_t row_end, index_t j, index_t column_end, index_t) {
+  const index_t room = room_for_pairs<kDots>(plan.rows, groups);
+  auto* const workspace = reinterpret_cast<std::uint32_t*>(product.workspace);
+  const auto multiply = [&](index_t row, index_t row_end, index_t j, index_t column_end,
+                            index_t worker) {
     const index_t n = column_end - j;
+    Int8TilePanels panels = b.from(j, n);
+    if (room > 0) panels.pairs = workspace + worker * room;
     for (index_t i = row; i < row_end; i += block) {
       const index_t m = at_most(row_end - i, block);
-      multiply_chunk(product, a.tile(i, m, groups), b.from(j, n), i, m, j, n, 0, groups);
+      multiply_chunk(product, a.tile(i, m, groups), panels, i, m, j, n, 0, groups);
     }
   };
   for_each_rectangle(product, plan, multiply);

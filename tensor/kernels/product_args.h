@@ -136,7 +136,7 @@ struct Int8Rows {
 ///
 /// k <= kInt8Depth.
 struct Int8Args {
-  GemmArgs<float> product;  // its a, b, packed_b and workspace are not read
+  GemmArgs<float> product;  // its a, b and packed_b are not read
   Int8Rows a;
   Int8Panels b;
 };

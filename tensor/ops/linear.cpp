@@ -77,14 +77,16 @@ void multiply_int8(const Tensor& x, const detail::WeightPanels& weight,
                    kernels::GemmArgs<float> product) {
   const kernels::Int8Kernels& kernel = *weight.kernels().int8;
   const bool dots = kernels::dot_products(weight.kernels());
+  product.workers = thread_count();
   const index_t words = product.m * kernel.row_size(product.k, dots);
-  const Storage memory = Storage::allocate((words + 2 * product.m) * index_t{4});
+  const index_t room = kernel.workspace(product, dots);
+  const Storage memory = Storage::allocate((words + room + 2 * product.m) * index_t{4});
   auto* const codes = reinterpret_cast<std::uint32_t*>(memory.data());
-  auto* const scales = reinterpret_cast<float*>(codes + words);
+  product.workspace = reinterpret_cast<float*>(codes + words);
+  auto* const scales = product.workspace + room;
   auto* const zeros = reinterpret_cast<std::int32_t*>(scales + product.m);
   const kernels::Int8Rows rows = {dots, codes, scales, zeros};
   kernel.quantize_rows(product.m, product.k, detail::matrix_ref<float>(x), rows);
-  product.workers = thread_count();
   detail::count_product(product, 1, sizeof(std::int8_t));
   kernel.gemm({product, rows, weight.int8()});
 }

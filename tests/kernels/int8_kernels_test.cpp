@@ -176,10 +176,12 @@ struct Int8Product {
     return c.values();
   }
 
-  void run(const kernels::Int8Args& all) {
+  void run(kernels::Int8Args all) {
+    Guarded<float> workspace{int8_table().workspace(all.product, all.a.dots)};
+    all.product.workspace = workspace.data();
     for (index_t i = 0; i < m * (n + c_gap); ++i) c[i] = std::numeric_limits<float>::quiet_NaN();
     int8_table().gemm(all);
-    ASSERT_TRUE(c.intact()) << name();
+    ASSERT_TRUE(c.intact() && workspace.intact()) << name();
     for (index_t i = 0; i < m; ++i) {
       for (index_t j = n; j < n + c_gap; ++j) ASSERT_TRUE(std::isnan(c[i * (n + c_gap) + j]));
     }
