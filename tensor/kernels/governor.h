@@ -4,10 +4,11 @@
 // each.
 //
 // The governor keeps a balance over all regions: it adds the time that threads saved and subtracts
-// the time that they lost. When the balance becomes negative, the caller computes on one thread for
-// a pause, and then tries threads again. A pause is 4 times as long as the loss, and 16 and then 64
-// times if the next tries fail too. So failed tries cost a few percent of the time, and a single
-// disturbance of a quiet machine costs a few times its own length.
+// the time that they lost. When more is lost than a time slice of the scheduler, the caller computes
+// on one thread for a pause, and then tries threads again. A pause is 4 times as long as the loss,
+// and 16 and then 64 times if the next tries fail too. So failed tries cost a few percent of the
+// time. A single lost slice proves nothing: next to a program of a lower priority, a thread waits
+// for one slice when it starts, and then threads save time.
 //
 // The governor reads no clock: callers pass times, in nanoseconds since any fixed point.
 #pragma once
@@ -26,12 +27,14 @@ class Governor {
   void account(index_t now, index_t took, index_t serial) {
     balance_ += serial - took;
     if (balance_ > kMostCredit) balance_ = kMostCredit;
-    if (balance_ < 0) pause(now, -balance_);
+    if (balance_ < -kMostDebt) pause(now, -balance_);
   }
 
  private:
-  // Less than a scheduler's time slice: one lost slice ends the try, even after much saved time.
+  // The balance stays between the two; a time slice is 3 to 4 ms. Little credit: even after much
+  // saved time, two lost slices end the try.
   static constexpr index_t kMostCredit = 1'000'000;
+  static constexpr index_t kMostDebt = 5'000'000;
   static constexpr index_t kMostLoss = 100'000'000;  // limits the loss of a stopped process
   static constexpr index_t kShortestPause = 4;       // in units of the loss
   static constexpr index_t kLongestPause = 64;
