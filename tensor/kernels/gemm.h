@@ -50,14 +50,14 @@ index_t gemm_workspace(const GemmArgs<T>& args) noexcept {
 }
 
 /// Chooses what is prefetched of B. In place: a row some steps ahead, unless B is small. Packed:
-/// the same line of the next panel, if a panel fits into L1; otherwise each tile prefetches a share
-/// of the next panel, if there are enough tiles.
+/// the same line of the next panel, if a panel over all of k fits into L1; otherwise each tile
+/// prefetches a share of the next panel, if there are enough tiles.
 template <class T>
 inline void choose_prefetching(const GemmArgs<T>& args, const GemmPlan& plan, Panels<T>& panels) {
   constexpr index_t kFewestFetching = 8;
   constexpr index_t kElementsOfL1 = kL1Bytes / static_cast<index_t>(sizeof(T));
   if (plan.b_in_place) {
-    // A tile of one row reads four panels; with more lines on their way, some would be dropped.
+    // A tile of one row reads four panels; more prefetches at a time would be dropped.
     const index_t rows_ahead = args.m == 1 ? 5 : 12;
     panels.ahead = plan.small_b ? 0 : rows_ahead * args.b.row;
   } else if (kPanel<T> * args.k > kElementsOfL1) {
@@ -121,6 +121,17 @@ inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b
   multiply_block(m, args.k, a, b, TileScratch<T>{tile, n}, finish);
 }
 
+/// Whether a block of k steps writes C by non-temporal stores: C is large and not read again, and
+/// its tiles have too few steps to prefetch it. A tile may write half a line, the next panel's tile
+/// the other half; so lines must not be shared with a third.
+template <class T>
+inline bool streams_c(const GemmArgs<T>& args, const T* c, index_t k) {
+  constexpr int kLine = 64;
+  const bool reads_c = args.epilogue.rotation.heads > 0 || reads_sums(args.epilogue);
+  return k == args.k && k < kStepsWorthFetching && !reads_c &&
+         is_worth_streaming(c, args.c_row, args.m * args.n, kLine);
+}
+
 /// Adds the products of A's columns and B's rows [p, p + k) to C's rows [i, i + m) and columns
 /// [j, j + n), which start at 0 if p = 0. The last block of k also runs the epilogue.
 template <class T, class A, class B>
@@ -133,9 +144,7 @@ inline void multiply_chunk(const GemmArgs<T>& args, const A& a, const B& b, inde
   TileTarget<T> out = {args.c + i * args.c_row + j, args.c_row, n, p > 0};
   const bool is_last = p + k == args.k;
   if (is_last && epilogue.bias != nullptr) out.bias = epilogue.bias + j;
-  const bool reads_c = k < args.k || epilogue.rotation.heads > 0 || reads_sums(epilogue);
-  out.streams =
-      !reads_c && k < kStepsWorthFetching && is_worth_streaming(out.c, out.c_row, args.m * args.n);
+  out.streams = __is_same(B, Panels<T>) && streams_c(args, out.c, k);
   if (is_last && epilogue.rotation.heads > 0) {
     const auto finish = [&](index_t row, index_t column, index_t rows, index_t columns) {
       if (row + rows != m) return;  // only the last rows complete these columns

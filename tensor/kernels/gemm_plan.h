@@ -8,10 +8,10 @@
 
 namespace tessera::kernels::TESSERA_ISA {
 
-// The blocks. With k in blocks of 384, a panel of B for AVX2 fits into L1. A panel for AVX-512 would
-// leave no room for A, so it streams from L2, which the hardware prefetcher predicts: a longer block
-// loads and stores C less often. If there are few panels, mostly A is read, in long runs in a longer
-// block. The prefetcher does not predict the rows of a B in place.
+// The blocks. A panel of 384 steps fits into L1 on AVX2. On AVX-512 it would fill L1, so it streams
+// from L2, which the hardware prefetcher predicts; longer blocks load and store C less often. With
+// few panels, most reads are of A, which is faster in long runs. The prefetcher does not predict the
+// rows of a B in place.
 inline constexpr index_t kBlockK = kVectorBytes == 64 ? 1024 : 384;
 inline constexpr index_t kBlockKOfFewPanels = 1024;
 inline constexpr index_t kFewPanels = 8;
@@ -26,11 +26,11 @@ inline constexpr index_t kChunkForMore = index_t{3} << 20;
 
 // A block of A is copied into strips if at least this number of panels of B read it. Rows with
 // adjacent elements are fast in place: they are copied if there are many panels in a chunk of B and
-// many rows, or if a tile has more than kWaysOfL1 rows, a multiple of 4 KiB apart. In A^T B every
-// step of k reads different cache lines.
+// many rows, or if the rows of a tile compete for more ways of L1 than a panel of B leaves them. In
+// A^T B every step of k reads different cache lines.
 inline constexpr index_t kReadsWorthPacking = 64;
 inline constexpr index_t kRowsWorthPacking = 48;
-inline constexpr index_t kReadsOfCollidingRows = 4;
+inline constexpr index_t kReadsOfCollidingRows = kVectorBytes == 64 ? 4 : 16;
 inline constexpr index_t kReadsWorthTransposing = 2;
 inline constexpr index_t kLinesWorthTransposing = 256;
 
@@ -39,9 +39,9 @@ inline constexpr index_t kLinesWorthTransposing = 256;
 inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
-inline constexpr index_t kWaysOfL1 = 8;
+inline constexpr index_t kWaysForA = 2;  // of 8
 
-/// One thread per this number of multiply-adds, which take about 2 us in float32; starting a
+/// One thread per this number of multiply-adds, which take 2 to 3 us in float32; starting a
 /// parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows: reading B
 /// limits them.
 inline constexpr index_t kGemmGrain = kVectorBytes == 64 ? index_t{5} << 16 : index_t{1} << 17;
@@ -193,7 +193,7 @@ template <class T>
 inline bool packs_a(const GemmArgs<T>& args, index_t rows, index_t chunk) {
   const index_t reads = chunk / kPanel<T>;
   if (args.a.col == 1) {
-    const bool misses = at_most(rows, kTileRows) > kWaysOfL1 && rows_collide<T>(args.a.row);
+    const bool misses = at_most(rows, kTileRows) > kWaysForA && rows_collide<T>(args.a.row);
     if (misses) return reads >= kReadsOfCollidingRows;
     return reads >= kReadsWorthPacking && rows >= kRowsWorthPacking;
   }
@@ -210,7 +210,8 @@ inline GemmPlan plan_gemm(const GemmArgs<T>& args) {
   plan.b_in_place = in_place;
   plan.small_b = in_place && has_small_b(args);
   // A tile prefetches a share of kFetchedRows rows at a time.
-  static_assert(kBlockK % kFetchedRows == 0 && kBlockKInPlace % kFetchedRows == 0);
+  static_assert(kBlockK % kFetchedRows == 0 && kBlockKOfFewPanels % kFetchedRows == 0 &&
+                kBlockKInPlace % kFetchedRows == 0);
   const bool few_panels = plan.columns <= kFewPanels * kPanel<T>;
   const index_t packed_k = few_panels ? kBlockKOfFewPanels : kBlockK;
   plan.block_k = equal_part(args.k, in_place ? kBlockKInPlace : packed_k, kFetchedRows);

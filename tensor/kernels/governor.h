@@ -4,11 +4,11 @@
 // each.
 //
 // The governor keeps a balance over all regions: it adds the time that threads saved and subtracts
-// the time that they lost. When more is lost than a time slice of the scheduler, the caller computes
+// the time that they lost. When the loss exceeds a time slice of the scheduler, the caller computes
 // on one thread for a pause, and then tries threads again. A pause is 4 times as long as the loss,
 // and 16 and then 64 times if the next tries fail too. So failed tries cost a few percent of the
-// time. A single lost slice proves nothing: next to a program of a lower priority, a thread waits
-// for one slice when it starts, and then threads save time.
+// time. One lost slice proves nothing: next to a program of lower priority, a thread waits one
+// slice when it starts, and then saves time.
 //
 // The governor reads no clock: callers pass times, in nanoseconds since any fixed point.
 #pragma once
@@ -31,10 +31,10 @@ class Governor {
   }
 
  private:
-  // The balance stays between the two; a time slice is 3 to 4 ms. Little credit: even after much
-  // saved time, two lost slices end the try.
+  // -kMostDebt <= balance <= kMostCredit. A time slice is 3 to 4 ms: two lost slices end a try,
+  // whatever was saved before.
   static constexpr index_t kMostCredit = 1'000'000;
-  static constexpr index_t kMostDebt = 5'000'000;
+  static constexpr index_t kMostDebt = 4'500'000;
   static constexpr index_t kMostLoss = 100'000'000;  // limits the loss of a stopped process
   static constexpr index_t kShortestPause = 4;       // in units of the loss
   static constexpr index_t kLongestPause = 64;

@@ -1,6 +1,8 @@
 // Products of int8: the register tile of integers, in the loops of gemm.h.
 //
-// A step multiplies a group, four k at a time. The sums of a tile begin at -zero(i) sum(j), on Arm
+// A step multiplies a group, four k at a time, or half a group, a pair, if the processor has no dot
+// products of bytes. Pairs of B are made from groups: in each tile, or once for all tiles of a
+// panel. The sums of a tile begin at -zero(i) sum(j), on Arm
 // at (128 - zero(i)) sum(j), so that they are complete after the last step. Then they are converted
 // to floats once, and the epilogues of gemm.h apply. k is not divided into blocks, so the sums stay
 // in registers.
@@ -39,21 +41,22 @@ struct Int8TilePanels {
   index_t panel_step;
   const float* scales;
   const std::int32_t* sums;
-  std::uint32_t* pairs = nullptr;  // room for a panel of pairs, if several tiles read a panel
+  std::uint32_t* pairs = nullptr;  // room for a panel of pairs, if enough tiles read a panel
 
+  /// The panels from column j on; the first one as pairs, if there is room for them.
   Int8TilePanels from(index_t j, index_t) const {
     Int8TilePanels rest = *this;
     rest.codes += j / kPanel<float> * panel_step;
     rest.scales += j;
     rest.sums += j;
-    if (pairs != nullptr) rest.codes = widen(rest.codes);
+    if (pairs != nullptr) rest.codes = widen_panel(rest.codes);
     return rest;
   }
   void take_share(index_t, index_t, index_t) {}
 
  private:
-  /// A panel's pairs: from each row of groups, a row of pairs 0 and 2, and one of pairs 1 and 3.
-  const std::uint32_t* widen(const std::uint32_t* panel) const {
+  /// Each row of groups becomes a row of pairs (0, 2) and a row of pairs (1, 3).
+  const std::uint32_t* widen_panel(const std::uint32_t* panel) const {
     for (index_t i = 0; i < panel_step; i += kPanel<float>) {
       for (index_t v = i; v < i + kPanel<float>; v += kLanes<float>) {
         const Words groups = load(panel + v);
@@ -76,8 +79,8 @@ template <int kVectors>
   }
 }
 
-/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, whose words have the same
-/// form: groups, or pairs.
+/// sum[r][v] += the products of kRows rows of A and kVectors vectors of B, whose words are both
+/// groups or both pairs.
 template <int kRows, int kVectors, bool kDots>
 [[gnu::always_inline]] inline void multiply_words(index_t words, const Int8TileRows<kDots>& a,
                                                   const Int8TilePanels& b,
@@ -101,11 +104,11 @@ template <int kRows, int kVectors, bool kDots>
   }
 }
 
-/// The same for groups of B and pairs of A.
+/// The same for pairs of A; each tile widens B's groups.
 template <int kRows, int kVectors>
-[[gnu::always_inline]] inline void multiply_pairs(index_t groups, const Int8TileRows<false>& a,
-                                                  const Int8TilePanels& b,
-                                                  Words (&sum)[kRows][kVectors]) {
+[[gnu::always_inline]] inline void multiply_groups(index_t groups, const Int8TileRows<false>& a,
+                                                   const Int8TilePanels& b,
+                                                   Words (&sum)[kRows][kVectors]) {
   Int8TilePanels source = b;
 #pragma GCC unroll 1
   for (index_t group = 0; group < groups; ++group) {
@@ -147,7 +150,7 @@ inline void compute_tile(index_t groups, const Int8TileRows<kDots>& a, const Int
   } else if (kVectors == kPanelVectors && b.pairs != nullptr) {
     multiply_words(2 * groups, a, b, sum);
   } else {
-    multiply_pairs(groups, a, b, sum);
+    multiply_groups(groups, a, b, sum);
   }
   Vec<T> y[kRows][kVectors];
 #pragma GCC unroll 16
@@ -174,19 +177,30 @@ template <bool kDots>
 /// while all panels are read.
 inline index_t int8_block_rows(index_t rows, index_t row_size) {
   constexpr index_t kWordsOfBlock = index_t{64} << 10;
-  const index_t most = at_least(kWordsOfBlock / row_size, kBlockRows);
+  constexpr index_t kFewest = 96;
+  const index_t most = at_least(kWordsOfBlock / row_size, kFewest);
   return round_up(ceil_div(rows, ceil_div(rows, most)), kTileRows);
 }
 
-/// The words of a panel of pairs, for the thread of each rectangle; 0 if panels stay as they are.
-template <bool kDots>
-inline index_t room_for_pairs(index_t rows, index_t groups) {
-  return !takes_bytes(kDots) && rows > 2 * kTileRows ? 2 * groups * kPanel<float> : 0;
+/// Whether tiles of `rows` rows together read a panel often enough to widen it first.
+inline bool is_worth_widening(index_t rows) {
+  return rows > 2 * kTileRows;
 }
 
-inline index_t int8_workspace(const GemmArgs<float>& args, bool dots) noexcept {
-  const index_t groups = ceil_div(args.k, kInt8Group);
-  return dots ? 0 : args.workers * room_for_pairs<false>(args.m, groups);
+/// The words of a panel of pairs, for the thread of each rectangle; 0 if panels stay as they are,
+/// also those that would exceed half of an L2 of 512 KiB.
+template <bool kDots>
+inline index_t room_for_pairs(index_t rows, index_t groups) {
+  constexpr index_t kMostWords = index_t{64} << 10;
+  const index_t words = 2 * groups * kPanel<float>;
+  return !takes_bytes(kDots) && is_worth_widening(rows) && words <= kMostWords ? words : 0;
+}
+
+inline index_t int8_workspace(GemmArgs<float> args, bool dots) noexcept {
+  if (args.m == 0 || args.n == 0 || (kMayHaveDots && dots)) return 0;
+  args.k = ceil_div(args.k, kInt8Group);
+  const GemmPlan plan = split_work(args, false);
+  return plan.parts() * room_for_pairs<false>(plan.rows, args.k);
 }
 
 template <bool kDots>
@@ -207,9 +221,9 @@ inline void multiply_codes(const Int8Args& args) {
                             index_t worker) {
     const index_t n = column_end - j;
     Int8TilePanels panels = b.from(j, n);
-    if (room > 0) panels.pairs = workspace + worker * room;
     for (index_t i = row; i < row_end; i += block) {
       const index_t m = at_most(row_end - i, block);
+      panels.pairs = room > 0 && is_worth_widening(m) ? workspace + worker * room : nullptr;
       multiply_chunk(product, a.tile(i, m, groups), panels, i, m, j, n, 0, groups);
     }
   };

@@ -122,8 +122,8 @@ template <class T>
 void layer_norm(const LayerNormArgs<T>& args) noexcept {
   if (args.n == 0) return;
   index_t done = 0;
-  const bool is_cached = args.y == args.x;
-  if (is_cached || !is_worth_streaming(args.y, args.y_row, args.rows * args.n)) {
+  const bool in_place = args.y == args.x;  // x is in the caches
+  if (in_place || !is_worth_streaming(args.y, args.y_row, args.rows * args.n, kVectorBytes)) {
     done = normalize_groups<4, false>(args, 0);
   } else {
     constexpr index_t kShort = 1024 / static_cast<index_t>(sizeof(T));

@@ -83,7 +83,7 @@ struct GemmArgs {
   const T* packed_b = nullptr;  // B by pack_b (gated: pack_gated_b); if not null, `b` is not read
   Epilogue<T> epilogue = {};
   index_t workers = 1;     // the largest number of threads
-  T* workspace = nullptr;  // gemm_workspace(args) elements
+  T* workspace = nullptr;  // gemm_workspace(args) elements; int8: Int8Kernels::workspace
 };
 
 /// The largest k of a product of int8: no sum of this number of products exceeds 32 bits.

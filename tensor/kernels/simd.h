@@ -217,13 +217,14 @@ inline void stream(T* p, Vec<T> v) {
 #endif
 }
 
-/// Whether a result of `count` elements, with rows `row` apart from p on, should be written by
-/// `stream`: it exceeds the caches of a core, and its rows are aligned to vectors.
+/// Whether to write a result of `count` elements by `stream`: it exceeds the caches of a core, and p
+/// and its rows, `row` elements apart, are aligned to `alignment` bytes, at least a vector.
 template <class T>
-inline bool is_worth_streaming(const T* p, index_t row, index_t count) {
+inline bool is_worth_streaming(const T* p, index_t row, index_t count, int alignment) {
   constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));
-  return count >= kLarge && reinterpret_cast<std::uintptr_t>(p) % kVectorBytes == 0 &&
-         row % kLanes<T> == 0;
+  const auto bytes = static_cast<std::uintptr_t>(alignment);
+  return count >= kLarge && reinterpret_cast<std::uintptr_t>(p) % bytes == 0 &&
+         static_cast<std::uintptr_t>(row) * sizeof(T) % bytes == 0;
 }
 
 inline void finish_streams() {

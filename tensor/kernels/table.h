@@ -379,7 +379,7 @@ struct Int8Kernels {
   bool (*pack)(index_t k, index_t n, bool gated, const MatrixRef<float>& b, std::int8_t* codes,
                float* scales, std::int32_t* sums) noexcept;
   /// The number of elements of GemmArgs::workspace that gemm needs, for codes in the order of `dots`.
-  index_t (*workspace)(const GemmArgs<float>&, bool dots) noexcept;
+  index_t (*workspace)(GemmArgs<float>, bool dots) noexcept;
   void (*gemm)(const Int8Args&) noexcept;
 };
 

@@ -90,7 +90,7 @@ struct TileTarget {
   index_t columns;
   bool accumulate;
   const T* bias = nullptr;
-  bool streams = false;  // by non-temporal stores
+  bool streams = false;  // full tiles are written by non-temporal stores
 
   /// The number of valid columns in vector v of the tile.
   [[gnu::always_inline]] index_t width(int v) const {
@@ -99,22 +99,22 @@ struct TileTarget {
   }
 };
 
-/// The fewest steps of a tile in which the lines that it prefetches arrive.
+/// A tile with fewer steps ends before prefetched lines arrive.
 inline constexpr index_t kStepsWorthFetching = 128;
 
 /// Prefetches the lines of C that a tile of kRows rows writes: stores that miss fill the store
-/// buffer and stop the next tile. A tile that adds to C has loaded its own lines before its first
-/// step; it prefetches those of the next tile.
+/// buffer and stop the next tile. A tile that adds to C loads its own lines first, so it prefetches
+/// those of the tile below; wide tiles have none.
 template <int kRows, int kVectors, class T>
 [[gnu::always_inline]] inline void prefetch_target(index_t k, const TileTarget<T>& out) {
   constexpr int kVectorsOfLine = 64 / kVectorBytes;
-  if (k < kStepsWorthFetching) return;
-  const T* const first = out.c + (out.accumulate ? kRows * out.c_row : 0);
+  if (k < kStepsWorthFetching || (out.accumulate && tile_panels(kRows) > 1)) return;
+  const index_t first = out.accumulate ? kRows : 0;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; v += kVectorsOfLine) {
-      prefetch<Fetch::kForWriting>(first, r * out.c_row + v * kLanes<T>);
+      prefetch<Fetch::kForWriting>(out.c, (first + r) * out.c_row + v * kLanes<T>);
     }
   }
 }

@@ -220,10 +220,12 @@ TEST_P(GemmTest, IsExactPastBlocksOfK) {
   for_floats([]<class T>(T) {
     int turn = 0;
     for (index_t m : {36, 150}) {
-      for (index_t k : {1023, 1024, 1025, 2049}) {
+      for (index_t k : {385, 769, 1023, 1024, 1025, 2049}) {
         for (int b_layout = 0; b_layout < kLayouts; ++b_layout) {
           ASSERT_TRUE(is_exact<T>(m, 33, k, b_layout * kLayouts + ++turn % kLayouts));
         }
+        // More than eight panels (kFewPanels) for each of four threads.
+        ASSERT_TRUE(is_exact<T>(m, 4 * 9 * 2 * kernels::table<T>().lanes + 1, k, ++turn));
       }
     }
   });
@@ -257,6 +259,11 @@ TEST_P(GemmTest, IsExactWithCollidingRows) {
 TEST_P(GemmTest, IsExactWithACLargerThanCaches) {
   ASSERT_TRUE(is_exact<float>(1500, 1453, 5, 0));
   ASSERT_TRUE(is_exact<double>(1500, 727, 5, 0));
+  // Rows of whole lines, for non-temporal stores; the last panel is not full.
+  Product<float> singles{.m = 1500, .n = 1456, .k = 5, .c_gap = 16, .bias = true};
+  ASSERT_TRUE(singles.is_exact());
+  Product<double> doubles{.m = 1500, .n = 732, .k = 5, .c_gap = 4};
+  ASSERT_TRUE(doubles.is_exact());
 }
 
 TEST_P(GemmTest, EachElementIsOneChainOfMultiplyAdds) {

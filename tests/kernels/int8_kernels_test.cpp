@@ -327,6 +327,20 @@ TEST_P(Int8KernelsTest, AProductIsInTheOrderOfItsCodes) {
   EXPECT_TRUE(same_bits(product.c.values(), want));
 }
 
+/// A last block of rows that is too small to widen the panels that the blocks before it widened.
+TEST_P(Int8KernelsTest, BlocksOfRowsDoNotChangeBits) {
+  set_thread_count(1);
+  for (const index_t m : {1585, 3313}) {
+    Int8Product product{.m = m, .n = 64, .k = 900};
+    const std::vector<float> all = product.values();
+    Int8Product last{.m = 1, .n = 64, .k = 900};
+    last.a.assign(product.a.end() - last.k, product.a.end());
+    const std::vector<float> want = last.values();
+    EXPECT_TRUE(same_bits(std::vector<float>(all.end() - 64, all.end()), want)) << product.name();
+  }
+  set_thread_count(0);
+}
+
 TEST_P(Int8KernelsTest, HasTheSameBitsOnEveryThreadCount) {
   for (const auto& [m, n, k] : {std::tuple<index_t, index_t, index_t>{1, 4000, 2000},
                                 {8, 2100, 1200},
