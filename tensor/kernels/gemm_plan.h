@@ -10,8 +10,8 @@ namespace tessera::kernels::TESSERA_ISA {
 
 // The blocks. A panel of 384 steps fits into L1 on AVX2. On AVX-512 it would fill L1, so it streams
 // from L2, which the hardware prefetcher predicts; longer blocks load and store C less often. With
-// few panels, most reads are of A, which is faster in long runs. The prefetcher does not predict the
-// rows of a B in place.
+// few panels, most reads are of A, which is faster in long runs. The prefetcher does not predict
+// the rows of a B in place.
 inline constexpr index_t kBlockK = kVectorBytes == 64 ? 1024 : 384;
 inline constexpr index_t kBlockKOfFewPanels = 1024;
 inline constexpr index_t kFewPanels = 8;
@@ -30,7 +30,7 @@ inline constexpr index_t kChunkForMore = index_t{3} << 20;
 // A^T B every step of k reads different cache lines.
 inline constexpr index_t kReadsWorthPacking = 64;
 inline constexpr index_t kRowsWorthPacking = 48;
-inline constexpr index_t kReadsOfCollidingRows = kVectorBytes == 64 ? 4 : 16;
+inline constexpr index_t kReadsOfCollidingRows = kTileRows > 8 ? 4 : 16;
 inline constexpr index_t kReadsWorthTransposing = 2;
 inline constexpr index_t kLinesWorthTransposing = 256;
 
@@ -41,9 +41,9 @@ inline constexpr index_t kTilesInPlace = kVectorBytes == 64 ? 12 : 6;
 inline constexpr index_t kL1Bytes = index_t{32} << 10;
 inline constexpr index_t kWaysForA = 2;  // of 8
 
-/// One thread per this number of multiply-adds, which take 2 to 3 us in float32; starting a
-/// parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows rows: reading B
-/// limits them.
+/// One thread per this number of multiply-adds, which take 2 to 3 us in float32 on AVX2 and
+/// AVX-512; starting a parallel region takes 1 to 4 us. Products of fewer rows count as kFewestRows
+/// rows: reading B limits them.
 inline constexpr index_t kGemmGrain = kVectorBytes == 64 ? index_t{5} << 16 : index_t{1} << 17;
 inline constexpr index_t kFewestRows = 4;
 

@@ -31,8 +31,8 @@ class Governor {
   }
 
  private:
-  // -kMostDebt <= balance <= kMostCredit. A time slice is 3 to 4 ms: two lost slices end a try,
-  // whatever was saved before.
+  // -kMostDebt <= balance <= kMostCredit. A time slice is 3 to 4 ms: two lost slices in a row end a
+  // try, whatever was saved before.
   static constexpr index_t kMostCredit = 1'000'000;
   static constexpr index_t kMostDebt = 4'500'000;
   static constexpr index_t kMostLoss = 100'000'000;  // limits the loss of a stopped process

@@ -33,10 +33,10 @@
 //
 // Processors with dot products of bytes, and all 64-bit Arm processors, read words of A and B as
 // they are. Arm multiplies signed bytes, so codes of A are stored there with 128 subtracted. Other
-// processors multiply pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B, in
-// each tile or once per panel, and A's codes are stored as such pairs, (a0, a2) and (a1, a3), in two
-// words. Rows of A are an odd number of cache lines apart, so that the rows of a tile do not compete
-// for the same cache sets.
+// processors multiply pairs of 16 bits: two shifts take (b0, b2) and (b1, b3) out of a word of B,
+// in each tile or once per panel, and A's codes are stored as such pairs, (a0, a2) and (a1, a3), in
+// two words. Rows of A are an odd number of cache lines apart, so that the rows of a tile do not
+// compete for the same cache sets.
 //
 // **Source**: Jacob et al., "Quantization and Training of Neural Networks for Efficient
 // Integer-Arithmetic-Only Inference", 2018, equation 1.

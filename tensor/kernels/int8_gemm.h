@@ -2,10 +2,9 @@
 //
 // A step multiplies a group, four k at a time, or half a group, a pair, if the processor has no dot
 // products of bytes. Pairs of B are made from groups: in each tile, or once for all tiles of a
-// panel. The sums of a tile begin at -zero(i) sum(j), on Arm
-// at (128 - zero(i)) sum(j), so that they are complete after the last step. Then they are converted
-// to floats once, and the epilogues of gemm.h apply. k is not divided into blocks, so the sums stay
-// in registers.
+// panel. The sums of a tile begin at -zero(i) sum(j), on Arm at (128 - zero(i)) sum(j), so that
+// they are complete after the last step. Then they are converted to floats once, and the epilogues
+// of gemm.h apply. k is not divided into blocks, so the sums stay in registers.
 #pragma once
 
 #include "tessera/tensor/kernels/gemm.h"

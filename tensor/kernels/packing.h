@@ -21,9 +21,9 @@ inline constexpr index_t kFetchedRows = 16;
 /// Rows of a panel are `row_step` apart.
 ///
 /// For layouts that the hardware prefetcher does not predict, each step of k also prefetches the
-/// line `ahead` elements further on, if `ahead` is not 0. For panels that exceed L1 over all of k, the tiles that
-/// read a panel share the prefetching of the `next` one into L2, if `fetches_next`: of each
-/// kFetchedRows rows, a tile prefetches [share, share_end).
+/// line `ahead` elements further on, if `ahead` is not 0. For panels that exceed L1 over all of k,
+/// the tiles that read a panel share the prefetching of the `next` one into L2, if `fetches_next`:
+/// of each kFetchedRows rows, a tile prefetches [share, share_end).
 template <class T>
 struct Panels {
   // Whether a narrow last panel is a separate case: here it may have its own place, and one vector

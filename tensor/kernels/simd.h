@@ -217,8 +217,8 @@ inline void stream(T* p, Vec<T> v) {
 #endif
 }
 
-/// Whether to write a result of `count` elements by `stream`: it exceeds the caches of a core, and p
-/// and its rows, `row` elements apart, are aligned to `alignment` bytes, at least a vector.
+/// Whether to write a result of `count` elements by `stream`: it exceeds the caches of a core, and
+/// p and its rows, `row` elements apart, are aligned to `alignment` bytes, at least a vector.
 template <class T>
 inline bool is_worth_streaming(const T* p, index_t row, index_t count, int alignment) {
   constexpr index_t kLarge = (index_t{8} << 20) / static_cast<index_t>(sizeof(T));

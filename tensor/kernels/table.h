@@ -378,7 +378,8 @@ struct Int8Kernels {
   /// gated; returns whether all elements are finite.
   bool (*pack)(index_t k, index_t n, bool gated, const MatrixRef<float>& b, std::int8_t* codes,
                float* scales, std::int32_t* sums) noexcept;
-  /// The number of elements of GemmArgs::workspace that gemm needs, for codes in the order of `dots`.
+  /// The number of elements of GemmArgs::workspace that gemm needs, for codes in the order of
+  /// `dots`.
   index_t (*workspace)(GemmArgs<float>, bool dots) noexcept;
   void (*gemm)(const Int8Args&) noexcept;
 };

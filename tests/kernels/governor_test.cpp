@@ -95,7 +95,7 @@ TEST(Governor, AProcessThatWasStoppedIsSoonBackOnThreads) {
 TEST(Governor, ReturnsToThreadsWhenTheMachineIsQuietAgain) {
   Machine machine;
   machine.calls(20'000, 4 * kMillisecond);
-  machine.calls(4'000, 60 * kMicrosecond);  // longer than the longest pause
+  machine.calls(6'000, 60 * kMicrosecond);  // longer than the longest pause
   const int alone = machine.alone();
   machine.calls(1000, 60 * kMicrosecond);
   EXPECT_EQ(machine.alone(), alone);

@@ -316,6 +316,11 @@ TEST_P(Int8KernelsTest, ReportsColumnsThatAreNotFinite) {
   }
 }
 
+/// A panel that is too long to be widened.
+TEST_P(Int8KernelsTest, IsExactForLongColumns) {
+  Int8Product{.m = 30, .n = 33, .k = 8200}.expect_exact();
+}
+
 /// Codes are multiplied by the loop that they were made for, even after a switch to another.
 TEST_P(Int8KernelsTest, AProductIsInTheOrderOfItsCodes) {
   Int8Product product{.m = 31, .n = 40, .k = 70};
@@ -331,12 +336,12 @@ TEST_P(Int8KernelsTest, AProductIsInTheOrderOfItsCodes) {
 TEST_P(Int8KernelsTest, BlocksOfRowsDoNotChangeBits) {
   set_thread_count(1);
   for (const index_t m : {1585, 3313}) {
-    Int8Product product{.m = m, .n = 64, .k = 900};
+    Int8Product product{.m = m, .n = 128, .k = 900};
     const std::vector<float> all = product.values();
-    Int8Product last{.m = 1, .n = 64, .k = 900};
+    Int8Product last{.m = 1, .n = 128, .k = 900};
     last.a.assign(product.a.end() - last.k, product.a.end());
     const std::vector<float> want = last.values();
-    EXPECT_TRUE(same_bits(std::vector<float>(all.end() - 64, all.end()), want)) << product.name();
+    EXPECT_TRUE(same_bits(std::vector<float>(all.end() - 128, all.end()), want)) << product.name();
   }
   set_thread_count(0);
 }
