@@ -123,7 +123,7 @@ inline void multiply_gated_chunk(const GemmArgs<T>& args, const A& a, const B& b
 
 /// Whether a block of k steps writes C by non-temporal stores: C is large and not read again, and
 /// its tiles have too few steps to prefetch it. Rows must begin lines, so that full tiles write
-/// whole lines.
+/// whole lines. For floats only: a step of int8 is a group, which may take longer.
 template <class T>
 inline bool streams_c(const GemmArgs<T>& args, const T* c, index_t k) {
   constexpr int kLine = 64;

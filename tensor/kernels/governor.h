@@ -7,8 +7,9 @@
 // the time that they lost. When the loss exceeds a time slice of the scheduler, the caller computes
 // on one thread for a pause, and then tries threads again. A pause is 4 times as long as the loss,
 // and 16 and then 64 times if the next tries fail too. So failed tries cost a few percent of the
-// time. One lost slice proves nothing: next to a program of lower priority, a thread waits one
-// slice when it starts, and then saves time.
+// time, and a longer disturbance of a quiet machine a few times its own length. One lost slice
+// proves nothing: next to a program of lower priority, a thread waits one slice when it starts, and
+// then saves time.
 //
 // The governor reads no clock: callers pass times, in nanoseconds since any fixed point.
 #pragma once

@@ -25,11 +25,10 @@ struct Int8TileRows {
   }
 };
 
-/// Codes 0 and 2 of a group as 16 bits, or 1 and 3 if kOdd.
-template <bool kOdd>
-inline Words pairs_of(Words group) {
+/// Codes 0 and 2 of a group as 16 bits, or 1 and 3 if `odd`.
+[[gnu::always_inline]] inline Words pairs_of(Words group, bool odd) {
   const auto halves = reinterpret_cast<Vec<std::int16_t>>(group);
-  return reinterpret_cast<Words>((kOdd ? halves : halves << 8) >> 8);
+  return reinterpret_cast<Words>((odd ? halves : halves << 8) >> 8);
 }
 
 /// Panels of B, of a whole product or of a tile.
@@ -59,8 +58,8 @@ struct Int8TilePanels {
     for (index_t i = 0; i < panel_step; i += kPanel<float>) {
       for (index_t v = i; v < i + kPanel<float>; v += kLanes<float>) {
         const Words groups = load(panel + v);
-        store(pairs + i + v, pairs_of<false>(groups));
-        store(pairs + i + v + kPanel<float>, pairs_of<true>(groups));
+        store(pairs + i + v, pairs_of(groups, false));
+        store(pairs + i + v + kPanel<float>, pairs_of(groups, true));
       }
     }
     return pairs;
@@ -118,7 +117,7 @@ template <int kRows, int kVectors>
       load_words(source, group, words);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        words[v] = odd == 0 ? pairs_of<false>(words[v]) : pairs_of<true>(words[v]);
+        words[v] = pairs_of(words[v], odd != 0);
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {

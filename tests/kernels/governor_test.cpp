@@ -115,8 +115,8 @@ TEST(Governor, OneHiccupCostsAFewTimesItself) {
 
 TEST(Governor, RegionsThatAreTooSmallForThreadsGoAlone) {
   Machine machine;
-  machine.calls(20'000, 130 * kMicrosecond);
-  EXPECT_GT(machine.alone(), 10 * machine.teams());
+  machine.calls(100'000, 130 * kMicrosecond);
+  EXPECT_GT(machine.alone(), 15 * machine.teams());
 }
 
 TEST(Governor, SmallLossesAreForgivenByGains) {
