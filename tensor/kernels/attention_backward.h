@@ -18,6 +18,9 @@
 // the keys and the queries are divided into parts, each of which recomputes the weights that it
 // needs.
 //
+// **Groups.** If several heads read the same keys, one worker processes these heads in order, and
+// the sums of dV and dK pass from head to head through the gradients' own memory.
+//
 // **Masked keys** have weight 0, and so dS = 0 for any dP. Packed copies hold 0 in place of
 // infinities and NaN, so that a weight of 0 hides them. A weight above 0 does not hide them,
 // because S or D is then NaN.
@@ -48,14 +51,25 @@ inline void add_product(index_t rows, index_t width, index_t depth, MatrixRef<T>
                  TileTarget<T>{sums, whole, whole, true});
 }
 
-/// Writes sums times `scale`, the factor of the scores, to a gradient. Adding 0 changes -0 to 0:
-/// otherwise a masked key, which adds 0 to a sum of -0, would change the sign of the gradient.
+/// Writes sums times `scale` to a gradient. Adding 0 changes -0 to 0: otherwise a masked key, which
+/// adds 0 to a sum of -0, would change the sign of the gradient.
 template <class T>
 inline void write_sums(const T* sums, index_t rows, index_t width, T scale, T* to, index_t stride) {
   for (index_t i = 0; i < rows; ++i) {
     for (index_t c = 0; c < width; c += kLanes<T>) {
       const Vec<T> sum = load(sums + i * whole_panels<T>(width) + c);
       store_some(to + i * stride + c, sum * scale + T{0}, at_most(width - c, kLanes<T>));
+    }
+  }
+}
+
+/// Reads sums that write_sums wrote with a scale of 1.
+template <class T>
+inline void read_sums(const T* from, index_t stride, index_t rows, index_t width, T* sums) {
+  for (index_t i = 0; i < rows; ++i) {
+    for (index_t c = 0; c < width; c += kLanes<T>) {
+      store(sums + i * whole_panels<T>(width) + c,
+            load_some(from + i * stride + c, at_most(width - c, kLanes<T>)));
     }
   }
 }
@@ -116,8 +130,11 @@ struct BackwardPart {
   Wanted wanted;
 
   T* dq(index_t i) const { return queries.at(args.dq, i); }
-  T* dk(index_t j) const { return queries.at(args.dk, j); }
-  T* dv(index_t j) const { return queries.at(args.dv, j); }
+  T* dk(index_t j) const { return queries.at_key(args.dk, j); }
+  T* dv(index_t j) const { return queries.at_key(args.dv, j); }
+  /// Whether the head is the first or the last one that reads its keys.
+  bool begins_group() const { return queries.head % args.forward.group == 0; }
+  bool ends_group() const { return (queries.head + 1) % args.forward.group == 0; }
   index_t start() const { return at_least(first, queries.keys.begin); }
   index_t stop() const { return at_most(end, queries.keys.stop); }
   /// Whether the first key that a block sees is in the tile at `key`.
@@ -194,16 +211,37 @@ inline void backward_tiles(const BackwardPart<T>& part, index_t key, index_t key
   }
 }
 
+/// Starts the sums of a tile of keys: zeros, or the sums of the heads of the group so far.
+template <class T>
+inline void start_keys(const BackwardPart<T>& part, index_t key, index_t keys,
+                       const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  const AttentionArgs<T>& forward = args.forward;
+  fill_zeros(scratch.dk, kBackwardKeys * whole_panels<T>(forward.width));
+  fill_zeros(scratch.dv, kBackwardKeys * whole_panels<T>(forward.v_width));
+  if (part.begins_group()) return;
+  read_sums(part.dk(key), args.dk.token, keys, forward.width, scratch.dk);
+  read_sums(part.dv(key), args.dv.token, keys, forward.v_width, scratch.dv);
+}
+
+/// Writes the sums of a tile of keys. Only the last head of a group multiplies by the factor of the
+/// scores.
+template <class T>
+inline void write_keys(const BackwardPart<T>& part, index_t key, index_t keys,
+                       const BackwardScratch<T>& scratch) {
+  const AttentionBackwardArgs<T>& args = part.args;
+  const AttentionArgs<T>& forward = args.forward;
+  const T scale = part.ends_group() ? forward.scale : T{1};
+  write_sums(scratch.dk, keys, forward.width, scale, part.dk(key), args.dk.token);
+  write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv.token);
+}
+
 /// Computes the gradients of the queries of a part, of its keys, or of both. Keys that no query
 /// uses, and queries that use no key, get zeros.
 template <class T>
 inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>& scratch) {
   const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
-  const auto write_keys = [&](index_t key, index_t keys) {
-    write_sums(scratch.dk, keys, forward.width, forward.scale, part.dk(key), args.dk.token);
-    write_sums(scratch.dv, keys, forward.v_width, T{1}, part.dv(key), args.dv.token);
-  };
   fill_zeros(scratch.dq, part.queries.count * whole_panels<T>(forward.width));
   for (index_t i = 0; part.wanted.of_queries && i < part.queries.count; i += kQueryBlock) {
     const QueryBlock<T> block = part.queries.block(i);
@@ -214,20 +252,21 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
   for (index_t key = part.start(); key < part.stop(); key += kBackwardKeys) {
     const index_t keys = at_most(part.stop() - key, kBackwardKeys);
     pack_tile(part.queries, key, keys, scratch);
+    if (part.wanted.of_keys) start_keys(part, key, keys, scratch);
     backward_tiles(part, key, keys, scratch);
-    if (part.wanted.of_keys) write_keys(key, keys);
+    if (part.wanted.of_keys) write_keys(part, key, keys, scratch);
   }
-  if (!part.wanted.of_keys) return;
-  start_tile(forward, scratch);
-  for (index_t key = part.first; key < part.end; ++key) {
-    if (key < part.start() || key >= part.stop()) write_keys(key, 1);
+  for (index_t key = part.first; part.wanted.of_keys && key < part.end; ++key) {
+    if (key >= part.start() && key < part.stop()) continue;
+    start_keys(part, key, 1, scratch);
+    write_keys(part, key, 1, scratch);
   }
 }
 
-/// The division of the work. Heads that share elements of the bias's gradient are a group, which
-/// one worker processes in order.
+/// The division of the work. Heads that share elements of the gradients of keys, values or the bias
+/// are a unit, which one worker processes in order.
 struct BackwardSplit {
-  index_t batch_step, head_step;  // the size of a group
+  index_t batch_step, head_step;  // the size of a unit
   bool whole_heads;
 };
 
@@ -236,13 +275,11 @@ inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
   const AttentionArgs<T>& forward = args.forward;
   const bool has_bias = args.d_bias.data != nullptr;
   const index_t batch_step = has_bias && args.d_bias.batch == 0 ? forward.batch : 1;
-  const index_t head_step = has_bias && args.d_bias.head == 0 ? forward.heads : 1;
+  const index_t head_step = has_bias && args.d_bias.head == 0 ? forward.heads : forward.group;
   // Whole heads take five products; parts take seven, but divide evenly among the workers.
-  const index_t heads = forward.batch * forward.heads;
-  const index_t rounds = ceil_div(heads, forward.workers);
-  const bool independent = batch_step == 1 && head_step == 1;
-  return {batch_step, head_step,
-          forward.workers == 1 || (independent && 7 * heads >= 5 * rounds * forward.workers)};
+  const index_t units = forward.batch / batch_step * (forward.heads / head_step);
+  const index_t rounds = ceil_div(units, forward.workers);
+  return {batch_step, head_step, 7 * units >= 5 * rounds * forward.workers};
 }
 
 inline constexpr index_t kPartKeys = 2 * kBackwardKeys;
@@ -255,22 +292,22 @@ class BackwardTasks {
   explicit BackwardTasks(const AttentionBackwardArgs<T>& args)
       : all_(args), args_(args.forward), split_(split_backward(args)) {
     heads_ = args_.batch * args_.heads;
-    groups_ = heads_ / (split_.batch_step * split_.head_step);
+    units_ = heads_ / (split_.batch_step * split_.head_step);
     key_parts_ = ceil_div(args_.keys, kPartKeys);
     query_parts_ = ceil_div(args_.queries, kPartQueries);
   }
 
   index_t count() const {
-    return split_.whole_heads ? heads_ : groups_ * key_parts_ + heads_ * query_parts_;
+    return split_.whole_heads ? units_ : units_ * key_parts_ + heads_ * query_parts_;
   }
 
   void run(index_t task, const BackwardScratch<T>& scratch) const {
-    const index_t tasks_of_keys = groups_ * key_parts_;
+    const index_t tasks_of_keys = units_ * key_parts_;
     if (split_.whole_heads) {
-      const index_t batch = task / args_.heads;
-      backward_part(
-          part(task, 0, query_count(args_, batch), 0, key_count(args_, batch), {true, true}),
-          scratch);
+      for_unit(task, [&](index_t batch, index_t head) {
+        const index_t queries = query_count(args_, batch);
+        backward_part(part(head, 0, queries, 0, key_count(args_, batch), {true, true}), scratch);
+      });
     } else if (task < tasks_of_keys) {
       run_keys(task / key_parts_, task % key_parts_ * kPartKeys, scratch);
     } else {
@@ -293,27 +330,31 @@ class BackwardTasks {
             wanted};
   }
 
-  /// Processes kPartKeys keys from `key` on, for each head of a group.
-  void run_keys(index_t group, index_t key, const BackwardScratch<T>& scratch) const {
-    const index_t groups_of_heads = args_.heads / split_.head_step;
-    const index_t batch = group / groups_of_heads * split_.batch_step;
-    const index_t head = group % groups_of_heads * split_.head_step;
+  /// Calls f(batch, head of all batches) for each head of a unit, in order.
+  template <class F>
+  void for_unit(index_t unit, const F& f) const {
+    const index_t units_of_heads = args_.heads / split_.head_step;
+    const index_t batch = unit / units_of_heads * split_.batch_step;
+    const index_t head = unit % units_of_heads * split_.head_step;
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
-      const index_t end = at_most(key + kPartKeys, key_count(args_, b));
-      if (key >= end) continue;
-      const Range queries = queries_of_keys(args_.masks, query_count(args_, b), key, end);
-      for (index_t h = head; h < head + split_.head_step; ++h) {
-        backward_part(
-            part(b * args_.heads + h, queries.begin, queries.stop, key, end, {false, true}),
-            scratch);
-      }
+      for (index_t h = head; h < head + split_.head_step; ++h) f(b, b * args_.heads + h);
     }
+  }
+
+  /// Processes kPartKeys keys from `key` on, for each head of a unit.
+  void run_keys(index_t unit, index_t key, const BackwardScratch<T>& scratch) const {
+    for_unit(unit, [&](index_t batch, index_t head) {
+      const index_t end = at_most(key + kPartKeys, key_count(args_, batch));
+      if (key >= end) return;
+      const Range queries = queries_of_keys(args_.masks, query_count(args_, batch), key, end);
+      backward_part(part(head, queries.begin, queries.stop, key, end, {false, true}), scratch);
+    });
   }
 
   const AttentionBackwardArgs<T>& all_;
   const AttentionArgs<T>& args_;
   BackwardSplit split_;
-  index_t heads_, groups_, key_parts_, query_parts_;
+  index_t heads_, units_, key_parts_, query_parts_;
 };
 
 template <class T>

@@ -189,12 +189,6 @@ inline void pack_block(const AttentionBackwardArgs<T>& args, const QueryBlock<T>
   find_deltas(block, scratch);
 }
 
-template <class T>
-inline void start_tile(const AttentionArgs<T>& args, const BackwardScratch<T>& scratch) {
-  fill_zeros(scratch.dk, kBackwardKeys * whole_panels<T>(args.width));
-  fill_zeros(scratch.dv, kBackwardKeys * whole_panels<T>(args.v_width));
-}
-
 /// Packs all that the products need of a tile of keys.
 template <class T>
 inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
@@ -203,7 +197,6 @@ inline void pack_tile(const QueryBlock<T>& part, index_t key, index_t keys,
   copy_rows(part.k(key), args.k.token, keys, args.width, scratch.k);
   copy_rows(part.v(key), args.v.token, keys, args.v_width, scratch.v);
   pack_finite(scratch.k, args.width, keys, args.width, scratch.k_panels);
-  start_tile(args, scratch);
 }
 
 // The softmax: a tile of scores and of dP becomes P and dS. Lanes are queries. Dropout applies to P

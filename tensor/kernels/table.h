@@ -102,13 +102,15 @@ struct AttentionStatistics {
 /// out = dropout(softmax(q k^T scale + masks)) v, for each batch and head, without the matrix of
 /// scores in memory.
 ///
-/// **Shapes**: q (batch, heads, queries, width), k (batch, heads, keys, width),
-/// v (batch, heads, keys, v_width), out (batch, heads, queries, v_width).
+/// **Shapes**: q (batch, heads, queries, width), k (batch, heads / group, keys, width),
+/// v (batch, heads / group, keys, v_width), out (batch, heads, queries, v_width).
+/// Heads [g group, (g + 1) group) of the queries read head g of keys and values.
 /// Masked keys get a weight of exactly 0, and their values have no effect, even NaN; a query whose
 /// keys are all masked gives zeros. `out` must not overlap the inputs.
 template <class T>
 struct AttentionArgs {
   index_t batch, heads, queries, keys, width, v_width;
+  index_t group = 1;  // divides `heads`
   Heads<const T> q, k, v;
   Heads<T> out;
   T scale;
@@ -134,9 +136,10 @@ struct AttentionArgs {
 /// With dropout, the P in dv and dP are dropped and scaled like the weights of the forward pass.
 /// **Shapes**: as in AttentionArgs; each gradient has the shape of its input, and separate strides.
 /// Each element is one chain of fused multiply-adds in the order of the queries or of the keys,
-/// however the work is divided. A key that no query uses, and a query whose keys are all masked,
-/// get zeros. Masked elements have no effect, even NaN; if an element of dout is infinite or
-/// NaN, all gradients that depend on the element's query are NaN.
+/// however the work is divided; in dk and dv, the queries of a group's heads follow one another. A
+/// key that no query uses, and a query whose keys are all masked, get zeros. Masked elements have
+/// no effect, even NaN; if an element of dout is infinite or NaN, all gradients that depend on the
+/// element's query are NaN.
 template <class T>
 struct AttentionBackwardArgs {
   // `out` and `statistics` are results of the forward pass; `workers` and `workspace` are for the

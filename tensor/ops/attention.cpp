@@ -58,11 +58,16 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
   require(q.rank() >= 2 && q.rank() <= 4 && k.rank() == q.rank() && v.rank() == q.rank(),
           detail::kAttentionOp,
           "q, k and v must have shapes (..., T, d) of equal rank, 2 to 4 axes, got ", shapes);
-  bool leading_match = true;
-  for (index_t i = 0; i + 2 < q.rank(); ++i) {
-    leading_match = leading_match && q.size(i) == k.size(i) && q.size(i) == v.size(i);
+  if (q.rank() > 2) {
+    require(q.size(0) == k.size(0) && q.size(0) == v.size(0), detail::kAttentionOp,
+            "q, k and v must have equal first axes, got ", shapes);
   }
-  require(leading_match, detail::kAttentionOp, "leading axes must be equal, got ", shapes);
+  if (q.rank() == 4) {
+    const index_t heads = k.size(1);
+    require(v.size(1) == heads && (heads == 0 ? q.size(1) == 0 : q.size(1) % heads == 0),
+            detail::kAttentionOp,
+            "heads of k and v must be equally many and divide those of q, got ", shapes);
+  }
   require(q.size(-1) == k.size(-1), detail::kAttentionOp, "q and k must have equal widths, got ",
           shapes);
   require(k.size(-2) == v.size(-2), detail::kAttentionOp, "k and v must have equal lengths, got ",
@@ -157,16 +162,24 @@ void weights_backward(const Operands& x, const Tensor& weights, const Tensor& d_
   }
   const auto finite = [](const Tensor& rows) { return where(isfinite(rows), rows, 0); };
   // Weights have the shape of the padded batch. Unpadded sequences follow one another along the
-  // first axis.
+  // first axis. The heads of a group have their own axis.
   const auto read = [&](const Tensor& rows) {
     return finite(x.unpadded.pad(rows.transpose(1, 2)).transpose(1, 2));
   };
   const auto add = [&](detail::AttentionInput input, const Tensor& gradient) {
     dx.add(input, x.unpadded.unpad(gradient.transpose(1, 2)).transpose(1, 2));
   };
+  const auto grouped = [&](const Tensor& heads) {
+    return heads.unflatten(1, {x.k.size(1), x.group()});
+  };
   using enum detail::AttentionInput;
-  if (dx.needs_gradient(kQ)) add(kQ, matmul(d_scores, read(x.k)) * x.scale);
-  if (dx.needs_gradient(kK)) add(kK, matmul(d_scores.transpose(-1, -2), read(x.q)) * x.scale);
+  const Tensor d_groups = grouped(d_scores);
+  if (dx.needs_gradient(kQ)) {
+    add(kQ, matmul(d_groups, read(x.k).unsqueeze(2)).flatten(1, 2) * x.scale);
+  }
+  if (dx.needs_gradient(kK)) {
+    add(kK, sum(matmul(d_groups.transpose(-1, -2), grouped(read(x.q))), {2}) * x.scale);
+  }
   dx.add(kBias, d_scores);
 }
 

@@ -137,6 +137,7 @@ kernels::AttentionArgs<T> kernel_args(const Operands& x) {
       .keys = scores[3],
       .width = x.q.size(3),
       .v_width = x.v.size(3),
+      .group = x.group(),
       .q = heads_of<T>(x.q),
       .k = heads_of<T>(x.k),
       .v = heads_of<T>(x.v),

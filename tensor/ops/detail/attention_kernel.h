@@ -19,6 +19,8 @@ struct AttentionOperands {
   kernels::Dropout dropout;
   UnpaddedRows unpadded;
 
+  /// The number of heads that read one head of keys and values.
+  index_t group() const { return k.size(1) == 0 ? 1 : q.size(1) / k.size(1); }
   /// (B, H, Tq, Tk).
   Shape scores() const {
     if (!unpadded) return {q.size(0), q.size(1), q.size(2), k.size(2)};
