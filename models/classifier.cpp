@@ -55,17 +55,24 @@ SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
     : token_encoder(checked("SequenceClassifier", options).token_encoder, from),
       pooling(options.pooling),
       head(make_head(options.head, options.token_encoder.encoder, from["head"])),
+      head_first(options.head_first),
       dropout(options.dropout),
-      classifier(options.token_encoder.encoder.width(), options.num_labels, from["classifier"]) {}
+      classifier({.in_features = options.token_encoder.encoder.width(),
+                  .out_features = options.num_labels,
+                  .bias = options.bias},
+                 from["classifier"]) {}
 
 Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
   return classify(token_encoder(tokens), tokens);
 }
 
 Tensor SequenceClassifier::classify(const Tensor& encoded, const Tokens& tokens) const {
-  const Tensor pooled = nn::hooked("pooled", pooling(encoded, tokens));
-  const Tensor read = head ? nn::hooked("head", (*head)(pooled)) : pooled;
-  return nn::hooked("logits", classifier(dropout(read)));
+  const auto apply_head = [&](const Tensor& x) {
+    return head ? nn::hooked("head", (*head)(x)) : x;
+  };
+  const Tensor read = head_first ? apply_head(encoded) : encoded;
+  const Tensor pooled = nn::hooked("pooled", pooling(read, tokens));
+  return nn::hooked("logits", classifier(dropout(head_first ? pooled : apply_head(pooled))));
 }
 
 TokenClassifier::TokenClassifier(const TokenClassifierOptions& options,

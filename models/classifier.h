@@ -62,10 +62,12 @@ struct SequenceClassifierOptions {
   Pooling pooling = Pooling::kMean;
   double dropout = 0.1;                            // of the classifier's input
   std::optional<PredictionHeadOptions> head = {};  // absent: the classifier reads the pooled vector
+  bool head_first = false;  // the pooling reads the head's vectors of all tokens
+  bool bias = true;         // of the classifier
 };
 
 /// `classifier(dropout(head(pooling(token_encoder(tokens)))))`: a score for each class of each
-/// sequence.
+/// sequence. With `head_first`, `classifier(dropout(pooling(head(token_encoder(tokens)))))`.
 ///
 /// With Pooling::kCls and a head with tanh (BERT's pooler), this model is transformers'
 /// BertForSequenceClassification. With two classes, this model can also be BERT's next sentence
@@ -82,6 +84,7 @@ struct SequenceClassifier {
   TokenEncoder token_encoder;
   Pooling pooling;
   std::optional<PredictionHead> head;
+  bool head_first;
   nn::Dropout dropout;
   nn::Linear classifier;
 

@@ -5,8 +5,15 @@
 #include <vector>
 
 #include "tessera/models/encoder_layer.h"
+#include "tessera/nn/dropout.h"
 
 namespace tessera::models {
+
+/// The options of a convolution over tokens: see Encoder.
+struct TokenConvolutionOptions {
+  index_t kernel_size = 3;                        // an odd number of tokens
+  std::optional<nn::Activation> activation = {};  // absent: tanh
+};
 
 /// A stack as data: the options of each layer. A model family is a function that makes such
 /// options, not a class.
@@ -16,6 +23,9 @@ struct EncoderOptions {
   std::optional<index_t> d_model = {};  // needed only if there is no layer
   std::optional<nn::DistanceBuckets> relative_position = {};  // one learned bias for all layers
   std::vector<index_t> order = {};  // indices of layers, which may repeat; if empty, each once
+  index_t distances = 0;       // rows of the table for disentangled attention, 2 span; 0: no table
+  bool distance_norm = false;  // a norm of this table
+  std::optional<TokenConvolutionOptions> convolution = {};  // beside the first layer
 
   /// The width of the inputs and outputs. **Errors**: layers with a different d_model; no layer and
   /// no d_model.
@@ -47,7 +57,10 @@ struct EncoderResult {
 /// Each layer draws its own initial weights; torch.nn.TransformerEncoder makes all layers copies of
 /// one layer. Layers with equal rotary options share one table of angles, and with
 /// `relative_position` all layers share one bias, relative_attention_bias.weight, as in T5 and
-/// MPNet.
+/// MPNet. Layers with disentangled attention share the table distances.weight, with its
+/// distance_norm. With a `convolution`, the output y of the first layer becomes norm(y +
+/// activation(convolution(x))), where x is the input of the stack: convolution.weight, .bias,
+/// .norm.weight and .norm.bias, as in DeBERTa-v2.
 ///
 /// **Masks**: with a mask of lengths, positions after a length are not computed: the layers process
 /// only the real tokens, in one row, sequence after sequence, and the output and requested weights
@@ -62,10 +75,33 @@ struct EncoderResult {
 /// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
 /// "ALBERT", 2020, section 3.1, for layers that repeat.
 struct Encoder {
+  /// norm(y + dropout(activation(convolution(x)))), by the weight (D, D, kernel_size) and the bias
+  /// (D) of a torch.nn.Conv1d whose output is as long as its input. Padding counts as 0.
+  struct TokenConvolution {
+    Tensor weight;
+    Tensor bias;
+    nn::Norm norm;
+    std::optional<nn::Activation> activation;
+    nn::Dropout dropout;
+
+    /// `inputs.x` is x: (B, T, D), or unpadded rows. y has the same shape.
+    Tensor operator()(const EncoderInputs& inputs, const Tensor& y) const;
+
+    static void visit(auto& self, auto&& visitor) {
+      visitor("weight", self.weight);
+      visitor("bias", self.bias);
+      visitor("norm", self.norm);
+      visitor("dropout", self.dropout);
+    }
+  };
+
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;
   std::optional<nn::RelativePositionBias> relative_position;  // shared by all layers
-  std::vector<index_t> order;                                 // if empty, each layer once
+  Tensor distances;  // the table for all layers, (2 span, D)
+  std::optional<nn::Norm> distance_norm;
+  std::optional<TokenConvolution> convolution;
+  std::vector<index_t> order;  // if empty, each layer once
 
   explicit Encoder(const EncoderOptions& options, const nn::ParameterSource& from = default_rng());
 
@@ -84,10 +120,15 @@ struct Encoder {
     visitor("layers", self.layers);
     visitor("norm", self.norm);
     visitor("relative_attention_bias", self.relative_position);
+    visitor("distances.weight", self.distances);
+    visitor("distance_norm", self.distance_norm);
+    visitor("convolution", self.convolution);
   }
 
  private:
-  EncoderInputs with_bias(EncoderInputs inputs) const;
+  void make_distances(const EncoderOptions& options, const nn::ParameterSource& from);
+  void make_convolution(const EncoderOptions& options, const nn::ParameterSource& from);
+  EncoderInputs with_shared(EncoderInputs inputs) const;
   /// The number of applied layers.
   index_t depth() const;
   /// The layer at a position of the order.

@@ -19,7 +19,9 @@ namespace {
 
 const EncoderLayerOptions& checked(const EncoderLayerOptions& options) {
   constexpr const char* kOp = "EncoderLayer";
-  nn::detail::require_heads(kOp, "nhead", options.nhead, "d_model", options.d_model);
+  if (!options.head_dim) {
+    nn::detail::require_heads(kOp, "nhead", options.nhead, "d_model", options.d_model);
+  }
   nn::detail::require_size(kOp, "dim_feedforward", options.dim_feedforward);
   nn::detail::require_probability(kOp, "dropout", options.dropout);
   nn::detail::require_not_negative(kOp, "layer_norm_eps", options.layer_norm_eps);
@@ -46,7 +48,11 @@ nn::MultiHeadAttentionOptions attention_of(const EncoderLayerOptions& options) {
           .bias = options.bias && options.attention_bias,
           .batch_first = options.batch_first,
           .scale = options.scale,
-          .rotary = options.rotary};
+          .rotary = options.rotary,
+          .num_key_value_heads = options.num_key_value_heads,
+          .head_dim = options.head_dim,
+          .head_norm_eps = options.head_norm_eps,
+          .disentangled = options.disentangled};
 }
 
 nn::FeedForwardOptions feed_forward_of(const EncoderLayerOptions& options) {
@@ -102,6 +108,7 @@ EncoderLayer::EncoderLayer(const EncoderLayerOptions& options, const nn::Paramet
       dropout1(options.dropout1.value_or(options.dropout)),
       dropout2(options.dropout2.value_or(options.dropout)),
       window(options.window),
+      causal(options.causal),
       norm_first(options.norm_first),
       batch_first(options.batch_first),
       gradient_checkpoint(options.gradient_checkpoint) {
@@ -140,7 +147,7 @@ AttentionResult EncoderLayer::with_attentions(const EncoderInputs& inputs,
 Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   std::vector<Tensor> read = inputs.mask.tensors();
   const std::size_t of_mask = read.size();
-  read.insert(read.begin(), {inputs.x, inputs.positions});
+  read.insert(read.begin(), {inputs.x, inputs.positions, inputs.distances});
   nn::detail::list_parts(*this).for_each(
       [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
       nn::detail::kSkipPrepacked);
@@ -148,8 +155,8 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   return tessera::gradient_checkpoint(
       [layer = *this, mask = inputs.mask, unpadded = inputs.unpadded,
        of_mask](std::span<const Tensor> in) {
-        const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(2, of_mask)), in[1],
-                                    unpadded};
+        const EncoderInputs same = {in[0], mask.with_tensors(in.subspan(3, of_mask)), in[1],
+                                    unpadded, in[2]};
         const nn::PausedHooks paused;  // backward repeats the forward pass without hooks
         return layer.compute(same, {}).output;
       },
@@ -160,6 +167,7 @@ Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
 AttentionMask EncoderLayer::mask_of(const EncoderInputs& inputs) const {
   AttentionMask mask = inputs.mask;
   if (window) mask = mask & window_mask(*window);
+  if (causal) mask = mask & causal_mask();
   if (!relative_position && !alibi) return mask;
   const index_t tokens = token_count("EncoderLayer", inputs, batch_first);
   if (relative_position) mask = mask & additive_mask((*relative_position)(tokens, tokens));
@@ -179,7 +187,8 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
                               .need_weights = request,
                               .residual = residual,
                               .positions = inputs.positions,
-                              .unpadded = inputs.unpadded});
+                              .unpadded = inputs.unpadded,
+                              .distances = inputs.distances});
   }
   const AttentionResult result =
       (*custom_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});

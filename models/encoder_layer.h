@@ -48,11 +48,17 @@ struct EncoderLayerOptions {
   bool norm1 = true;   // false, only with norm_first: attention reads x, as in ModernBERT's layer 0
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
 
-  std::optional<double> scale = {};    // of the scores; absent: 1 / sqrt(d_model / nhead)
+  std::optional<double> scale = {};    // of the scores; absent: 1 / sqrt(width of a head)
   std::optional<index_t> window = {};  // query i reads key j if |i - j| <= window; absent: all keys
+  bool causal = false;                 // query i reads key j if j <= i
   std::optional<nn::RotaryOptions> rotary = {};
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
   bool alibi = false;
+  std::optional<nn::DisentangledOptions> disentangled = {};  // reads EncoderInputs::distances
+
+  std::optional<index_t> num_key_value_heads = {};  // grouped heads: see nn::MultiHeadAttention
+  std::optional<index_t> head_dim = {};             // absent: d_model / nhead
+  std::optional<double> head_norm_eps = {};         // if present: RMS norms of queries and keys
 
   // With `bias`, false: this part has none. RMS norms never have a bias.
   bool attention_bias = true;
@@ -84,6 +90,7 @@ struct EncoderInputs {
   AttentionMask mask = {};
   Tensor positions = {};       // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
   UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
+  Tensor distances = {};       // for disentangled attention: (2 span, D)
 
   /// 1 for each real token and 0 for padding, for attentions that multiply keys by it:
   /// (B, 1, T, 1) of x's dtype, or (1, 1, 1, 1) if the mask has no lengths. **Errors**: an x
@@ -102,7 +109,7 @@ index_t token_count(const char* op, const EncoderInputs& inputs, bool batch_firs
 ///   pre-norm:   x = x + attn(norm1(x))        x = x + ff(norm2(x))
 ///
 /// with dropout on the attention weights, inside the feed-forward network and on the outputs of
-/// attn and ff. A window and relative position biases are added to the mask.
+/// attn and ff. A window, `causal` and relative position biases are added to the mask.
 ///
 /// With `gradient_checkpoint` a tape keeps only the layer's input, instead of all tensors that its
 /// backward reads, and backward computes the layer again. Training takes about 1/3 more time, and
@@ -136,6 +143,7 @@ struct EncoderLayer {
   std::optional<nn::RelativePositionBias> relative_position;
   std::optional<nn::Alibi> alibi;
   std::optional<index_t> window;
+  bool causal;
   bool norm_first;
   bool batch_first;
   bool gradient_checkpoint;

@@ -8,18 +8,24 @@ namespace tessera::models {
 
 namespace {
 
-MaskedLM::Transform make_transform(const MaskedLMOptions& options, index_t embedding_width,
-                                   const nn::ParameterSource& from) {
+std::optional<MaskedLM::Transform> make_transform(const MaskedLMOptions& options,
+                                                  index_t embedding_width,
+                                                  const nn::ParameterSource& from) {
   require_enum("MaskedLM", "activation", options.activation, nn::Activation::kSilu);
   const EncoderOptions& encoder = options.token_encoder.encoder;
+  if (!options.transform) {
+    require(embedding_width == encoder.width(), "MaskedLM",
+            "transform must be true if the embedding is ", embedding_width,
+            " wide and the encoder ", encoder.width(), ", got false");
+    return {};
+  }
   nn::NormOptions norm = norm_options(encoder);
   norm.width = embedding_width;
-  return {.dense = nn::Linear({.in_features = encoder.width(),
-                               .out_features = embedding_width,
-                               .bias = options.dense_bias},
-                              from["dense"]),
-          .norm = nn::Norm(norm, from["LayerNorm"]),
-          .activation = options.activation};
+  const nn::LinearOptions dense = {
+      .in_features = encoder.width(), .out_features = embedding_width, .bias = options.dense_bias};
+  return MaskedLM::Transform{.dense = nn::Linear(dense, from["dense"]),
+                             .norm = nn::Norm(norm, from["LayerNorm"]),
+                             .activation = options.activation};
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ Tensor MaskedLM::operator()(const Tokens& tokens, const Tensor& places) const {
 
 Tensor MaskedLM::logits(const Tensor& encoded) const {
   const Weight& weight = decoder.defined() ? decoder : token_encoder.embeddings.word.weight;
-  const Tensor read = nn::hooked("head", transform(encoded));
+  const Tensor read = transform ? nn::hooked("head", (*transform)(encoded)) : encoded;
   return nn::hooked("logits", linear(read, weight, bias));
 }
 

@@ -6,6 +6,8 @@
 //   Tensor loss = nn::cross_entropy(scores, index_select(hidden.labels.flatten(), 0, places));
 #pragma once
 
+#include <optional>
+
 #include "tessera/models/token_encoder.h"
 #include "tessera/nn/linear.h"
 #include "tessera/nn/norm.h"
@@ -16,6 +18,7 @@ namespace tessera::models {
 struct MaskedLMOptions {
   TokenEncoderOptions token_encoder;
   nn::Activation activation = nn::Activation::kGelu;
+  bool transform = true;  // false: no dense layer and no norm
   bool dense_bias = true;
   bool bias = true;  // of the scores
   bool tied = true;  // false: the scores have their own matrix, at first a copy of the embedding
@@ -25,10 +28,11 @@ struct MaskedLMOptions {
 ///
 ///     h = norm(activation(dense(token_encoder(tokens)))),    scores = h E^T + bias
 ///
-/// By default the activation is gelu. The norm is of the last layer's kind. Unless `tied` is false,
-/// the matrix E is the embedding of the tokens itself, so the gradients of both uses add up in one
-/// parameter with one name. dense maps from the width D of the encoder's vectors to the width W of
-/// the embeddings, which is smaller in ALBERT.
+/// and h = token_encoder(tokens) if `transform` is false. By default the activation is gelu. The
+/// norm is of the last layer's kind. Unless `tied` is false, the matrix E is the embedding of the
+/// tokens itself, so the gradients of both uses add up in one parameter with one name. dense maps
+/// from the width D of the encoder's vectors to the width W of the embeddings, which is smaller in
+/// ALBERT.
 ///
 /// **Shapes**: Tokens of (B, T) -> (B, T, V), zeros at padding. With `places` (n) int64 -> (n, V):
 /// only the scores of the tokens at these places are computed; the place of token t of sequence b
@@ -38,7 +42,7 @@ struct MaskedLMOptions {
 /// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is
 /// false.
 /// **Errors**: as TokenEncoder; an unknown activation; places that are not int64 with one axis; a
-/// place outside [0, B T).
+/// place outside [0, B T); no transform, although the embedding has a width of its own.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLM {
@@ -57,7 +61,7 @@ struct MaskedLM {
   };
 
   TokenEncoder token_encoder;
-  Transform transform;
+  std::optional<Transform> transform;
   Tensor bias;     // undefined without bias
   Weight decoder;  // (V, W); undefined if the embedding is used instead
 

@@ -6,6 +6,7 @@
 #include "tessera/nn/hook.h"
 #include "tessera/tensor/create.h"
 #include "tessera/tensor/error.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/linear.h"
 #include "tessera/tensor/ops/matmul.h"
 #include "tessera/tensor/ops/reduce.h"
@@ -17,12 +18,34 @@ namespace {
 const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
   constexpr const char* kOp = "MultiHeadAttention";
   const index_t width = options.embed_dim;
-  detail::require_heads(kOp, "num_heads", options.num_heads, "embed_dim", width);
+  if (options.head_dim) {
+    detail::require_size(kOp, "embed_dim", width);
+    detail::require_size(kOp, "num_heads", options.num_heads);
+    detail::require_size(kOp, "head_dim", *options.head_dim);
+  } else {
+    detail::require_heads(kOp, "num_heads", options.num_heads, "embed_dim", width);
+  }
+  const index_t kv_heads = options.num_key_value_heads.value_or(options.num_heads);
+  detail::require_heads(kOp, "num_key_value_heads", kv_heads, "num_heads", options.num_heads);
+  detail::require_not_negative(kOp, "head_norm_eps", options.head_norm_eps.value_or(0));
   detail::require_size(kOp, "kdim", options.kdim.value_or(width));
   detail::require_size(kOp, "vdim", options.vdim.value_or(width));
   detail::require_probability(kOp, "dropout", options.dropout);
   detail::require_finite(kOp, "scale", options.scale.value_or(1));
+  detail::require_memory(kOp,
+                         4.0 * static_cast<double>(width) * static_cast<double>(options.num_heads) *
+                             static_cast<double>(options.head_dim.value_or(1)),
+                         options.num_heads, " heads");
+  require(!options.disentangled || (!options.num_key_value_heads && !options.head_norm_eps &&
+                                    !options.rotary && !options.kdim && !options.vdim),
+          kOp,
+          "num_key_value_heads, head_norm_eps, rotary, kdim and vdim must be absent for "
+          "disentangled attention, got one of them");
   return options;
+}
+
+index_t head_width(const MultiHeadAttentionOptions& options) {
+  return options.head_dim.value_or(options.embed_dim / options.num_heads);
 }
 
 /// A bias of zeros that draws as many random numbers as the bias of a Linear: PyTorch draws this
@@ -44,27 +67,40 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterSource& from)
-    : out_proj({.in_features = checked(options).embed_dim,
+    : out_proj({.in_features = checked(options).num_heads * head_width(options),
                 .out_features = options.embed_dim,
                 .bias = false},
                from["out_proj"]),
       attend(options.dropout),
       num_heads(options.num_heads),
+      num_key_value_heads(options.num_key_value_heads.value_or(num_heads)),
+      head_dim(head_width(options)),
       batch_first(options.batch_first),
       scale(options.scale) {
   const index_t e = options.embed_dim;
   if (options.bias) out_proj.bias = from("out_proj.bias", {e}, zeros_of_a_linear);
   const index_t kdim = options.kdim.value_or(e);
   const index_t vdim = options.vdim.value_or(e);
+  const index_t of_q = num_heads * head_dim, of_k = num_key_value_heads * head_dim;
+  const index_t rows = of_q + 2 * of_k;
   if (kdim == e && vdim == e) {
-    in_proj_weight = from("in_proj_weight", {3 * e, e}, init::xavier_uniform);
+    in_proj_weight = from("in_proj_weight", {rows, e}, init::xavier_uniform);
   } else {
-    q_proj_weight = from("q_proj_weight", {e, e}, init::xavier_uniform);
-    k_proj_weight = from("k_proj_weight", {e, kdim}, init::xavier_uniform);
-    v_proj_weight = from("v_proj_weight", {e, vdim}, init::xavier_uniform);
+    q_proj_weight = from("q_proj_weight", {of_q, e}, init::xavier_uniform);
+    k_proj_weight = from("k_proj_weight", {of_k, kdim}, init::xavier_uniform);
+    v_proj_weight = from("v_proj_weight", {of_k, vdim}, init::xavier_uniform);
   }
-  if (options.bias) in_proj_bias = from("in_proj_bias", {3 * e}, init::constant(0));
-  if (options.rotary) rotary.emplace(*options.rotary, e / num_heads);
+  if (options.bias) in_proj_bias = from("in_proj_bias", {rows}, init::constant(0));
+  if (options.head_norm_eps) {
+    const NormOptions norm = {
+        .width = head_dim, .kind = NormKind::kRMSNorm, .eps = *options.head_norm_eps};
+    q_norm.emplace(norm, from["q_norm"]);
+    k_norm.emplace(norm, from["k_norm"]);
+  }
+  if (options.rotary) rotary.emplace(*options.rotary, head_dim);
+  if (!options.disentangled) return;
+  disentangled.emplace(*options.disentangled, e, of_q, from);
+  if (!scale) scale = 1 / std::sqrt(static_cast<double>(head_dim * disentangled->terms()));
 }
 
 Tensor split_heads(const Tensor& x, index_t num_heads) {
@@ -123,28 +159,37 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
-/// x W^T + b; a module with rotary positions rotates the first `rotated` heads of the result.
+/// x W^T + b; a module with rotary positions and without norms of heads rotates the first `rotated`
+/// heads of the result.
 Tensor MultiHeadAttention::product(const Tensor& x, const Weight& weight, const Tensor& bias,
                                    index_t rotated, const Tensor& positions) const {
-  if (!rotary || rotated == 0) return linear(x, weight, bias);
+  if (!rotary || q_norm || rotated == 0) return linear(x, weight, bias);
   return rotary_linear(x, weight, bias, rotary->columns(rotated, x.dtype(), positions));
+}
+
+/// Projection number `part`, its heads normalised and then rotated if there are norms of heads.
+Tensor MultiHeadAttention::normed(index_t part, const Tensor& x, const Tensor& positions) const {
+  const std::optional<Norm>& norm = part == 0 ? q_norm : k_norm;
+  if (!norm || part == 2) return x;
+  const Tensor heads = (*norm)(x.unflatten(2, {heads_of(part), head_dim}));
+  return (rotary ? (*rotary)(heads, positions) : heads).flatten(2, 3);
 }
 
 /// The projection number `part` of x: 0 queries, 1 keys, 2 values.
 Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& positions) const {
-  const index_t e = embed_dim();
-  const index_t begin = part * e;
-  const index_t end = begin + e;
+  const index_t begin = part == 0 ? 0 : (num_heads + (part - 1) * num_key_value_heads) * head_dim;
+  const index_t end = begin + heads_of(part) * head_dim;
   const Weight* const separate[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
   const bool is_joined = in_proj_weight.defined();
   const Tensor bias = in_proj_bias.defined() ? in_proj_bias.slice(0, begin, end) : Tensor();
   constexpr const char* kNames[] = {"query", "key", "value"};
-  const index_t width = is_joined ? e : separate[part]->size(1);
+  const index_t width = (is_joined ? in_proj_weight : *separate[part]).size(1);
   require(x.size(-1) == width, "MultiHeadAttention", kNames[part], " must have width ", width,
           ", got shape ", x.shape());
-  const index_t rotated = part < 2 ? num_heads : 0;
-  return is_joined ? product(x, in_proj_weight.rows(begin, end), bias, rotated, positions)
-                   : product(x, *separate[part], bias, rotated, positions);
+  const index_t rotated = part < 2 ? heads_of(part) : 0;
+  const Tensor y = is_joined ? product(x, in_proj_weight.rows(begin, end), bias, rotated, positions)
+                             : product(x, *separate[part], bias, rotated, positions);
+  return normed(part, y, positions);
 }
 
 /// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
@@ -153,20 +198,40 @@ std::array<Tensor, 3> MultiHeadAttention::project_joined(const Tensor& x,
   const index_t e = embed_dim();
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
-  const Tensor qkv = product(x, in_proj_weight, in_proj_bias, 2 * num_heads, positions);
-  return {qkv.slice(2, 0, e), qkv.slice(2, e, 2 * e), qkv.slice(2, 2 * e, 3 * e)};
+  const Tensor qkv =
+      product(x, in_proj_weight, in_proj_bias, num_heads + num_key_value_heads, positions);
+  const index_t of_q = num_heads * head_dim, of_qk = of_q + num_key_value_heads * head_dim;
+  return {normed(0, qkv.slice(2, 0, of_q), positions),
+          normed(1, qkv.slice(2, of_q, of_qk), positions), qkv.slice(2, of_qk)};
 }
 
 namespace {
 
-/// Attention of projected inputs, (B, T, D) each, whose weights and scores hooks may change.
-AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_t num_heads,
-                                 const std::array<Tensor, 3>& projected, AttentionMask mask,
-                                 AttentionOptions options) {
+/// W V, where several heads of weights may read one head of values.
+Tensor weighed(const Tensor& weights, const Tensor& values) {
+  const index_t heads = values.size(1);
+  const Tensor groups = weights.unflatten(1, {heads, weights.size(1) / heads});
+  return matmul(groups, values.unsqueeze(2)).flatten(1, 2);
+}
+
+}  // namespace
+
+/// Attention of projected inputs, (B, T, heads d) each, whose weights and scores hooks may change.
+AttentionResult MultiHeadAttention::attend_to(const std::array<Tensor, 3>& projected,
+                                              const AttentionInputs& x) const {
   const Tensor q = hooked("q", projected[0]);
   const Tensor k = hooked("k", projected[1]);
   const Tensor v = hooked("v", projected[2]);
-  const UnpaddedRows& unpadded = options.unpadded;
+  const UnpaddedRows& unpadded = x.unpadded;
+  AttentionMask mask = x.mask;
+  AttentionOptions options = {.scale = scale, .need_weights = x.need_weights, .unpadded = unpadded};
+  if (disentangled) {
+    const Tensor bias = (*disentangled)(
+        split_heads(unpadded.pad(q), num_heads), split_heads(unpadded.pad(k), num_heads),
+        x.distances,
+        [&](bool keys, const Tensor& vectors) { return project(keys ? 1 : 0, vectors, {}); });
+    if (bias.defined()) mask = mask & additive_mask(bias * *scale);
+  }
   if (is_hooked("score_bias")) {
     const index_t batch = unpadded ? unpadded.batch() : q.size(0);
     const index_t queries = unpadded ? unpadded.padded_length() : q.size(1);
@@ -178,20 +243,19 @@ AttentionResult hooked_attention(const ScaledDotProductAttention& attend, index_
   const std::optional<AttentionRequest> request = options.need_weights;
   const bool weights_hooked = is_hooked("weights");
   if (weights_hooked) options.need_weights = AttentionRequest{};
-  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_heads),
-                                  split_heads(v, num_heads), mask, options);
+  AttentionResult result = attend(split_heads(q, num_heads), split_heads(k, num_key_value_heads),
+                                  split_heads(v, num_key_value_heads), mask, options);
   if (weights_hooked) {
     const Tensor weights = replacement("weights", result.weights);
     if (weights.defined()) {
-      const Tensor padded = merge_heads(matmul(weights, split_heads(unpadded.pad(v), num_heads)));
+      const Tensor padded =
+          merge_heads(weighed(weights, split_heads(unpadded.pad(v), num_key_value_heads)));
       result = {split_heads(unpadded.unpad(padded), num_heads), weights};
     }
     result.weights = request ? requested_weights(result.weights, *request) : Tensor();
   }
   return result;
 }
-
-}  // namespace
 
 AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) const {
   const bool one_product = in_proj_weight.defined() && !inputs.key.defined() &&
@@ -203,9 +267,7 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
       one_product ? project_joined(x.query, x.positions)
                   : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
                                project(2, x.value, {})};
-  AttentionResult result =
-      hooked_attention(attend, num_heads, projected, x.mask,
-                       {.scale = scale, .need_weights = x.need_weights, .unpadded = x.unpadded});
+  AttentionResult result = attend_to(projected, x);
   const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);

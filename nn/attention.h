@@ -4,8 +4,10 @@
 #include <array>
 #include <optional>
 
+#include "tessera/nn/disentangled.h"
 #include "tessera/nn/dropout.h"
 #include "tessera/nn/linear.h"
+#include "tessera/nn/norm.h"
 #include "tessera/nn/rotary.h"
 #include "tessera/tensor/ops/attention.h"
 
@@ -42,6 +44,10 @@ struct MultiHeadAttentionOptions {
   bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
   std::optional<double> scale = {};          // of the scores; absent: 1 / sqrt(width of a head)
   std::optional<RotaryOptions> rotary = {};  // rotates queries and keys by their positions
+  std::optional<index_t> num_key_value_heads = {};  // a divisor of num_heads, which is the default
+  std::optional<index_t> head_dim = {};             // absent: embed_dim / num_heads
+  std::optional<double> head_norm_eps = {};  // if present: RMS norms of each query and each key
+  std::optional<DisentangledOptions> disentangled = {};  // terms of the scores by distance
 };
 
 /// The inputs of MultiHeadAttention: `{.query = x}` is self-attention.
@@ -55,10 +61,18 @@ struct AttentionInputs {
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};   // if absent: `positions` in self-attention, otherwise 0, 1, ...
   UnpaddedRows unpadded = {};  // N tokens without padding: inputs are (1, N, D); only batch_first
+  Tensor distances = {};       // for disentangled attention: the vectors of distances, (2 span, D)
 };
 
 /// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
 /// columns of the three projections.
+///
+/// **Grouped heads**: with G = num_key_value_heads, keys and values have G heads, and each of them
+/// is read by H / G heads of queries. With `head_norm_eps`, each head of a query and of a key
+/// passes an RMS norm, whose weight (d) all heads share, before it is rotated.
+///
+/// **Disentangled attention**: with `disentangled`, the bias of the scores is computed from
+/// queries, keys and `distances`, and has B H Tq Tk elements.
 ///
 /// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D). The
 /// batch axis is optional. With batch_first = false the first two axes are exchanged.
@@ -67,23 +81,30 @@ struct AttentionInputs {
 /// **Parameters** are torch.nn.MultiheadAttention's: in_proj_weight (3D, D), whose rows are those
 /// of q, then of k, then of v; or q_proj_weight (D, D), k_proj_weight (D, kdim) and v_proj_weight
 /// (D, vdim), if kdim or vdim is not D; in_proj_bias (3D); out_proj.weight (D, D), out_proj.bias
-/// (D). Initial values are PyTorch's: Xavier uniform for the projections of q, k and v
-/// (in_proj_weight as one matrix), those of Linear for out_proj.weight, and zeros for biases. If
-/// the inputs have no key, value or key_positions, one product computes all three projections.
-/// **Errors**: sizes below 1; a number of heads that does not divide embed_dim; a dropout outside
-/// [0, 1]; a scale that is not finite; inputs or masks that do not match; a requested head or query
-/// out of range; unpadded rows without positions if the module has a rotary. The options and the
-/// positions of a rotary: as Rotary.
-/// **Source**: Vaswani et al., 2017, section 3.2.2.
+/// (D). With grouped heads or a head_dim, the rows of q are H d, those of k and of v G d, and
+/// out_proj.weight is (D, H d). The norms are q_norm.weight and k_norm.weight; disentangled
+/// attention adds the parameters of Disentangled. Initial values are PyTorch's: Xavier uniform for
+/// the projections of q, k and v (in_proj_weight as one matrix), those of Linear for
+/// out_proj.weight, and zeros for biases. If the inputs have no key, value or key_positions, one
+/// product computes all three projections.
+/// **Errors**: sizes below 1; a number of heads that does not divide embed_dim, if there is no
+/// head_dim; a num_key_value_heads that does not divide num_heads; a dropout outside [0, 1]; a
+/// head_norm_eps that is negative or not finite; a scale that is not finite; inputs or masks that
+/// do not match; a requested head or query out of range; unpadded rows without positions if the
+/// module has a rotary. The options and the positions of a rotary: as Rotary.
+/// **Source**: Vaswani et al., 2017, section 3.2.2; Ainslie et al., "GQA: Training Generalized
+/// Multi-Query Transformer Models", 2023; Henry et al., "Query-Key Normalization", 2020.
 struct MultiHeadAttention {
   Weight in_proj_weight;
   Weight q_proj_weight, k_proj_weight, v_proj_weight;
   Tensor in_proj_bias;
   Linear out_proj;
   ScaledDotProductAttention attend;
-  index_t num_heads;
+  index_t num_heads, num_key_value_heads, head_dim;
   bool batch_first;
   std::optional<double> scale;
+  std::optional<Norm> q_norm, k_norm;
+  std::optional<Disentangled> disentangled;
   std::optional<Rotary> rotary;  // copies share its table, so several modules can use one table
 
   explicit MultiHeadAttention(const MultiHeadAttentionOptions& options,
@@ -101,15 +122,22 @@ struct MultiHeadAttention {
     visitor("in_proj_bias", self.in_proj_bias);
     visitor("out_proj", self.out_proj);
     visitor("attend", self.attend);
+    visitor("q_norm", self.q_norm);
+    visitor("k_norm", self.k_norm);
+    if (self.disentangled) Disentangled::visit(*self.disentangled, visitor);
     visitor("rotary", self.rotary);
   }
 
  private:
   index_t embed_dim() const { return out_proj.weight.size(0); }
+  /// The heads of projection number `part`: 0 queries, 1 keys, 2 values.
+  index_t heads_of(index_t part) const { return part == 0 ? num_heads : num_key_value_heads; }
   Tensor product(const Tensor& x, const Weight& weight, const Tensor& bias, index_t rotated,
                  const Tensor& positions) const;
+  Tensor normed(index_t part, const Tensor& x, const Tensor& positions) const;
   Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
   std::array<Tensor, 3> project_joined(const Tensor& x, const Tensor& positions) const;
+  AttentionResult attend_to(const std::array<Tensor, 3>& projected, const AttentionInputs& x) const;
 };
 
 /// The columns of `x` divided into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

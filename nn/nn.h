@@ -4,6 +4,7 @@
 #include "tessera/nn/any_module.h"
 #include "tessera/nn/attention.h"
 #include "tessera/nn/check_gradients.h"
+#include "tessera/nn/disentangled.h"
 #include "tessera/nn/dropout.h"
 #include "tessera/nn/embedding.h"
 #include "tessera/nn/feed_forward.h"

@@ -257,7 +257,7 @@ TEST(MaskedLM, PrepackedKeepsTheEmbeddingThatIsTiedToTheOutput) {
     nn::prepack(output, {WeightFormat::kInt8});
     const MaskedLM copy = nn::clone(model);
     for (const MaskedLM* prepacked : {&copy, static_cast<const MaskedLM*>(&model)}) {
-      EXPECT_TRUE(same_bits(prepacked->logits(x), output(prepacked->transform(x))));
+      EXPECT_TRUE(same_bits(prepacked->logits(x), output(prepacked->transform.value()(x))));
     }
     EXPECT_EQ(nn::summary(model), summary);
     {

@@ -121,7 +121,7 @@ TEST(MaskedLM, TheTiedWeightGetsBothGradients) {
   twin.token_encoder.embeddings.word.weight = input;
   const Tensor x = twin.token_encoder(kGradientBatch);
   const Tensor chosen = index_select(x.flatten(0, 1), 0, places);
-  const Tensor h = twin.transform.norm(twin.transform.dense(chosen, nn::Activation::kGelu));
+  const Tensor h = twin.transform->norm(twin.transform->dense(chosen, nn::Activation::kGelu));
   tape.backward(
       nn::cross_entropy(linear(h, output, twin.bias), index_select(kHidden.flatten(), 0, places)));
   EXPECT_TRUE(near(both,

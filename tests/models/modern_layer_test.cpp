@@ -47,7 +47,7 @@ std::vector<EncoderLayerOptions> combinations() {
 /// Layers of 15 columns in 3 heads, each with one further option.
 std::vector<EncoderLayerOptions> single_details() {
   std::vector<EncoderLayerOptions> all(
-      7, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
+      11, {.d_model = 15, .nhead = 3, .dim_feedforward = 22, .dropout = 0});
   all[0].norm_first = true;
   all[1].activation = nn::Activation::kGeluTanh;
   all[2].norm_first = true;
@@ -58,6 +58,20 @@ std::vector<EncoderLayerOptions> single_details() {
   all[4].linear2_bias = false;
   all[5].attention_bias = false;
   all[5].norm_bias = false;
+  all[6].nhead = 4;
+  all[6].head_dim = 6;
+  all[6].rotary = nn::RotaryOptions{};
+  all[7].num_key_value_heads = 1;
+  all[8].nhead = 6;
+  all[8].num_key_value_heads = 2;
+  all[8].head_dim = 4;
+  all[8].head_norm_eps = 1e-3;
+  all[8].rotary = nn::RotaryOptions{};
+  all[8].window = 3;
+  all[9] = all[8];
+  all[9].window = {};
+  all[9].causal = true;
+  all[9].bias = false;
   return all;  // the last is PyTorch's default
 }
 
@@ -100,7 +114,7 @@ TEST_P(ModernLayerTest, EveryCombinationFollowsItsDefinition) {
   const std::vector<EncoderLayerOptions> details = single_details();
   for (std::size_t i = 0; i < details.size(); ++i) {
     SCOPED_TRACE(str_cat("detail ", i));
-    check(details[i], {.causal = true, .lengths = {7, 4}});
+    check(details[i], {.causal = i < 9, .lengths = {7, 4}});
   }
 }
 
@@ -129,6 +143,9 @@ EncoderOptions modern_stack(double dropout = 0, bool gradient_checkpoint = false
   EncoderLayerOptions fourth = first;
   fourth.norm1 = true;
   fourth.alibi = true;
+  fourth.num_key_value_heads = 1;
+  fourth.head_norm_eps = 1e-3;
+  fourth.causal = true;
   return {.layers = {first, second, third, fourth},
           .final_norm = true,
           .relative_position = {{.buckets = 6, .max_distance = 4}}};

@@ -219,7 +219,7 @@ TEST(MultiHeadAttention, Errors) {
     attend(zeros({1, 5, 13}));
   });
   const Tensor x = zeros({2, 5, 12});
-  fails("attention", "leading axes", [&] {
+  fails("attention", "first axes", [&] {
     attend({.query = x, .key = zeros({1, 5, 12}), .value = x});
   });
   fails("attention", "length", [&] { attend({.query = x, .key = zeros({2, 6, 12}), .value = x}); });

@@ -70,6 +70,7 @@ inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::
     return wide(map(naive_rms_normalize(array(y), {2}, eps), array(weight), std::multiplies<>()));
   };
   mask.window = options.window;
+  mask.causal = mask.causal || options.causal;
   if (options.relative_position || options.alibi) {
     mask.bias = naive_bias(options, get("relative_attention_bias.weight"), x.size(1));
   }
@@ -78,7 +79,7 @@ inline Tensor naive_layer(const models::EncoderLayerOptions& options, const nn::
   };
   const auto attend = [&](const Tensor& y) {
     return naive_multi_head(state, prefix + "self_attn.", options.nhead, y, y, y, mask,
-                            options.scale, rotated)
+                            options.scale, rotated, options.head_norm_eps.value_or(0))
         .output;
   };
   const auto feed_forward = [&](const Tensor& y) {

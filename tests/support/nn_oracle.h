@@ -104,35 +104,54 @@ struct NaiveHeads {
   Tensor weights;  // (B, H, Tq, Tk)
 };
 
+/// Each head of (B, G, T, d) as many times as `heads` heads need it.
+inline Tensor naive_repeated(const Tensor& x, index_t heads) {
+  const Array a = array(x);
+  const index_t group = heads / x.size(1);
+  return wide(build({x.size(0), heads, x.size(2), x.size(3)}, [&](const Dims& at) {
+    return a.at({at[0], at[1] / group, at[2], at[3]});
+  }));
+}
+
 /// Multi-head attention over (B, T, D) with the parameters of `state`, with PyTorch's names after
-/// `prefix`; `rotated` is applied to the heads of queries and keys.
+/// `prefix`; `rotated` is applied to the heads of queries and keys, after their norms, if there are
+/// any.
 inline NaiveHeads naive_multi_head(const nn::StateDict& state, const std::string& prefix,
                                    index_t heads, const Tensor& query, const Tensor& key,
                                    const Tensor& value, const MaskParts& mask,
                                    std::optional<double> score_scale = {},
-                                   const std::function<Tensor(const Tensor&)>& rotated = {}) {
+                                   const std::function<Tensor(const Tensor&)>& rotated = {},
+                                   double head_norm_eps = 0) {
   const auto get = [&](const std::string& name) {
     const auto found = state.find(prefix + name);
     return found == state.end() ? Tensor() : found->second;
   };
-  const index_t e = query.size(2);
-  const auto rows = [&](const Tensor& packed, index_t part) {
-    return packed.defined() ? packed.slice(0, part * e, (part + 1) * e) : packed;
+  const index_t width = get("out_proj.weight").size(1) / heads;
+  const Tensor packed = get("in_proj_weight");
+  const index_t key_heads = packed.defined() ? (packed.size(0) / width - heads) / 2
+                                             : get("k_proj_weight").size(0) / width;
+  const auto rows = [&](const Tensor& all, index_t part) {
+    const index_t begin = part == 0 ? 0 : heads + (part - 1) * key_heads;
+    const index_t end = heads + part * key_heads;
+    return all.defined() ? all.slice(0, begin * width, end * width) : all;
   };
   const std::vector<std::string> separate = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
   const auto project = [&](const Tensor& x, index_t part) {
-    const Tensor packed = get("in_proj_weight");
     const Tensor weight =
         packed.defined() ? rows(packed, part) : get(separate[static_cast<std::size_t>(part)]);
-    const Tensor split =
-        naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)), heads);
-    return rotated && part < 2 ? rotated(split) : split;
+    Tensor split = naive_split(naive_linear(x, weight, rows(get("in_proj_bias"), part)),
+                               part == 0 ? heads : key_heads);
+    const Tensor norm = part < 2 ? get(part == 0 ? "q_norm.weight" : "k_norm.weight") : Tensor();
+    if (norm.defined()) {
+      const Array normal = naive_rms_normalize(array(split), {3}, head_norm_eps);
+      split = wide(map(normal, array(norm), std::multiplies<>()));
+    }
+    return naive_repeated(rotated && part < 2 ? rotated(split) : split, heads);
   };
-  const double scale = score_scale.value_or(1 / std::sqrt(static_cast<double>(e / heads)));
+  const double scale = score_scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   const NaiveAttention attended =
       naive_attention(project(query, 0), project(key, 1), project(value, 2), mask, scale);
-  const index_t width = e / heads;
-  const Array merged = build({query.size(0), query.size(1), e}, [&](const Dims& at) {
+  const Array merged = build({query.size(0), query.size(1), heads * width}, [&](const Dims& at) {
     return attended.output.at({at[0], at[2] / width, at[1], at[2] % width});
   });
   return {naive_linear(wide(merged), get("out_proj.weight"), get("out_proj.bias")),
