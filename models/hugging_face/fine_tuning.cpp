@@ -16,7 +16,9 @@ namespace {
 constexpr const char* kFineTuningOp = "fine_tuning_groups";
 constexpr std::string_view kLayers = "encoder.layers.";
 /// Added to tokens or to scores of attention before the first layer computes.
-constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias."};
+constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias.",
+                                        "encoder.distances.", "encoder.distance_norm.",
+                                        "encoder.convolution."};
 
 /// The number of the layer that a parameter belongs to; -1: none.
 index_t layer_number(std::string_view name) {

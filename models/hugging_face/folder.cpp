@@ -63,7 +63,14 @@ std::vector<TensorNames> ModelFolder::names_of(const std::string& name) const {
   std::vector<TensorNames> all;
   for (const auto& lines : {family->encoder_names, family->head_names}) {
     for (const WeightName& line : lines) {
-      if (auto tensors = tensor_names(line, name, group_size_)) all.push_back(std::move(*tensors));
+      auto tensors = tensor_names(line, name, group_size_);
+      if (!tensors) continue;
+      if (tensors->names.size() == 3) {  // queries, keys and values
+        const EncoderLayerOptions& layer = options.encoder.layers.front();
+        const index_t heads = layer.num_key_value_heads.value_or(layer.nhead);
+        tensors->shares = {layer.nhead, heads, heads};
+      }
+      all.push_back(std::move(*tensors));
     }
   }
   return all;
@@ -79,7 +86,8 @@ std::optional<std::string> ModelFolder::spelling_of(const std::string& theirs) c
 
 std::optional<TensorNames> ModelFolder::find(const std::string& name) const {
   for (const TensorNames& tensors : names_of(name)) {
-    TensorNames found{{}, tensors.halves};
+    TensorNames found = tensors;
+    found.names.clear();
     for (const std::string& theirs : tensors.names) {
       if (auto spelling = spelling_of(theirs)) found.names.push_back(std::move(*spelling));
     }
@@ -115,7 +123,10 @@ std::optional<Shape> ModelFolder::shape(const std::string& name) const {
   const auto found = find(name);
   if (!found) return {};
   Shape shape = *files_->shape(found->names.front());
-  if (!shape.empty()) shape[0] *= std::ssize(found->names);
+  for (std::size_t i = 1; i < found->names.size() && !shape.empty(); ++i) {
+    const Shape& next = *files_->shape(found->names[i]);
+    shape[0] += next.empty() ? 0 : next[0];
+  }
   return shape;
 }
 
@@ -126,10 +137,12 @@ std::string ModelFolder::place(const std::string& name) const {
 
 Tensor ModelFolder::weight(const std::string& name, const Shape& shape) const {
   const TensorNames found = find_or_fail(name);
-  Shape part = shape;
-  if (found.names.size() > 1 && !part.empty()) part[0] /= std::ssize(found.names);
   std::vector<Tensor> parts;
-  for (const std::string& theirs : found.names) parts.push_back(files_->read(theirs, part));
+  for (std::size_t i = 0; i < found.names.size(); ++i) {
+    Shape part = shape;
+    if (found.names.size() > 1 && !part.empty()) part[0] = found.rows_of(i, shape[0]);
+    parts.push_back(files_->read(found.names[i], part));
+  }
   return joined(found, parts);
 }
 
@@ -146,7 +159,7 @@ void ModelFolder::require_layers_in(const nn::StateDict& model,
   for (const auto& [name, tensor] : model) names.insert(renamed(name, renames));
   const auto layers = std::ssize(options.encoder.layers);
   for (const WeightName& line : family->encoder_names) {
-    if (!line.ours.starts_with("encoder.layers.")) continue;
+    if (!line.ours.starts_with("encoder.")) continue;
     for (const std::string& name : our_names(line, layers + 1)) {
       const auto left_out = names.contains(name) ? std::nullopt : find(name);
       if (!left_out) continue;

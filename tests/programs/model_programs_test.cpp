@@ -13,7 +13,8 @@ namespace {
 
 using ModelPrograms = Programs;
 
-// The numbers are those of the pipelines in golden/folders; hugging_face_test compares more of them.
+// The numbers are those of the pipelines in golden/folders; hugging_face_test compares more of
+// them.
 TEST_F(ModelPrograms, JsonHasWhatThePipelinesSay) {
   copy_for_questions(folder_ / "model");
   write("lines.txt", "The cat sat on a mat.\n");
@@ -69,13 +70,13 @@ TEST_F(ModelPrograms, TheTablesThatPeopleRead) {
 }
 
 TEST_F(ModelPrograms, TheErrorOfThePageIsTheProgramS) {
-  fs::copy(golden_folder("bert"), folder_ / "deberta-v3-base");
-  const std::string config = file_text(folder_ / "deberta-v3-base/config.json");
-  write("deberta-v3-base/config.json",
-        std::regex_replace(config, std::regex("\"bert\""), "\"deberta-v2\""));
+  fs::copy(golden_folder("bert"), folder_ / "deberta-base");
+  const std::string config = file_text(folder_ / "deberta-base/config.json");
+  write("deberta-base/config.json",
+        std::regex_replace(config, std::regex("\"bert\""), "\"deberta\""));
   write("lines.txt", "the cat\n");
-  const std::string error = run("embed", "--model deberta-v3-base lines.txt").errors;
-  EXPECT_TRUE(error.starts_with("embed: deberta-v3-base/config.json: model_type: ")) << error;
+  const std::string error = run("embed", "--model deberta-base lines.txt").errors;
+  EXPECT_TRUE(error.starts_with("embed: deberta-base/config.json: model_type: ")) << error;
   const std::string page = file_text(fs::path(TESSERA_SOURCE_DIR) / "examples/programs/README.md");
   EXPECT_TRUE(contains(page, "```text\n" + error + "```")) << error;
 }
@@ -100,7 +101,7 @@ TEST_F(ModelPrograms, WhatIsWrongWithAFolderIsOneLine) {
     write("model/config.json", std::regex_replace(config, std::regex(from), to));
     all_fail("config.json: " + words);
   };
-  with("\"bert\"", "\"deberta-v2\"", "model_type: ");
+  with("\"bert\"", "\"deberta\"", "model_type: ");
   write("model/config.json", config);
   fs::rename(folder_ / "model/model.safetensors", folder_ / "model/away");
   all_fail("model.safetensors");

@@ -69,16 +69,14 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
                       config.at(key).described());
 }
 
-nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t d_model,
-                         index_t nhead) {
-  constexpr index_t kMaxAngles = index_t{1} << 21;  // 24 MiB, for any weights
-  const index_t head = d_model / nhead;
-  if (head % 2 != 0) {
-    config.fail("width of a head must be even for rotary positions, got ", head);
+nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t head_dim) {
+  constexpr index_t kMaxAngles = index_t{5} << 20;  // 60 MiB, for any weights
+  if (head_dim % 2 != 0) {
+    config.fail("width of a head must be even for rotary positions, got ", head_dim);
   }
-  if (head * max_positions > kMaxAngles) {
-    config.fail("rotary positions for ", max_positions, " tokens and heads of width ", head,
-                ": product must be at most ", kMaxAngles, ", got ", head * max_positions);
+  if (head_dim * max_positions > kMaxAngles) {
+    config.fail("rotary positions for ", max_positions, " tokens and heads of width ", head_dim,
+                ": product must be at most ", kMaxAngles, ", got ", head_dim * max_positions);
   }
   return {.base = base, .max_positions = max_positions};
 }

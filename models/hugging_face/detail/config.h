@@ -35,8 +35,7 @@ double epsilon(const Json& config, std::string_view key, double otherwise);
 nn::Activation activation(const Json& config, std::string_view key, std::string_view otherwise);
 
 /// Rotary positions of whole heads. **Errors**: an odd width of heads; a table that is too large.
-nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t d_model,
-                         index_t nhead);
+nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t head_dim);
 /// A base of rotary positions: a number above 0.
 double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise = {});
 

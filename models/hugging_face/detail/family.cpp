@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <utility>
 
 #include "tessera/tensor/ops/rearrange.h"
@@ -14,7 +15,8 @@ namespace {
 constexpr std::array kFamilies = {
     &families::kBert,       &families::kRoberta,   &families::kXlmRoberta, &families::kCamembert,
     &families::kDistilBert, &families::kMpnet,     &families::kAlbert,     &families::kElectra,
-    &families::kModernBert, &families::kNomicBert, &families::kGte,
+    &families::kModernBert, &families::kNomicBert, &families::kGte,        &families::kQwen3,
+    &families::kEuroBert,   &families::kDebertaV2,
 };
 
 /// Encoders that users may try, and the reason why they are not supported.
@@ -23,8 +25,8 @@ struct Refusal {
   std::string_view why;
 };
 constexpr Refusal kRefused[] = {
-    {"deberta", "its attention needs relative position terms, which are unsupported"},
-    {"deberta-v2", "its attention needs relative position terms, which are unsupported"},
+    {"deberta",
+     "its projections are packed by head, which is unsupported; deberta-v2 is supported"},
     {"neobert", "its projections are packed by head, which is unsupported"},
 };
 
@@ -111,9 +113,9 @@ std::optional<TensorNames> tensor_names(const WeightName& line, const std::strin
   if (!found) return {};
   const std::string theirs = filled(line.theirs, *found, group_size);
   const std::size_t open = theirs.find('{');
-  if (open == std::string::npos) return TensorNames{{theirs}, line.halves};
+  if (open == std::string::npos) return TensorNames{.names = {theirs}, .halves = line.halves};
   const std::size_t close = theirs.find('}', open);
-  TensorNames tensors{{}, line.halves};
+  TensorNames tensors = {.names = {}, .halves = line.halves};
   for (std::size_t begin = open + 1; begin <= close;) {
     const std::size_t end = std::min(theirs.find(',', begin), close);
     tensors.names.push_back(theirs.substr(0, open) + theirs.substr(begin, end - begin) +
@@ -121,6 +123,11 @@ std::optional<TensorNames> tensor_names(const WeightName& line, const std::strin
     begin = end + 1;
   }
   return tensors;
+}
+
+index_t TensorNames::rows_of(std::size_t i, index_t rows) const {
+  if (shares.empty()) return rows / std::ssize(names);
+  return rows / std::accumulate(shares.begin(), shares.end(), index_t{0}) * shares[i];
 }
 
 namespace {
@@ -140,11 +147,14 @@ Tensor joined(const TensorNames& tensors, const std::vector<Tensor>& parts) {
 
 std::vector<Tensor> cut(const TensorNames& tensors, const Tensor& parameter) {
   const Tensor all = with_halves(tensors.halves, parameter);
-  const auto count = std::ssize(tensors.names);
-  if (count == 1) return {all};
-  const index_t rows = all.size(0) / count;
+  if (tensors.names.size() == 1) return {all};
   std::vector<Tensor> parts;
-  for (index_t i = 0; i < count; ++i) parts.push_back(all.slice(0, i * rows, (i + 1) * rows));
+  index_t row = 0;
+  for (std::size_t i = 0; i < tensors.names.size(); ++i) {
+    const index_t rows = tensors.rows_of(i, all.size(0));
+    parts.push_back(all.slice(0, row, row + rows));
+    row += rows;
+  }
   return parts;
 }
 

@@ -39,9 +39,14 @@ struct FamilyHeads {
   /// The activation of the dense layer before classes of texts; absent: tanh.
   std::optional<nn::Activation> sequence = {};
 
+  /// The scores of a text are one product of its vector, without a dense layer and a bias.
+  bool plain_sequence = false;
+
   /// The activation of a masked language model: the value of the config's key, else `masked`.
   std::string_view masked_key = {};
   nn::Activation masked = nn::Activation::kGelu;
+  /// Its scores are one product, by a matrix of its own unless the config ties it to the embedding.
+  bool plain_masked = false;
 
   /// The keys of the dropout before classes of texts and of tokens, and the value without the key;
   /// absent: as for the encoder's input.
@@ -49,10 +54,11 @@ struct FamilyHeads {
   std::string_view token_dropout = "classifier_dropout";
   std::optional<double> dropout = {};
 
-  /// One head for all scores, and the pooling of the tokens of a text; null functions: no head, and
-  /// the first token's vector.
+  /// One head for all scores, the pooling of the tokens of a text, and whether the head is before
+  /// the pooling; null functions: no head, the first token's vector, and false.
   PredictionHeadOptions (*shared)(const Json& config) = nullptr;
   Pooling (*pooling)(const Json& config) = nullptr;
+  bool (*head_first)(const Json& config) = nullptr;
 };
 
 /// A family of encoders.
@@ -85,6 +91,10 @@ const Family& family_of(const Json& config);
 struct TensorNames {
   std::vector<std::string> names;
   Halves halves = Halves::kKept;
+  std::vector<index_t> shares = {};  // of the rows, one per name; empty: equal shares
+
+  /// The number of rows of the tensor number `i`, if our parameter has `rows`.
+  index_t rows_of(std::size_t i, index_t rows) const;
 };
 
 /// The tensors that `line` gives for our parameter `name`; nullopt if the line is for other
@@ -120,10 +130,17 @@ extern const Family kElectra;
 extern const Family kModernBert;
 extern const Family kNomicBert;
 extern const Family kGte;
+extern const Family kQwen3;
+extern const Family kEuroBert;
+extern const Family kDebertaV2;
 
 /// The parts of BERT that its relatives use: a layer, the whole, and the encoder's names.
 EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
+
+/// The parts of Llama that its relatives use: a layer, whose heads may be in groups, and the whole.
+EncoderLayerOptions llama_layer(const Json& config);
+TokenEncoderOptions llama_options(const Json& config, const EncoderLayerOptions& layer);
 
 /// Embeddings with a norm, then a stack of these layers; the key `layers` has their number.
 /// Positions are from a table or computed by the layers.
@@ -144,6 +161,19 @@ inline constexpr WeightName kBertEncoder[] = {
     {"encoder.layers.#.linear1.*", "encoder.layer.#.intermediate.dense.*"},
     {"encoder.layers.#.linear2.*", "encoder.layer.#.output.dense.*"},
     {"encoder.layers.#.norm2.*", "encoder.layer.#.output.LayerNorm.*"},
+};
+
+inline constexpr WeightName kLlamaEncoder[] = {
+    {"embeddings.word_embeddings.weight", "embed_tokens.weight"},
+    {"encoder.layers.#.norm1.*", "layers.#.input_layernorm.*"},
+    {"encoder.layers.#.self_attn.in_proj_*", "layers.#.self_attn.{q_proj,k_proj,v_proj}.*"},
+    {"encoder.layers.#.self_attn.q_norm.*", "layers.#.self_attn.q_norm.*"},  // Qwen3's
+    {"encoder.layers.#.self_attn.k_norm.*", "layers.#.self_attn.k_norm.*"},
+    {"encoder.layers.#.self_attn.out_proj.*", "layers.#.self_attn.o_proj.*"},
+    {"encoder.layers.#.norm2.*", "layers.#.post_attention_layernorm.*"},
+    {"encoder.layers.#.linear1.*", "layers.#.mlp.{gate_proj,up_proj}.*"},
+    {"encoder.layers.#.linear2.*", "layers.#.mlp.down_proj.*"},
+    {"encoder.norm.*", "norm.*"},
 };
 
 /// RoBERTa's heads; MPNet's have the same names.

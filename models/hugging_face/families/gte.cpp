@@ -45,7 +45,7 @@ void check(const Json& config) {
 nn::RotaryOptions rotary_of(const Json& config, index_t d_model, index_t nhead) {
   nn::RotaryOptions rotary =
       config::rotary(config, config::rotary_base(config, "rope_theta", 10000),
-                     config::positions(config, "max_position_embeddings", 2048), d_model, nhead);
+                     config::positions(config, "max_position_embeddings", 2048), d_model / nhead);
   const auto scaling = config.find("rope_scaling");
   if (!scaling) return rotary;
   config::want_text(*scaling, scaling->has("type") ? "type" : "rope_type", "ntk");

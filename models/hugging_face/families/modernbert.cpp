@@ -108,7 +108,7 @@ EncoderLayerOptions layer_of(const Json& config) {
       .layer_norm_eps = config::epsilon(config, "norm_eps", 1e-5),
       .norm_first = true,
       .gated = true,
-      .rotary = config::rotary(config, 10000, tokens, d_model, nhead),
+      .rotary = config::rotary(config, 10000, tokens, d_model / nhead),
       .attention_bias = config.boolean("attention_bias", false),
       .linear1_bias = has_mlp_bias,
       .linear2_bias = has_mlp_bias,

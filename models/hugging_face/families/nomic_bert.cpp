@@ -64,7 +64,7 @@ TokenEncoderOptions options(const Json& config) {
       .layer_norm_eps = config::epsilon(config, "layer_norm_epsilon", 1e-12),
       .gated = true,
       .rotary = config::rotary(config, config::rotary_base(config, "rotary_emb_base", 1000), tokens,
-                               d_model, nhead),
+                               d_model / nhead),
       .attention_bias = false,
       .linear1_bias = false,
       .linear2_bias = false,

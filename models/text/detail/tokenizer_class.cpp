@@ -19,6 +19,7 @@ constexpr DefaultNames kHerbert = {"", "", "<unk>", "</s>", "<pad>", "<s>", "<ma
 constexpr DefaultNames kAlbert = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"};
 constexpr DefaultNames kDeberta = {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
 
+constexpr DefaultNames kQwen = {"", "<|endoftext|>", "<|endoftext|>", "", "<|endoftext|>", "", ""};
 constexpr DefaultNames kGpt2 = {"<|endoftext|>", "<|endoftext|>", "<|endoftext|>", "", "", "", ""};
 
 /// **Source**: the constructors of the classes in transformers 4.57.
@@ -44,6 +45,7 @@ constexpr TokenizerClass kClasses[] = {
     {"albert", ClassFiles::kNone, kAlbert, true, true},
     {"deberta", ClassFiles::kNone, kDeberta, true, true},
     {"debertav2", ClassFiles::kNone, kDeberta, true, false},
+    {"qwen2", ClassFiles::kNone, kQwen, false, false},
     {"tokenizersbackend", ClassFiles::kNone, {}, false, false},
     {"bertjapanese", ClassFiles::kOwnCode, {}, false, false},
     {"bertweet", ClassFiles::kOwnCode, {}, false, false},

@@ -5,7 +5,7 @@ import dataclasses
 import torch
 
 from reference import heads
-from reference.vocabularies import BERT, MPNET, ROBERTA, Vocabulary
+from reference.vocabularies import BERT, MPNET, QWEN, ROBERTA, Vocabulary
 
 SHORT = (7, 1, 12, 2, 19, 5)
 WORD_PIECE = Vocabulary("WordPiece", BERT)
@@ -13,6 +13,7 @@ BYTE_PAIR = Vocabulary("BPE", ROBERTA)
 BERT_BYTE_PAIR = Vocabulary("BPE", BERT)
 UNIGRAM = Vocabulary("Unigram", ROBERTA)
 BERT_UNIGRAM = Vocabulary("Unigram", BERT)
+QWEN_BYTE_PAIR = Vocabulary("BPE", QWEN)
 MPNET_PIECE = Vocabulary("WordPiece", MPNET)
 
 
@@ -107,6 +108,43 @@ def nomic_config(vocabulary):
             "max_trained_positions": 2048}
 
 
+def qwen_config(vocabulary, **others):
+    """Heads wider than hidden_size / num_attention_heads, three to each head of keys."""
+    found = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "attention_bias": False,
+             "attention_dropout": 0.0, "bos_token_id": vocabulary.id("pad"),
+             "eos_token_id": vocabulary.id("pad"), "head_dim": 6, "hidden_act": "silu",
+             "hidden_size": 16, "initializer_range": 0.02, "intermediate_size": 20,
+             "max_position_embeddings": 64, "max_window_layers": 2, "num_attention_heads": 6,
+             "num_hidden_layers": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+             "rope_scaling": None, "rope_theta": 1000000, "sliding_window": None,
+             "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.51.3",
+             "use_cache": True, "use_sliding_window": False, "vocab_size": len(vocabulary)}
+    return dict(found, **others)
+
+
+def eurobert_config(vocabulary, **others):
+    found = {"architectures": ["EuroBertForMaskedLM"], "model_type": "eurobert",
+             "attention_bias": False, "attention_dropout": 0.0, "bos_token": "[CLS]",
+             "bos_token_id": vocabulary.id("cls"), "clf_pooling": "late",
+             "eos_token_id": vocabulary.id("sep"), "hidden_act": "silu", "hidden_size": 12,
+             "initializer_range": 0.02, "intermediate_size": 20, "mask_token_id": vocabulary.id("mask"),
+             "max_position_embeddings": 64, "mlp_bias": False, "num_attention_heads": 6,
+             "num_hidden_layers": 2, "num_key_value_heads": 2, "pad_token_id": vocabulary.id("pad"),
+             "pretraining_tp": 1, "rms_norm_eps": 1e-5, "rope_scaling": None, "rope_theta": 250000,
+             "tie_word_embeddings": False, "torch_dtype": "float32", "transformers_version": "4.48.0",
+             "use_cache": False, "vocab_size": len(vocabulary)}
+    return dict(found, **others)
+
+
+def deberta_config(vocabulary, **others):
+    found = config("DebertaV2ForMaskedLM", "deberta-v2", vocabulary, layer_norm_eps=1e-7,
+                   type_vocab_size=0, relative_attention=True, max_relative_positions=-1,
+                   position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True,
+                   pos_att_type="p2c|c2p", position_biased_input=False, pooler_dropout=0,
+                   pooler_hidden_act="gelu", pooler_hidden_size=12)
+    return dict(found, **others)
+
+
 CASES = [
     # vocab.txt alone; every head in one file, under the prefix of the family.
     Case("bert", labelled(config("BertForTokenClassification", "bert", WORD_PIECE), *TAGS), heads.BERT,
@@ -177,4 +215,40 @@ CASES = [
                              rope_scaling=None, position_embedding_type="rope", pack_qkv=True,
                              num_hidden_layers=1, logn_attention_scale=False), {}, WORD_PIECE,
          lengths=(5, 9), feeds_types=False),
+    # Without a prefix, as the embedding models are stored; bfloat16.
+    Case("qwen3", labelled(qwen_config(QWEN_BYTE_PAIR), "yes"), heads.QWEN, QWEN_BYTE_PAIR, dtype=torch.bfloat16,
+         feeds_types=False, max_length=64),
+    # Newer spelling of the config; biases; one head of keys; the language model's prefix and table.
+    Case("qwen3_new", labelled(qwen_config(
+        QWEN_BYTE_PAIR, attention_bias=True, num_key_value_heads=1, head_dim=4,
+        rope_parameters={"rope_theta": 500.0, "rope_type": "default"},
+        layer_types=["full_attention"] * 2), "a", "b"), heads.QWEN_TOKENS, QWEN_BYTE_PAIR, prefix="model.", feeds_types=False, max_length=64,
+         copies={"lm_head.weight": "embed_tokens.weight"}),
+    Case("eurobert", labelled(eurobert_config(BERT_BYTE_PAIR), "a", "b", "c"), heads.EUROBERT,
+         BERT_BYTE_PAIR, prefix="model.", feeds_types=False, max_length=64),
+    # Newer keys, biases, ordinary heads.
+    Case("eurobert_new",
+         labelled(eurobert_config(BERT_BYTE_PAIR, attention_bias=True, mlp_bias=True,
+                                  num_key_value_heads=6, head_dim=2, clf_pooling=None,
+                                  classifier_pooling="bos", rope_scaling=None,
+                                  rope_parameters={"rope_theta": 80000.0, "rope_type": "default"}),
+                  "no", "yes"), heads.EUROBERT, BERT_BYTE_PAIR, feeds_types=False, max_length=64),
+    # As v3: buckets of distances, shared projections; texts beyond the farthest bucket.
+    Case("deberta", labelled(deberta_config(BERT_UNIGRAM, max_position_embeddings=24), "a", "b", "c"),
+         heads.DEBERTA, BERT_UNIGRAM, lengths=(7, 1, 40, 2, 19), prefix="deberta.",
+         feeds_types=False, max_length=48),
+    # As v2's largest: a convolution, wider heads, projections of their own, the older names of a head.
+    Case("deberta_convolution",
+         deberta_config(BERT_UNIGRAM, position_buckets=-1, max_relative_positions=5,
+                        norm_rel_ebd="none", share_att_key=False, pos_att_type="c2p|p2c",
+                        attention_head_size=6, conv_kernel_size=3, conv_act="gelu",
+                        type_vocab_size=2, position_biased_input=True),
+         heads.DEBERTA_OLD, BERT_UNIGRAM, prefix="deberta."),
+    # Without relative attention, and with one term of it and a convolution's tanh.
+    Case("deberta_plain", deberta_config(BERT_UNIGRAM, relative_attention=False, norm_rel_ebd="none",
+                                         num_hidden_layers=1, position_biased_input=True),
+         {}, BERT_UNIGRAM, lengths=(5, 9), feeds_types=False),
+    Case("deberta_one_term", deberta_config(BERT_UNIGRAM, pos_att_type="p2c", conv_kernel_size=5,
+                                            conv_act="tanh", num_hidden_layers=1),
+         {}, BERT_UNIGRAM, lengths=(5, 30), feeds_types=False),
 ]

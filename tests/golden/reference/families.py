@@ -3,10 +3,12 @@
 c is config.json. `shapes(c)` gives {name: shape} in the order of the file.
 """
 
+import math
+
 import torch
 
-from reference.layers import (ACTIVATIONS, attention, bucket, frequencies, linear, norm, rotate,
-                              running_positions, split_heads)
+from reference.layers import (ACTIVATIONS, attention, bucket, frequencies, linear, norm, rms_norm,
+                              rotate, running_positions, split_heads)
 
 
 class Shapes(dict):
@@ -321,9 +323,169 @@ def gte_shapes(c):
     return shapes
 
 
+# DeBERTa-v2 and -v3.
+
+def deberta_row(r, span, farthest, buckets):
+    """The row of the table for i - j = r."""
+    middle = buckets // 2
+    if buckets > 0 and abs(r) > middle:
+        part = (torch.log(torch.tensor(abs(r) / middle))
+                / torch.log(torch.tensor((farthest - 1) / middle)) * (middle - 1))
+        r = int(math.copysign(int(torch.ceil(part)) + middle, r))
+    return min(max(r + span, 0), 2 * span - 1)
+
+
+def deberta_span(c):
+    """(span, farthest distance, buckets or 0)"""
+    farthest = c["max_relative_positions"]
+    farthest = farthest if farthest > 0 else c["max_position_embeddings"]
+    buckets = max(c.get("position_buckets", -1), 0)
+    return buckets or farthest, farthest, buckets
+
+
+def deberta_attention(w, c, layer, x, table):
+    heads, name = c["num_attention_heads"], f"{layer}.attention.self"
+    q, k, v = (split_heads(linear(w, f"{name}.{part}_proj", x), heads)
+               for part in ("query", "key", "value"))
+    kinds = c["pos_att_type"].split("|")
+    scores = q @ k.transpose(1, 2)
+    own = "" if c.get("share_att_key") else "pos_"
+    count = len(x)
+    if c["relative_attention"]:
+        rows = torch.tensor([[deberta_row(i - j, *deberta_span(c)) for j in range(count)]
+                             for i in range(count)])
+    for kind in kinds if c["relative_attention"] else ():
+        part = "key" if kind == "c2p" else "query"
+        vectors = split_heads(linear(w, f"{name}.{own}{part}_proj", table), heads)[:, rows]
+        content = q[:, :, None] if kind == "c2p" else k[:, None]
+        scores = scores + (content * vectors).sum(-1)
+    weights = torch.softmax(scores / math.sqrt(q.shape[-1] * (1 + len(kinds))), -1)
+    return (weights @ v).transpose(0, 1).reshape(count, -1)
+
+
+def deberta_convolution(w, c, x, y):
+    size = c["conv_kernel_size"]
+    around = torch.cat([x.new_zeros(size // 2, x.shape[1]), x, x.new_zeros(size // 2, x.shape[1])])
+    kernel = w["encoder.conv.conv.weight"]
+    sums = sum(around[k:k + len(x)] @ kernel[:, :, k].T for k in range(size))
+    sums = sums + w["encoder.conv.conv.bias"]
+    return norm(w, "encoder.conv.LayerNorm", y + ACTIVATIONS[c["conv_act"]](sums), c["layer_norm_eps"])
+
+
+def deberta(w, c, ids, types):
+    eps = c["layer_norm_eps"]
+    x = w["embeddings.word_embeddings.weight"][ids]
+    if c["position_biased_input"]:
+        x = x + w["embeddings.position_embeddings.weight"][:len(ids)]
+    if c["type_vocab_size"]:
+        x = x + w["embeddings.token_type_embeddings.weight"][types]
+    x = first = norm(w, "embeddings.LayerNorm", x, eps)
+    table = w.get("encoder.rel_embeddings.weight")
+    if "layer_norm" in c.get("norm_rel_ebd", "none"):
+        table = norm(w, "encoder.LayerNorm", table, eps)
+    for i in range(c["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        mixed = linear(w, f"{layer}.attention.output.dense", deberta_attention(w, c, layer, x, table))
+        x = norm(w, f"{layer}.attention.output.LayerNorm", x + mixed, eps)
+        inner = ACTIVATIONS[c["hidden_act"]](linear(w, f"{layer}.intermediate.dense", x))
+        x = norm(w, f"{layer}.output.LayerNorm", x + linear(w, f"{layer}.output.dense", inner), eps)
+        if i == 0 and c.get("conv_kernel_size"):
+            x = deberta_convolution(w, c, first, x)
+    return x
+
+
+def deberta_shapes(c):
+    hidden, inner, shapes = c["hidden_size"], c["intermediate_size"], Shapes()
+    heads = c["num_attention_heads"] * c.get("attention_head_size", hidden // c["num_attention_heads"])
+    shapes.table("embeddings.word_embeddings", c["vocab_size"], hidden)
+    if c["position_biased_input"]:
+        shapes.table("embeddings.position_embeddings", c["max_position_embeddings"], hidden)
+    if c["type_vocab_size"]:
+        shapes.table("embeddings.token_type_embeddings", c["type_vocab_size"], hidden)
+    shapes.norm("embeddings.LayerNorm", hidden)
+    if c["relative_attention"]:
+        shapes.table("encoder.rel_embeddings", 2 * deberta_span(c)[0], hidden)
+    if "layer_norm" in c.get("norm_rel_ebd", "none"):
+        shapes.norm("encoder.LayerNorm", hidden)
+    if c.get("conv_kernel_size"):
+        shapes["encoder.conv.conv.weight"] = (hidden, hidden, c["conv_kernel_size"])
+        shapes["encoder.conv.conv.bias"] = (hidden,)
+        shapes.norm("encoder.conv.LayerNorm", hidden)
+    for i in range(c["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        parts = ["query_proj", "key_proj", "value_proj"]
+        if c["relative_attention"] and not c.get("share_att_key"):
+            kinds = c["pos_att_type"].split("|")
+            parts += ["pos_key_proj"] * ("c2p" in kinds) + ["pos_query_proj"] * ("p2c" in kinds)
+        for part in parts:
+            shapes.linear(f"{layer}.attention.self.{part}", heads, hidden)
+        shapes.linear(f"{layer}.attention.output.dense", hidden, heads)
+        shapes.norm(f"{layer}.attention.output.LayerNorm", hidden)
+        shapes.linear(f"{layer}.intermediate.dense", inner, hidden)
+        shapes.linear(f"{layer}.output.dense", hidden, inner)
+        shapes.norm(f"{layer}.output.LayerNorm", hidden)
+    return shapes
+
+
+# Qwen3 and EuroBERT: Llama's layers, whose heads read keys and values in groups.
+
+def grouped_attention(w, c, layer, x, f):
+    heads, groups, eps = c["num_attention_heads"], c["num_key_value_heads"], c["rms_norm_eps"]
+    q, k, v = (split_heads(linear(w, f"{layer}.self_attn.{part}_proj", x), count)
+               for part, count in (("q", heads), ("k", groups), ("v", groups)))
+    if c["model_type"] == "qwen3":
+        q = rms_norm(w, f"{layer}.self_attn.q_norm", q, eps)
+        k = rms_norm(w, f"{layer}.self_attn.k_norm", k, eps)
+    k, v = (part.repeat_interleave(heads // groups, 0) for part in (rotate(k, f), v))
+    places = torch.arange(len(x))
+    later = places[None, :] > places[:, None] if c["model_type"] == "qwen3" else None
+    return linear(w, f"{layer}.self_attn.o_proj", attention(rotate(q, f), k, v, heads, hidden=later))
+
+
+def llama(w, c, ids, types):
+    eps, x = c["rms_norm_eps"], w["embed_tokens.weight"][ids]
+    theta = c.get("rope_parameters", c)["rope_theta"]
+    f = frequencies(theta, head_width(c))
+    for i in range(c["num_hidden_layers"]):
+        layer = f"layers.{i}"
+        x = x + grouped_attention(w, c, layer, rms_norm(w, f"{layer}.input_layernorm", x, eps), f)
+        y = rms_norm(w, f"{layer}.post_attention_layernorm", x, eps)
+        gate = ACTIVATIONS[c["hidden_act"]](linear(w, f"{layer}.mlp.gate_proj", y))
+        x = x + linear(w, f"{layer}.mlp.down_proj", gate * linear(w, f"{layer}.mlp.up_proj", y))
+    return rms_norm(w, "norm", x, eps)
+
+
+def head_width(c):
+    return c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+
+
+def llama_shapes(c):
+    hidden, inner, width, shapes = c["hidden_size"], c["intermediate_size"], head_width(c), Shapes()
+    bias, mlp_bias = c["attention_bias"], c.get("mlp_bias", False)
+    shapes.table("embed_tokens", c["vocab_size"], hidden)
+    for i in range(c["num_hidden_layers"]):
+        layer = f"layers.{i}"
+        shapes.norm(f"{layer}.input_layernorm", hidden, False)
+        shapes.linear(f"{layer}.self_attn.q_proj", c["num_attention_heads"] * width, hidden, bias)
+        for part in "kv":
+            shapes.linear(f"{layer}.self_attn.{part}_proj", c["num_key_value_heads"] * width, hidden,
+                          bias)
+        shapes.linear(f"{layer}.self_attn.o_proj", hidden, c["num_attention_heads"] * width, bias)
+        if c["model_type"] == "qwen3":
+            shapes.norm(f"{layer}.self_attn.q_norm", width, False)
+            shapes.norm(f"{layer}.self_attn.k_norm", width, False)
+        shapes.norm(f"{layer}.post_attention_layernorm", hidden, False)
+        for part in ("gate", "up"):
+            shapes.linear(f"{layer}.mlp.{part}_proj", inner, hidden, mlp_bias)
+        shapes.linear(f"{layer}.mlp.down_proj", hidden, inner, mlp_bias)
+    shapes.norm("norm", hidden, False)
+    return shapes
+
+
 FAMILIES = {"bert": (bert, bert_shapes), "roberta": (bert, bert_shapes), "electra": (bert, bert_shapes),
             "xlm-roberta": (bert, bert_shapes), "camembert": (bert, bert_shapes),
             "distilbert": (distilbert, distilbert_shapes),
             "mpnet": (mpnet, mpnet_shapes), "albert": (albert, albert_shapes),
             "modernbert": (modernbert, modernbert_shapes), "nomic_bert": (nomic_bert, nomic_shapes),
-            "new": (gte, gte_shapes)}
+            "new": (gte, gte_shapes), "qwen3": (llama, llama_shapes),
+            "eurobert": (llama, llama_shapes), "deberta-v2": (deberta, deberta_shapes)}

@@ -118,6 +118,21 @@ def modern_masked(w, c, x):
     return modern_head(w, c, x) @ w["embeddings.tok_embeddings.weight"].T + w["decoder.bias"]
 
 
+# EuroBERT's.
+
+def plain_masked_shapes(c):
+    shapes = Shapes()
+    shapes.linear("lm_head", c["vocab_size"], c["hidden_size"], c["mlp_bias"])
+    return shapes
+
+
+def euro_sequence(w, c, x):
+    kind = c.get("classifier_pooling", c.get("clf_pooling"))
+    pooled = {"bos": x[:1], "mean": x.mean(0, keepdim=True), "late": x}[kind]
+    scores = linear(w, "classifier", ACTIVATIONS["gelu"](linear(w, "dense", pooled)))
+    return scores.mean(0, keepdim=True)
+
+
 # ELECTRA's discriminator.
 
 def replaced(w, c, x):
@@ -161,4 +176,20 @@ MODERNBERT = {
     "answers": (modern_classifier_shapes, modern_tokens),
     "masked": (modern_masked_shapes, modern_masked),
 }
+QWEN = {
+    "sequence": (lambda c: {"score.weight": (labels(c), c["hidden_size"])},
+                 lambda w, c, x: linear(w, "score", x[-1:])),
+}
+QWEN_TOKENS = {"tokens": plain("score", labels)}
+EUROBERT = {
+    "sequence": (linears(("dense", hidden_size, hidden_size), ("classifier", labels, hidden_size)),
+                 euro_sequence),
+    "tokens": TOKENS, "masked": (plain_masked_shapes, lambda w, c, x: linear(w, "lm_head", x)),
+}
+DEBERTA = {
+    "sequence": first_token("pooler.dense", "gelu", "classifier"), "tokens": TOKENS,
+    "answers": ANSWERS, "masked": BERT["masked"],
+}
+DEBERTA_OLD = {"masked": masked("lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm",
+                                "lm_predictions.lm_head.bias", "hidden_act")}
 GTE = {"pooled": BERT_POOLER, "sequence": of_pooled("classifier", labels), "tokens": TOKENS}

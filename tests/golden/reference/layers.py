@@ -21,6 +21,10 @@ def norm(w, name, x, eps):
     return y + w[f"{name}.bias"] if f"{name}.bias" in w else y
 
 
+def rms_norm(w, name, x, eps):
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * w[f"{name}.weight"]
+
+
 def gelu(x):
     return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
 

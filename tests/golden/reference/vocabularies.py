@@ -9,6 +9,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MARKS = ".,?!'-"
 BERT = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 ROBERTA = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
+QWEN = {"pad": "<|endoftext|>", "cls": "<|im_start|>", "sep": "<|im_end|>"}
 MPNET = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "[UNK]", "mask": "<mask>"}
 
 
@@ -18,7 +19,7 @@ class Vocabulary:
     def __init__(self, kind, names):
         self.kind, self.names = kind, names
         first = [names[key] for key in names if key != "mask" or names is BERT]
-        last = [] if names is BERT else [names["mask"]]
+        last = [names["mask"]] if "mask" in names and names is not BERT else []
         self.tokens = first + {"WordPiece": word_pieces, "BPE": self.byte_pairs,
                                "Unigram": unigram_pieces}[kind]() + last
         self.index = {token: i for i, token in enumerate(self.tokens)}
@@ -34,7 +35,7 @@ class Vocabulary:
         return sorted(BYTES.values()) + [left + right for left, right in self.merges]
 
     def model(self):
-        unk = self.names["unk"]
+        unk = self.names.get("unk")
         if self.kind == "WordPiece":
             return {"type": "WordPiece", "unk_token": unk, "continuing_subword_prefix": "##",
                     "max_input_chars_per_word": 100, "vocab": self.index}
@@ -54,6 +55,12 @@ class Vocabulary:
             return ({"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
                      "strip_accents": None, "lowercase": True}, {"type": "BertPreTokenizer"},
                     {"type": "WordPiece", "prefix": "##", "cleanup": True})
+        if self.names is QWEN:
+            step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False,
+                    "use_regex": False}
+            split = {"type": "Split", "pattern": {"Regex": QWEN_WORDS}, "behavior": "Isolated",
+                     "invert": False}
+            return {"type": "NFC"}, {"type": "Sequence", "pretokenizers": [split, step]}, step
         if self.kind == "BPE":
             step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
                     "use_regex": True}
@@ -62,6 +69,8 @@ class Vocabulary:
         return (None, {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, step]}, step)
 
     def post_processor(self):
+        if self.names is QWEN:
+            return qwen_post_processor(self.names["pad"], self.id("pad"))
         cls, sep = ([self.names[name], self.id(name)] for name in ("cls", "sep"))
         if self.names is not BERT:
             return {"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": True,
@@ -94,6 +103,12 @@ class Vocabulary:
                 "post_processor": self.post_processor(), "decoder": decoder, "model": self.model()}
 
     def tokenizer_config(self, max_length, feeds_types=True):
+        if self.names is QWEN:
+            return {"add_bos_token": False, "add_prefix_space": False, "bos_token": None,
+                    "clean_up_tokenization_spaces": False, "eos_token": self.names["sep"],
+                    "errors": "replace", "model_max_length": max_length, "padding_side": "left",
+                    "pad_token": self.names["pad"], "split_special_tokens": False,
+                    "tokenizer_class": "Qwen2Tokenizer", "unk_token": None}
         found = {f"{name}_token": token for name, token in self.names.items()}
         inputs = ["input_ids", "token_type_ids", "attention_mask"]
         if not feeds_types:
@@ -111,6 +126,22 @@ class Vocabulary:
             compact = {"ensure_ascii": False, "separators": (",", ":")}
             vocabulary = {"tokenizer.json": json.dumps(self.tokenizer_json(trap), **compact)}
         return dict(vocabulary, **{"tokenizer_config.json": json.dumps(config, indent=1) + "\n"})
+
+
+QWEN_WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+              r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
+def qwen_post_processor(token, number):
+    """Appends one token to each text."""
+    def text(name, kind):
+        return {"Sequence": {"id": name, "type_id": kind}}
+    end = {"SpecialToken": {"id": token, "type_id": 0}}
+    return {"type": "Sequence", "processors": [
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False},
+        {"type": "TemplateProcessing", "single": [text("A", 0), end],
+         "pair": [text("A", 0), end, text("B", 1), end],
+         "special_tokens": {token: {"id": token, "ids": [number], "tokens": [token]}}}]}
 
 
 def word_pieces():

@@ -14,7 +14,7 @@ using models::TokenEncoder;
 
 TEST(PretrainedEncoder, GivesPyTorchsVectors) {
   const auto names = folders_with("hidden");
-  EXPECT_EQ(names.size(), 15U);
+  EXPECT_EQ(names.size(), 23U);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     EXPECT_NO_THROW({
@@ -163,13 +163,13 @@ void check_heads(const std::string& entry, std::size_t count,
 }
 
 TEST(PretrainedHeads, ClassifyTexts) {
-  check_heads("sequence", 10, {"qa_outputs"},
+  check_heads("sequence", 14, {"qa_outputs"},
               [](const auto& folder) { return models::load_text_classifier(folder); });
 }
 
 // An old file may have a pooler that its head does not use.
 TEST(PretrainedHeads, ClassifyTokens) {
-  check_heads("tokens", 7, {"qa_outputs", "pre_classifier"},
+  check_heads("tokens", 11, {"qa_outputs", "pre_classifier"},
               [](const auto& folder) { return models::load_token_tagger(folder); });
 }
 
@@ -182,12 +182,12 @@ TEST(PretrainedHeads, FindTheEndsOfAnswers) {
     Pretrained(name).expect_parity(
         "answers", [&](const models::Tokens& tokens) { return loaded.model(tokens); });
   }
-  EXPECT_EQ(folders_with("answers").size(), 9U);
+  EXPECT_EQ(folders_with("answers").size(), 10U);
 }
 
 TEST(PretrainedHeads, GuessMaskedTokens) {
   const auto names = folders_with("masked");
-  EXPECT_EQ(names.size(), 10U);
+  EXPECT_EQ(names.size(), 14U);
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const Pretrained pretrained(name);

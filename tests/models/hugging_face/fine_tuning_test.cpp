@@ -131,12 +131,14 @@ Trained trained(const std::string& family, const FineTuningOptions& options, int
 /// Whether frozen_layers = 1 fixes the parameter.
 bool is_fixed(const std::string& name) {
   return name.starts_with("embeddings.") || name.starts_with("encoder.relative_attention_bias.") ||
+         name.starts_with("encoder.distance") || name.starts_with("encoder.convolution.") ||
          name.starts_with("encoder.layers.0.");
 }
 
 TEST(FineTuning, EveryFamilyLearnsAndWhatIsFixedKeepsItsBits) {
-  for (const std::string family : {"albert", "bert", "distilbert", "electra", "gte", "modernbert",
-                                   "mpnet", "nomic_bert", "roberta", "xlm_roberta"}) {
+  for (const std::string family :
+       {"albert", "bert", "deberta", "deberta_convolution", "distilbert", "electra", "eurobert",
+        "gte", "modernbert", "mpnet", "nomic_bert", "roberta", "xlm_roberta"}) {
     SCOPED_TRACE(family);
     const FineTuningOptions options = {.lr = 0.005, .head_lr = 0.02, .frozen_layers = 1};
     const Trained one = trained(family, options, 1);

@@ -46,6 +46,11 @@ const HeadNames& names_of(const std::string& family) {
       {"modernbert", {"model.", "ModernBert", modern, modern, modern, "head. decoder."}},
       {"nomic_bert",
        {.prefix = "bert.", .classes = "NomicBert", .sequence = "bert.pooler.dense. classifier."}},
+      {"qwen3", {.prefix = "model.", .classes = "Qwen3", .sequence = "score.", .tokens = "score."}},
+      {"eurobert", {"model.", "EuroBert", "dense. classifier.", "classifier.", "", "lm_head."}},
+      {"deberta-v2",
+       {"deberta.", "DebertaV2", "deberta.pooler.dense. classifier.", "classifier.", "qa_outputs.",
+        "cls.predictions."}},
       {"new", {.prefix = "new.", .classes = "New", .sequence = "new.pooler.dense. classifier."}},
   };
   return all.at(family);
@@ -70,7 +75,7 @@ bool begins_with_one(const std::string& name, const std::string& list) {
 Shapes plain_names(const Path& folder, const HeadNames& names) {
   const std::string heads =
       "classifier. qa_outputs. cls. lm_head. pre_classifier. vocab_ predictions. sop_classifier. "
-      "discriminator_predictions. generator_ head. decoder.";
+      "discriminator_predictions. generator_ head. decoder. dense. score.";
   const std::set<std::string> tied = {"cls.predictions.decoder.weight",
                                       "cls.predictions.decoder.bias", "lm_head.decoder.weight",
                                       "lm_head.decoder.bias", "decoder.weight"};
@@ -80,6 +85,8 @@ Shapes plain_names(const Path& folder, const HeadNames& names) {
     const SafetensorsFile tensors(file.path());
     for (const auto& [stored, shape] : tensors.shapes()) {
       std::string name = replaced(replaced(stored, ".gamma", ".weight"), ".beta", ".bias");
+      name = replaced(name, "lm_predictions.lm_head.bias", "cls.predictions.bias");
+      name = replaced(name, "lm_predictions.lm_head.", "cls.predictions.transform.");
       if (name.ends_with("position_ids") || tied.contains(name)) continue;
       if (!begins_with_one(name, heads) && !name.starts_with(names.prefix)) {
         name = names.prefix + name;
