@@ -30,6 +30,7 @@ double rounded(double p) {
 
 struct AttentionSize {
   index_t batch = 1, heads = 1, queries = 1, keys = 1, width = 1;
+  index_t key_heads = 1;  // heads of keys and values, each for heads / key_heads heads of queries
   std::optional<index_t> window = {};
   bool causal = false;
   std::optional<index_t> length = {};  // keys from here on are padding
@@ -38,13 +39,14 @@ struct AttentionSize {
   DType dtype = kFloat32;
 
   static constexpr const char* kPattern =
-      "/B:/H:/T: or /Tq:/Tk:/d:[/causal:1][/window:][/length:][/mask:keep or additive]"
+      "/B:/H:[/G:]/T: or /Tq:/Tk:/d:[/causal:1][/window:][/length:][/mask:keep or additive]"
       "[/dropout:][/dtype:float64]";
-  /// B:, H:, T: or Tq: and Tk:, d:, and the masks.
+  /// B:, H:, G:, T: or Tq: and Tk:, d:, and the masks.
   static AttentionSize of(Parameters& p) {
     AttentionSize s;
     s.batch = p.size("B", 1);
     s.heads = p.size("H", 1);
+    s.key_heads = p.divisor("G", s.heads);
     if (p.has("T")) {
       s.queries = s.keys = p.size("T");
     } else {
@@ -82,8 +84,10 @@ struct AttentionSize {
     }
     const auto all_heads = static_cast<double>(batch) * static_cast<double>(heads);
     const auto d = static_cast<double>(width);
-    const double elements = all_heads * d * 2 * static_cast<double>(queries + keys) +
-                            (mask == "additive" ? static_cast<double>(queries * keys) : 0);
+    const double group = static_cast<double>(heads) / static_cast<double>(key_heads);
+    const double rows = static_cast<double>(queries) + static_cast<double>(keys) / group;
+    const double elements =
+        all_heads * d * 2 * rows + (mask == "additive" ? static_cast<double>(queries * keys) : 0);
     return {.flops = 4 * all_heads * pairs * d, .bytes = bytes_of(elements, dtype), .dtype = dtype};
   }
 };
@@ -96,14 +100,14 @@ struct AttentionInputs {
   Tensor bias;     // (Tq, Tk)
 
   explicit AttentionInputs(const AttentionSize& s) : size(s) {
-    const auto heads_of = [&](index_t tokens) {
-      return uniform(-1, 1, {s.batch, tokens, s.heads * s.width}, s.dtype)
-          .unflatten(2, {s.heads, s.width})
+    const auto heads_of = [&](index_t heads, index_t tokens) {
+      return uniform(-1, 1, {s.batch, tokens, heads * s.width}, s.dtype)
+          .unflatten(2, {heads, s.width})
           .transpose(1, 2);
     };
-    q = heads_of(s.queries);
-    k = heads_of(s.keys);
-    v = heads_of(s.keys);
+    q = heads_of(s.heads, s.queries);
+    k = heads_of(s.key_heads, s.keys);
+    v = heads_of(s.key_heads, s.keys);
     if (s.mask == "keep") keep = bernoulli(0.5, {s.queries, s.keys});
     if (s.mask == "additive") bias = uniform(-1, 1, {s.queries, s.keys}, s.dtype);
   }
@@ -138,6 +142,8 @@ struct AttentionInputs {
   }
 
  private:
+  index_t head_of_keys(index_t head) const { return head / (size.heads / size.key_heads); }
+
   /// exp of the score, 0 if it is masked.
   double softmax_weight(index_t head, index_t query, index_t key) const {
     if (keep.defined() && !keep.data<bool>()[query * size.keys + key]) return 0;
@@ -146,7 +152,8 @@ struct AttentionInputs {
     const index_t b = head / size.heads;
     const index_t h = head % size.heads;
     const index_t row = b * q.strides()[0] + h * q.strides()[1] + query * q.strides()[2];
-    const index_t column = b * k.strides()[0] + h * k.strides()[1] + key * k.strides()[2];
+    const index_t column =
+        b * k.strides()[0] + head_of_keys(h) * k.strides()[1] + key * k.strides()[2];
     double score = 0;
     for (index_t p = 0; p < size.width; ++p) score += x[row + p] * y[column + p];
     score /= std::sqrt(static_cast<double>(size.width));
@@ -156,7 +163,8 @@ struct AttentionInputs {
   /// Element (query, column) of one head.
   double expected(index_t head, index_t query, index_t column) const {
     const Elements z(v);
-    const index_t at = head / size.heads * v.strides()[0] + head % size.heads * v.strides()[1];
+    const index_t at =
+        head / size.heads * v.strides()[0] + head_of_keys(head % size.heads) * v.strides()[1];
     const auto [first, stop] = size.keys_of(query);
     double sum = 0;
     double weighted = 0;
@@ -182,8 +190,9 @@ struct AttentionInputs {
     const Tensor plain = attention(q, k, v, mask(), asking).weights.to(kFloat64);
     const Tensor kept = where(eq(weights, 0), 0, plain / (1 - p));
     const Tensor rows = index_select(out, 2, from_vector(queries)).to(kFloat64);
-    const double worst =
-        max(abs(weights - kept)).item() + max(abs(rows - matmul(weights, v.to(kFloat64)))).item();
+    const Tensor groups = weights.unflatten(1, {size.key_heads, size.heads / size.key_heads});
+    const Tensor weighed = matmul(groups, v.to(kFloat64).unsqueeze(2)).flatten(1, 2);
+    const double worst = max(abs(weights - kept)).item() + max(abs(rows - weighed)).item();
     const auto number_of = [](const Tensor& which) { return sum(which.to(kFloat64)).item(); };
     const double pairs = number_of(gt(plain, 0));
     const double dropped = number_of(logical_and(gt(plain, 0), eq(weights, 0)));
@@ -241,6 +250,7 @@ std::vector<std::string> attention_names() {
   for (const char* masks : {"/window:128", ""}) {
     names.push_back(str_cat("attention/B:1/H:12/T:8192/d:64", masks));
   }
+  names.push_back("attention/B:1/H:12/G:4/T:512/d:64");
   for (const char* masks : {"/causal:1", "/length:800", "/mask:keep", "/mask:additive",
                             "/dropout:0.1", "/dtype:float64"}) {
     names.push_back(str_cat("attention/B:1/H:12/T:1024/d:64", masks));

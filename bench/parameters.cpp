@@ -84,6 +84,12 @@ index_t Parameters::size(const char* key, std::optional<index_t> otherwise, inde
   return *otherwise;
 }
 
+index_t Parameters::divisor(const char* key, index_t whole) {
+  const index_t count = size(key, whole, 1, whole);
+  if (whole % count != 0) refuse(key, " must divide ", whole, ", got ", count);
+  return count;
+}
+
 std::optional<index_t> Parameters::optional_size(const char* key, index_t low) {
   if (!has(key)) return {};
   return size(key, {}, low);

@@ -29,6 +29,8 @@ class Parameters {
   index_t size(const char* key, std::optional<index_t> otherwise = {}, index_t low = 1,
                index_t high = kMost);
   std::optional<index_t> optional_size(const char* key, index_t low = 1);
+  /// A divisor of `whole`; `whole` itself if it is absent.
+  index_t divisor(const char* key, index_t whole);
   /// "10,256": a list of `count` integers.
   std::vector<index_t> sizes(const char* key, std::size_t count);
   /// A number in [0, 1).
