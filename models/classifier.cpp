@@ -48,6 +48,12 @@ const Options& checked(const char* op, const Options& options) {
   return options;
 }
 
+bool checked_head_first(const SequenceClassifierOptions& options) {
+  require(!options.head_first || options.head, "SequenceClassifier",
+          "head must be present with head_first, got none");
+  return options.head_first;
+}
+
 }  // namespace
 
 SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
@@ -55,12 +61,9 @@ SequenceClassifier::SequenceClassifier(const SequenceClassifierOptions& options,
     : token_encoder(checked("SequenceClassifier", options).token_encoder, from),
       pooling(options.pooling),
       head(make_head(options.head, options.token_encoder.encoder, from["head"])),
-      head_first(options.head_first),
+      head_first(checked_head_first(options)),
       dropout(options.dropout),
-      classifier({.in_features = options.token_encoder.encoder.width(),
-                  .out_features = options.num_labels,
-                  .bias = options.bias},
-                 from["classifier"]) {}
+      classifier(options.token_encoder.encoder.width(), options.num_labels, from["classifier"]) {}
 
 Tensor SequenceClassifier::operator()(const Tokens& tokens) const {
   return classify(token_encoder(tokens), tokens);

@@ -62,8 +62,7 @@ struct SequenceClassifierOptions {
   Pooling pooling = Pooling::kMean;
   double dropout = 0.1;                            // of the classifier's input
   std::optional<PredictionHeadOptions> head = {};  // absent: the classifier reads the pooled vector
-  bool head_first = false;  // the pooling reads the head's vectors of all tokens
-  bool bias = true;         // of the classifier
+  bool head_first = false;  // the head maps each token before the pooling, not the pooled vector
 };
 
 /// `classifier(dropout(head(pooling(token_encoder(tokens)))))`: a score for each class of each
@@ -77,7 +76,7 @@ struct SequenceClassifierOptions {
 /// **Parameters** are TokenEncoder's, those of PredictionHead with the prefix "head.", and
 /// classifier.weight (C, D), classifier.bias (C).
 /// **Errors**: as TokenEncoder, PredictionHead and Pooling; num_labels below 1; a dropout outside
-/// [0, 1].
+/// [0, 1]; head_first without a head.
 /// **Source**: Devlin et al., "BERT", 2018, sections 3.1 and 4.1, for the first token through a
 /// pooler; Reimers and Gurevych, "Sentence-BERT", 2019, section 3, for the mean of all tokens.
 struct SequenceClassifier {

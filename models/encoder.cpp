@@ -7,12 +7,8 @@
 #include "tessera/models/tokens.h"
 #include "tessera/nn/detail/check.h"
 #include "tessera/nn/hook.h"
-#include "tessera/tensor/create.h"
 #include "tessera/tensor/error.h"
 #include "tessera/tensor/ops/arithmetic.h"
-#include "tessera/tensor/ops/linear.h"
-#include "tessera/tensor/ops/rearrange.h"
-#include "tessera/tensor/ops/unary.h"
 
 namespace tessera::models {
 
@@ -130,8 +126,13 @@ Encoder::Encoder(const EncoderOptions& options, const nn::ParameterSource& from)
     attention.rotary = tables.of(*layer.rotary, attention.head_dim);
   }
   if (options.final_norm) norm.emplace(norm_options(options), from["norm"]);
-  make_distances(options, from);
-  if (options.convolution) make_convolution(options, from["convolution"]);
+  make_distance_table(options, from);
+  if (options.convolution) {
+    require(!layers.empty() && layers.front().batch_first, "Encoder",
+            "layers must be at least 1 with batch_first for a convolution, got ", layers.size(),
+            " layers");
+    convolution.emplace(*options.convolution, options.layers.front(), from["convolution"]);
+  }
   if (!options.relative_position) return;
   require(!layers.empty(), "Encoder", "layers must be at least 1 for a relative_position, got 0");
   const index_t heads = options.layers.front().nhead;
@@ -147,57 +148,25 @@ Encoder::Encoder(const EncoderOptions& options, const nn::ParameterSource& from)
       from["relative_attention_bias"]);
 }
 
-void Encoder::make_distances(const EncoderOptions& options, const nn::ParameterSource& from) {
-  require(options.distances >= 0, "Encoder", "distances must be at least 0, got ",
-          options.distances);
+/// The table for layers with disentangled attention, if there are any.
+void Encoder::make_distance_table(const EncoderOptions& options, const nn::ParameterSource& from) {
+  index_t span = 0;
   for (const EncoderLayerOptions& layer : options.layers) {
-    require(!layer.disentangled || 2 * layer.disentangled->span == options.distances, "Encoder",
-            "distances must be 2 span of disentangled attention, got ", options.distances);
+    if (!layer.disentangled) continue;
+    require(!layer.rotary, "Encoder", "rotary must be absent for disentangled attention, got both");
+    require(span == 0 || layer.disentangled->span == span, "Encoder",
+            "all layers must have the same span of disentangled attention, got ", span, " and ",
+            layer.disentangled->span);
+    span = layer.disentangled->span;
   }
-  if (options.distances == 0) return;
-  distances =
-      from("distances.weight", {options.distances, options.width()}, nn::init::normal(0.02));
+  if (span == 0) return;
+  distance_table = from("distance_table", {2 * span, options.width()}, nn::init::normal(0.02));
   if (options.distance_norm) distance_norm.emplace(norm_options(options), from["distance_norm"]);
 }
 
-void Encoder::make_convolution(const EncoderOptions& options, const nn::ParameterSource& from) {
-  const auto& [kernel_size, activation] = *options.convolution;
-  require(kernel_size >= 1 && kernel_size % 2 == 1, "Encoder",
-          "kernel_size must be an odd number of tokens, got ", kernel_size);
-  require(!layers.empty() && layers.front().batch_first, "Encoder",
-          "layers must be at least 1, and batch_first, for a convolution");
-  const index_t width = options.width();
-  const nn::Init uniform = nn::init::linear_uniform(width * kernel_size);
-  convolution.emplace(TokenConvolution{
-      .weight = from("weight", {width, width, kernel_size}, uniform),
-      .bias = from("bias", {width}, uniform),
-      .norm = nn::Norm(norm_options(options.layers.front()), from["norm"]),
-      .activation = activation,
-      .dropout = nn::Dropout(options.layers.front().dropout),
-  });
-}
-
-Tensor Encoder::TokenConvolution::operator()(const EncoderInputs& inputs, const Tensor& y) const {
-  Tensor x = inputs.unpadded.pad(inputs.x);
-  if (const Tensor& lengths = inputs.mask.lengths(); lengths.defined()) {
-    x = x * real_tokens(lengths, x.size(1)).to(x.dtype()).unsqueeze(2);
-  }
-  const index_t kernel_size = weight.size(2), tokens = x.size(1);
-  const Tensor beside = zeros({x.size(0), kernel_size / 2, x.size(2)}, x.dtype());
-  const Tensor around = concat({beside, x, beside}, 1);
-  Tensor sum;
-  for (index_t k = 0; k < kernel_size; ++k) {
-    const Tensor term =
-        linear(around.slice(1, k, k + tokens), weight.select(2, k), k == 0 ? bias : Tensor());
-    sum = k == 0 ? term : sum + term;
-  }
-  const Tensor dropped = dropout(inputs.unpadded.unpad(sum));
-  return norm(y + (activation ? nn::activate(*activation, dropped) : tanh(dropped)));
-}
-
-/// The inputs of the first layer, with what all layers share.
+/// The inputs of layer 0, with the table of distances and the position bias of all layers.
 EncoderInputs Encoder::with_shared(EncoderInputs inputs) const {
-  inputs.distances = distance_norm ? (*distance_norm)(distances) : distances;
+  inputs.distance_table = distance_norm ? (*distance_norm)(distance_table) : distance_table;
   if (!relative_position) return inputs;
   const index_t tokens = token_count("Encoder", inputs, true);
   inputs.mask = inputs.mask & additive_mask((*relative_position)(tokens, tokens));
@@ -225,18 +194,18 @@ EncoderResult Encoder::compute(const EncoderInputs& inputs, const AttentionReque
   y = with_shared(std::move(y));
   const nn::HookedRows hooked_rows(unpadded, layers.empty() || layers.front().batch_first);
   y.x = nn::hooked("input", y.x);
-  const EncoderInputs first = y;
   for (index_t i = 0; i < depth(); ++i) {
-    const ModulePath path("layers", i);
-    const EncoderLayer& layer = layer_at(i);
     AttentionResult step;
-    if (std::ranges::find(chosen, i) == chosen.end()) {
-      step.output = layer(y);
-    } else {
-      step = layer.with_attentions(y, *request);
+    {
+      const ModulePath path("layers", i);
+      const bool is_chosen = std::ranges::find(chosen, i) != chosen.end();
+      step = is_chosen ? layer_at(i).with_attentions(y, *request)
+                       : AttentionResult{.output = layer_at(i)(y)};
+    }
+    if (i == 0 && convolution) {
+      step.output = nn::hooked("convolution", (*convolution)(y, step.output));
     }
     y.x = step.output;
-    if (i == 0 && convolution) y.x = nn::hooked("convolution", (*convolution)(first, y.x));
     for (std::size_t n = 0; n < chosen.size(); ++n) {
       if (chosen[n] == i) weights[n] = step.weights;
     }

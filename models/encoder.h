@@ -5,15 +5,9 @@
 #include <vector>
 
 #include "tessera/models/encoder_layer.h"
-#include "tessera/nn/dropout.h"
+#include "tessera/models/token_convolution.h"
 
 namespace tessera::models {
-
-/// The options of a convolution over tokens: see Encoder.
-struct TokenConvolutionOptions {
-  index_t kernel_size = 3;                        // an odd number of tokens
-  std::optional<nn::Activation> activation = {};  // absent: tanh
-};
 
 /// A stack as data: the options of each layer. A model family is a function that makes such
 /// options, not a class.
@@ -23,9 +17,8 @@ struct EncoderOptions {
   std::optional<index_t> d_model = {};  // needed only if there is no layer
   std::optional<nn::DistanceBuckets> relative_position = {};  // one learned bias for all layers
   std::vector<index_t> order = {};  // indices of layers, which may repeat; if empty, each once
-  index_t distances = 0;       // rows of the table for disentangled attention, 2 span; 0: no table
-  bool distance_norm = false;  // a norm of this table
-  std::optional<TokenConvolutionOptions> convolution = {};  // beside the first layer
+  bool distance_norm = false;       // normalises the table of disentangled attention
+  std::optional<TokenConvolutionOptions> convolution = {};  // added to layer 0's output
 
   /// The width of the inputs and outputs. **Errors**: layers with a different d_model; no layer and
   /// no d_model.
@@ -57,48 +50,31 @@ struct EncoderResult {
 /// Each layer draws its own initial weights; torch.nn.TransformerEncoder makes all layers copies of
 /// one layer. Layers with equal rotary options share one table of angles, and with
 /// `relative_position` all layers share one bias, relative_attention_bias.weight, as in T5 and
-/// MPNet. Layers with disentangled attention share the table distances.weight, with its
-/// distance_norm. With a `convolution`, the output y of the first layer becomes norm(y +
-/// activation(convolution(x))), where x is the input of the stack: convolution.weight, .bias,
-/// .norm.weight and .norm.bias, as in DeBERTa-v2.
+/// MPNet. Layers with disentangled attention share a table of distances, distance_table (2 span,
+/// D), with distance_norm.weight and .bias (D). With a `convolution`, the output y of layer 0
+/// becomes TokenConvolution(x, y), where x is the input of the stack: convolution.weight, ...
 ///
 /// **Masks**: with a mask of lengths, positions after a length are not computed: the layers process
 /// only the real tokens, in one row, sequence after sequence, and the output and requested weights
 /// are 0 at padding. The dropout of a token's vectors then depends on the index of the token in
 /// this row. All other results are the same. With batch_first = false, if a mask of a different
 /// kind hides padding, or if a layer has a custom part, all layers compute padding, and no real
-/// position sees the padding. Then requested weights are not 0 at padding.
+/// position sees the padding, except through a convolution. Then requested weights are not 0 at
+/// padding.
 ///
 /// **Errors**: as EncoderLayer; layers with a different d_model or batch_first; an index in `order`
 /// without a layer; a final norm without a layer or a d_model. With `relative_position` also: no
-/// layers; layers with different numbers of heads; batch_first = false.
+/// layers; layers with different numbers of heads; batch_first = false. Layers whose disentangled
+/// attention has a different span, or that have a rotary too; a convolution without layers, with
+/// batch_first = false, or with an even kernel_size.
 /// **Source**: Vaswani et al., 2017, section 3.1; torch.nn.TransformerEncoder; Lan et al.,
-/// "ALBERT", 2020, section 3.1, for layers that repeat.
+/// "ALBERT", 2020, section 3.1, for layers that repeat; He et al.,
+/// "DeBERTa", 2021, and transformers.DebertaV2Model.
 struct Encoder {
-  /// norm(y + dropout(activation(convolution(x)))), by the weight (D, D, kernel_size) and the bias
-  /// (D) of a torch.nn.Conv1d whose output is as long as its input. Padding counts as 0.
-  struct TokenConvolution {
-    Tensor weight;
-    Tensor bias;
-    nn::Norm norm;
-    std::optional<nn::Activation> activation;
-    nn::Dropout dropout;
-
-    /// `inputs.x` is x: (B, T, D), or unpadded rows. y has the same shape.
-    Tensor operator()(const EncoderInputs& inputs, const Tensor& y) const;
-
-    static void visit(auto& self, auto&& visitor) {
-      visitor("weight", self.weight);
-      visitor("bias", self.bias);
-      visitor("norm", self.norm);
-      visitor("dropout", self.dropout);
-    }
-  };
-
   std::vector<EncoderLayer> layers;
   std::optional<nn::Norm> norm;
   std::optional<nn::RelativePositionBias> relative_position;  // shared by all layers
-  Tensor distances;  // the table for all layers, (2 span, D)
+  Tensor distance_table;                                      // shared by all layers
   std::optional<nn::Norm> distance_norm;
   std::optional<TokenConvolution> convolution;
   std::vector<index_t> order;  // if empty, each layer once
@@ -120,14 +96,13 @@ struct Encoder {
     visitor("layers", self.layers);
     visitor("norm", self.norm);
     visitor("relative_attention_bias", self.relative_position);
-    visitor("distances.weight", self.distances);
+    visitor("distance_table", self.distance_table);
     visitor("distance_norm", self.distance_norm);
     visitor("convolution", self.convolution);
   }
 
  private:
-  void make_distances(const EncoderOptions& options, const nn::ParameterSource& from);
-  void make_convolution(const EncoderOptions& options, const nn::ParameterSource& from);
+  void make_distance_table(const EncoderOptions& options, const nn::ParameterSource& from);
   EncoderInputs with_shared(EncoderInputs inputs) const;
   /// The number of applied layers.
   index_t depth() const;

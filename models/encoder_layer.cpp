@@ -147,7 +147,7 @@ AttentionResult EncoderLayer::with_attentions(const EncoderInputs& inputs,
 Tensor EncoderLayer::compute_checkpointed(const EncoderInputs& inputs) const {
   std::vector<Tensor> read = inputs.mask.tensors();
   const std::size_t of_mask = read.size();
-  read.insert(read.begin(), {inputs.x, inputs.positions, inputs.distances});
+  read.insert(read.begin(), {inputs.x, inputs.positions, inputs.distance_table});
   nn::detail::list_parts(*this).for_each(
       [&](const std::string&, const Tensor& parameter) { read.push_back(parameter); },
       nn::detail::kSkipPrepacked);
@@ -188,7 +188,7 @@ AttentionResult EncoderLayer::attend(const Tensor& query, const Tensor& residual
                               .residual = residual,
                               .positions = inputs.positions,
                               .unpadded = inputs.unpadded,
-                              .distances = inputs.distances});
+                              .distance_table = inputs.distance_table});
   }
   const AttentionResult result =
       (*custom_attention)({.x = query, .mask = mask_of(inputs), .positions = inputs.positions});

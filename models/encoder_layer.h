@@ -48,13 +48,13 @@ struct EncoderLayerOptions {
   bool norm1 = true;   // false, only with norm_first: attention reads x, as in ModernBERT's layer 0
   bool gated = false;  // GeGLU, SwiGLU, ReGLU; dim_feedforward is the width of each half
 
-  std::optional<double> scale = {};    // of the scores; absent: 1 / sqrt(width of a head)
+  std::optional<double> scale = {};    // of the scores; absent: as in nn::MultiHeadAttention
   std::optional<index_t> window = {};  // query i reads key j if |i - j| <= window; absent: all keys
   bool causal = false;                 // query i reads key j if j <= i
   std::optional<nn::RotaryOptions> rotary = {};
   std::optional<nn::DistanceBuckets> relative_position = {};  // a learned bias of only this layer
   bool alibi = false;
-  std::optional<nn::DisentangledOptions> disentangled = {};  // reads EncoderInputs::distances
+  std::optional<nn::DisentangledOptions> disentangled = {};  // reads EncoderInputs::distance_table
 
   std::optional<index_t> num_key_value_heads = {};  // grouped heads: see nn::MultiHeadAttention
   std::optional<index_t> head_dim = {};             // absent: d_model / nhead
@@ -90,7 +90,7 @@ struct EncoderInputs {
   AttentionMask mask = {};
   Tensor positions = {};       // for rotary, (B, T) or (T) int64; 0, 1, ... if absent
   UnpaddedRows unpadded = {};  // if it has rows: x (1, N, D), positions (1, N) or absent
-  Tensor distances = {};       // for disentangled attention: (2 span, D)
+  Tensor distance_table = {};  // for disentangled attention, (2 span, D)
 
   /// 1 for each real token and 0 for padding, for attentions that multiply keys by it:
   /// (B, 1, T, 1) of x's dtype, or (1, 1, 1, 1) if the mask has no lengths. **Errors**: an x

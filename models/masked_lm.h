@@ -42,7 +42,7 @@ struct MaskedLMOptions {
 /// BERT's cls.predictions.decoder.weight is embeddings.word_embeddings.weight, unless `tied` is
 /// false.
 /// **Errors**: as TokenEncoder; an unknown activation; places that are not int64 with one axis; a
-/// place outside [0, B T); no transform, although the embedding has a width of its own.
+/// place outside [0, B T); transform = false with an embedding whose width W is not D.
 /// **Source**: Devlin et al., "BERT", 2018, section 3.1; transformers.BertForMaskedLM; Press and
 /// Wolf, "Using the output embedding to improve language models", 2017, for the tied weights.
 struct MaskedLM {

@@ -7,6 +7,7 @@
 #include "tessera/models/encoder_layer.h"
 #include "tessera/models/masked_lm.h"
 #include "tessera/models/pooling.h"
+#include "tessera/models/token_convolution.h"
 #include "tessera/models/token_encoder.h"
 #include "tessera/models/tokens.h"
 #include "tessera/nn/nn.h"

@@ -15,6 +15,14 @@ namespace tessera::nn {
 
 namespace {
 
+index_t head_width(const MultiHeadAttentionOptions& options) {
+  return options.head_dim.value_or(options.embed_dim / options.num_heads);
+}
+
+index_t width_of_heads(const MultiHeadAttentionOptions& options) {
+  return options.num_heads * head_width(options);
+}
+
 const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
   constexpr const char* kOp = "MultiHeadAttention";
   const index_t width = options.embed_dim;
@@ -34,7 +42,7 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
   detail::require_finite(kOp, "scale", options.scale.value_or(1));
   detail::require_memory(kOp,
                          4.0 * static_cast<double>(width) * static_cast<double>(options.num_heads) *
-                             static_cast<double>(options.head_dim.value_or(1)),
+                             static_cast<double>(head_width(options)),
                          options.num_heads, " heads");
   require(!options.disentangled || (!options.num_key_value_heads && !options.head_norm_eps &&
                                     !options.rotary && !options.kdim && !options.vdim),
@@ -42,10 +50,6 @@ const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& option
           "num_key_value_heads, head_norm_eps, rotary, kdim and vdim must be absent for "
           "disentangled attention, got one of them");
   return options;
-}
-
-index_t head_width(const MultiHeadAttentionOptions& options) {
-  return options.head_dim.value_or(options.embed_dim / options.num_heads);
 }
 
 /// A bias of zeros that draws as many random numbers as the bias of a Linear: PyTorch draws this
@@ -67,7 +71,7 @@ AttentionResult ScaledDotProductAttention::operator()(const Tensor& q, const Ten
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterSource& from)
-    : out_proj({.in_features = checked(options).num_heads * head_width(options),
+    : out_proj({.in_features = width_of_heads(checked(options)),
                 .out_features = options.embed_dim,
                 .bias = false},
                from["out_proj"]),
@@ -100,7 +104,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
   if (options.rotary) rotary.emplace(*options.rotary, head_dim);
   if (!options.disentangled) return;
   disentangled.emplace(*options.disentangled, e, of_q, from);
-  if (!scale) scale = 1 / std::sqrt(static_cast<double>(head_dim * disentangled->terms()));
+  if (!scale) scale = 1 / std::sqrt(static_cast<double>(head_dim * options.disentangled->terms()));
 }
 
 Tensor split_heads(const Tensor& x, index_t num_heads) {
@@ -159,50 +163,74 @@ AttentionResult as_passed(AttentionResult result, const Tensor& query, bool batc
 
 }  // namespace
 
+std::pair<index_t, index_t> MultiHeadAttention::rows_of(Part part) const {
+  const index_t keys = num_heads * head_dim, width = num_key_value_heads * head_dim;
+  if (part == Part::kQuery) return {0, keys};
+  const index_t begin = part == Part::kKey ? keys : keys + width;
+  return {begin, begin + width};
+}
+
 /// x W^T + b; a module with rotary positions and without norms of heads rotates the first `rotated`
 /// heads of the result.
-Tensor MultiHeadAttention::product(const Tensor& x, const Weight& weight, const Tensor& bias,
-                                   index_t rotated, const Tensor& positions) const {
+Tensor MultiHeadAttention::project_rows(const Tensor& x, const Weight& weight, const Tensor& bias,
+                                        index_t rotated, const Tensor& positions) const {
   if (!rotary || q_norm || rotated == 0) return linear(x, weight, bias);
   return rotary_linear(x, weight, bias, rotary->columns(rotated, x.dtype(), positions));
 }
 
-/// Projection number `part`, its heads normalised and then rotated if there are norms of heads.
-Tensor MultiHeadAttention::normed(index_t part, const Tensor& x, const Tensor& positions) const {
-  const std::optional<Norm>& norm = part == 0 ? q_norm : k_norm;
-  if (!norm || part == 2) return x;
-  const Tensor heads = (*norm)(x.unflatten(2, {heads_of(part), head_dim}));
+/// If the module has norms of heads: y with each head normalised, then rotated; otherwise y, which
+/// project_rows has rotated.
+Tensor MultiHeadAttention::norm_and_rotate(Part part, const Tensor& y,
+                                           const Tensor& positions) const {
+  const std::optional<Norm>& norm = part == Part::kQuery ? q_norm : k_norm;
+  if (!norm || part == Part::kValue) return y;
+  const Tensor heads = (*norm)(y.unflatten(2, {y.size(2) / head_dim, head_dim}));
   return (rotary ? (*rotary)(heads, positions) : heads).flatten(2, 3);
 }
 
-/// The projection number `part` of x: 0 queries, 1 keys, 2 values.
-Tensor MultiHeadAttention::project(index_t part, const Tensor& x, const Tensor& positions) const {
-  const index_t begin = part == 0 ? 0 : (num_heads + (part - 1) * num_key_value_heads) * head_dim;
-  const index_t end = begin + heads_of(part) * head_dim;
+/// One projection of x.
+Tensor MultiHeadAttention::project(Part part, const Tensor& x, const Tensor& positions) const {
+  const auto [begin, end] = rows_of(part);
+  const auto i = static_cast<std::size_t>(part);
   const Weight* const separate[] = {&q_proj_weight, &k_proj_weight, &v_proj_weight};
-  const bool is_joined = in_proj_weight.defined();
+  const Weight joined = in_proj_weight.defined() ? in_proj_weight.rows(begin, end) : Weight();
+  const Weight& weight = in_proj_weight.defined() ? joined : *separate[i];
   const Tensor bias = in_proj_bias.defined() ? in_proj_bias.slice(0, begin, end) : Tensor();
   constexpr const char* kNames[] = {"query", "key", "value"};
-  const index_t width = (is_joined ? in_proj_weight : *separate[part]).size(1);
-  require(x.size(-1) == width, "MultiHeadAttention", kNames[part], " must have width ", width,
-          ", got shape ", x.shape());
-  const index_t rotated = part < 2 ? heads_of(part) : 0;
-  const Tensor y = is_joined ? product(x, in_proj_weight.rows(begin, end), bias, rotated, positions)
-                             : product(x, *separate[part], bias, rotated, positions);
-  return normed(part, y, positions);
+  require(x.size(-1) == weight.size(1), "MultiHeadAttention", kNames[i], " must have width ",
+          weight.size(1), ", got shape ", x.shape());
+  const index_t rotated = part == Part::kValue ? 0 : (end - begin) / head_dim;
+  return norm_and_rotate(part, project_rows(x, weight, bias, rotated, positions), positions);
 }
 
-/// Queries, keys and values of self-attention, (B, T, D) each, as views of one product.
+/// Queries (B, T, H d), keys and values (B, T, G d) of self-attention, as views of one product.
 std::array<Tensor, 3> MultiHeadAttention::project_joined(const Tensor& x,
                                                          const Tensor& positions) const {
-  const index_t e = embed_dim();
+  const index_t e = in_proj_weight.size(1);
   require(x.size(-1) == e, "MultiHeadAttention", "query must have width ", e, ", got shape ",
           x.shape());
   const Tensor qkv =
-      product(x, in_proj_weight, in_proj_bias, num_heads + num_key_value_heads, positions);
-  const index_t of_q = num_heads * head_dim, of_qk = of_q + num_key_value_heads * head_dim;
-  return {normed(0, qkv.slice(2, 0, of_q), positions),
-          normed(1, qkv.slice(2, of_q, of_qk), positions), qkv.slice(2, of_qk)};
+      project_rows(x, in_proj_weight, in_proj_bias, num_heads + num_key_value_heads, positions);
+  const auto part = [&](Part which) {
+    const auto [begin, end] = rows_of(which);
+    return norm_and_rotate(which, qkv.slice(2, begin, end), positions);
+  };
+  return {part(Part::kQuery), part(Part::kKey), part(Part::kValue)};
+}
+
+/// The bias of disentangled attention, (B, H, Tq, Tk), of padded q and k, (B, T, H d).
+Tensor MultiHeadAttention::position_terms(const Tensor& q, const Tensor& k,
+                                          const Tensor& table) const {
+  const Tensor rows = disentangled->rows(q.size(1), k.size(1), table);
+  const auto projected = [&](const std::optional<Linear>& own, Part part) {
+    const bool is_shared = disentangled->options.shared;
+    if (!own && !is_shared) return Tensor();
+    return split_heads(own ? (*own)(rows) : project(part, rows, {}), num_heads);
+  };
+  const Tensor sum = (*disentangled)(split_heads(q, num_heads), split_heads(k, num_heads),
+                                     projected(disentangled->pos_key_proj, Part::kKey),
+                                     projected(disentangled->pos_query_proj, Part::kQuery));
+  return sum.defined() ? sum * scale.value() : sum;
 }
 
 namespace {
@@ -217,8 +245,8 @@ Tensor weighed(const Tensor& weights, const Tensor& values) {
 }  // namespace
 
 /// Attention of projected inputs, (B, T, heads d) each, whose weights and scores hooks may change.
-AttentionResult MultiHeadAttention::attend_to(const std::array<Tensor, 3>& projected,
-                                              const AttentionInputs& x) const {
+AttentionResult MultiHeadAttention::attention_of(const std::array<Tensor, 3>& projected,
+                                                 const AttentionInputs& x) const {
   const Tensor q = hooked("q", projected[0]);
   const Tensor k = hooked("k", projected[1]);
   const Tensor v = hooked("v", projected[2]);
@@ -226,11 +254,8 @@ AttentionResult MultiHeadAttention::attend_to(const std::array<Tensor, 3>& proje
   AttentionMask mask = x.mask;
   AttentionOptions options = {.scale = scale, .need_weights = x.need_weights, .unpadded = unpadded};
   if (disentangled) {
-    const Tensor bias = (*disentangled)(
-        split_heads(unpadded.pad(q), num_heads), split_heads(unpadded.pad(k), num_heads),
-        x.distances,
-        [&](bool keys, const Tensor& vectors) { return project(keys ? 1 : 0, vectors, {}); });
-    if (bias.defined()) mask = mask & additive_mask(bias * *scale);
+    const Tensor terms = position_terms(unpadded.pad(q), unpadded.pad(k), x.distance_table);
+    if (terms.defined()) mask = mask & additive_mask(terms);
   }
   if (is_hooked("score_bias")) {
     const index_t batch = unpadded ? unpadded.batch() : q.size(0);
@@ -265,9 +290,10 @@ AttentionResult MultiHeadAttention::operator()(const AttentionInputs& inputs) co
           "positions must be defined for unpadded rows and rotary, got undefined ones");
   const std::array<Tensor, 3> projected =
       one_product ? project_joined(x.query, x.positions)
-                  : std::array{project(0, x.query, x.positions), project(1, x.key, x.key_positions),
-                               project(2, x.value, {})};
-  AttentionResult result = attend_to(projected, x);
+                  : std::array{project(Part::kQuery, x.query, x.positions),
+                               project(Part::kKey, x.key, x.key_positions),
+                               project(Part::kValue, x.value, {})};
+  AttentionResult result = attention_of(projected, x);
   const Tensor heads = hooked("heads", merge_heads(result.output));
   result.output = out_proj(heads, Activation::kNone, x.residual);
   return as_passed(result, inputs.query, batch_first);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "tessera/nn/disentangled.h"
 #include "tessera/nn/dropout.h"
@@ -39,15 +40,17 @@ struct MultiHeadAttentionOptions {
   index_t num_heads;
   double dropout = 0;
   bool bias = true;
-  std::optional<index_t> kdim = {};          // width of the keys' input, embed_dim if absent
-  std::optional<index_t> vdim = {};          // width of the values' input, embed_dim if absent
-  bool batch_first = true;                   // (B, T, D) rather than (T, B, D)
-  std::optional<double> scale = {};          // of the scores; absent: 1 / sqrt(width of a head)
-  std::optional<RotaryOptions> rotary = {};  // rotates queries and keys by their positions
-  std::optional<index_t> num_key_value_heads = {};  // a divisor of num_heads, which is the default
+  std::optional<index_t> kdim = {};  // width of the keys' input, embed_dim if absent
+  std::optional<index_t> vdim = {};  // width of the values' input, embed_dim if absent
+  bool batch_first = true;           // (B, T, D) rather than (T, B, D)
+  std::optional<double> scale = {};  // of the scores; absent: 1 / sqrt(head_dim), or, with
+                                     // disentangled attention of n terms, 1 / sqrt(n head_dim)
+  std::optional<RotaryOptions> rotary = {};         // rotates queries and keys by their positions
+  std::optional<index_t> num_key_value_heads = {};  // must divide num_heads; absent: num_heads
   std::optional<index_t> head_dim = {};             // absent: embed_dim / num_heads
-  std::optional<double> head_norm_eps = {};  // if present: RMS norms of each query and each key
-  std::optional<DisentangledOptions> disentangled = {};  // terms of the scores by distance
+  std::optional<double> head_norm_eps =
+      {};  // of RMS norms of each head's queries and keys; absent: no norms
+  std::optional<DisentangledOptions> disentangled = {};  // adds position terms to the scores
 };
 
 /// The inputs of MultiHeadAttention: `{.query = x}` is self-attention.
@@ -61,18 +64,18 @@ struct AttentionInputs {
   Tensor positions = {};  // of the queries, for rotary: (B, Tq) or (Tq) int64; 0, 1, ... if absent
   Tensor key_positions = {};   // if absent: `positions` in self-attention, otherwise 0, 1, ...
   UnpaddedRows unpadded = {};  // N tokens without padding: inputs are (1, N, D); only batch_first
-  Tensor distances = {};       // for disentangled attention: the vectors of distances, (2 span, D)
+  Tensor distance_table = {};  // for disentangled attention, (2 span, D)
 };
 
-/// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d = D / H
-/// columns of the three projections.
+/// Multi-head attention: `concat(head_1, ..., head_H) W_O`, where head_h attends with its d =
+/// head_dim columns of the three projections.
 ///
 /// **Grouped heads**: with G = num_key_value_heads, keys and values have G heads, and each of them
 /// is read by H / G heads of queries. With `head_norm_eps`, each head of a query and of a key
 /// passes an RMS norm, whose weight (d) all heads share, before it is rotated.
 ///
-/// **Disentangled attention**: with `disentangled`, the bias of the scores is computed from
-/// queries, keys and `distances`, and has B H Tq Tk elements.
+/// **Disentangled attention**: its position terms are added to the scores as a bias, which takes
+/// memory for B H Tq Tk elements.
 ///
 /// **Shapes**: query (B, Tq, D), key (B, Tk, kdim), value (B, Tk, vdim) -> output (B, Tq, D). The
 /// batch axis is optional. With batch_first = false the first two axes are exchanged.
@@ -89,11 +92,14 @@ struct AttentionInputs {
 /// product computes all three projections.
 /// **Errors**: sizes below 1; a number of heads that does not divide embed_dim, if there is no
 /// head_dim; a num_key_value_heads that does not divide num_heads; a dropout outside [0, 1]; a
-/// head_norm_eps that is negative or not finite; a scale that is not finite; inputs or masks that
-/// do not match; a requested head or query out of range; unpadded rows without positions if the
-/// module has a rotary. The options and the positions of a rotary: as Rotary.
+/// head_norm_eps that is negative or not finite; a scale that is not finite; disentangled attention
+/// with num_key_value_heads, head_norm_eps, rotary, kdim or vdim, or without its table of
+/// distances; inputs or masks that do not match; a requested head or query out of range; unpadded
+/// rows without positions if the module has a rotary. The options and the positions of a rotary: as
+/// Rotary.
 /// **Source**: Vaswani et al., 2017, section 3.2.2; Ainslie et al., "GQA: Training Generalized
-/// Multi-Query Transformer Models", 2023; Henry et al., "Query-Key Normalization", 2020.
+/// Multi-Query Transformer Models", 2023; Henry et al., "Query-Key Normalization", 2020;
+/// He et al., "DeBERTa", 2021.
 struct MultiHeadAttention {
   Weight in_proj_weight;
   Weight q_proj_weight, k_proj_weight, v_proj_weight;
@@ -129,15 +135,17 @@ struct MultiHeadAttention {
   }
 
  private:
-  index_t embed_dim() const { return out_proj.weight.size(0); }
-  /// The heads of projection number `part`: 0 queries, 1 keys, 2 values.
-  index_t heads_of(index_t part) const { return part == 0 ? num_heads : num_key_value_heads; }
-  Tensor product(const Tensor& x, const Weight& weight, const Tensor& bias, index_t rotated,
-                 const Tensor& positions) const;
-  Tensor normed(index_t part, const Tensor& x, const Tensor& positions) const;
-  Tensor project(index_t part, const Tensor& x, const Tensor& positions) const;
+  enum class Part { kQuery, kKey, kValue };
+  /// The rows of a projection in in_proj_weight, [begin, end).
+  std::pair<index_t, index_t> rows_of(Part part) const;
+  Tensor project_rows(const Tensor& x, const Weight& weight, const Tensor& bias, index_t rotated,
+                      const Tensor& positions) const;
+  Tensor norm_and_rotate(Part part, const Tensor& y, const Tensor& positions) const;
+  Tensor project(Part part, const Tensor& x, const Tensor& positions) const;
   std::array<Tensor, 3> project_joined(const Tensor& x, const Tensor& positions) const;
-  AttentionResult attend_to(const std::array<Tensor, 3>& projected, const AttentionInputs& x) const;
+  Tensor position_terms(const Tensor& q, const Tensor& k, const Tensor& table) const;
+  AttentionResult attention_of(const std::array<Tensor, 3>& projected,
+                               const AttentionInputs& x) const;
 };
 
 /// The columns of `x` divided into heads. **Shapes**: (B, T, H d) -> (B, H, T, d), a view.

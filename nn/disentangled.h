@@ -1,7 +1,6 @@
-// Disentangled attention: scores that also have terms between a token and a distance.
+// Disentangled attention: scores with further terms, between a token and a distance.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "tessera/nn/dropout.h"
@@ -9,65 +8,68 @@
 
 namespace tessera::nn {
 
-/// The terms of scores by distance. With q and k the query and the key of a head, and K^r and Q^r
-/// the projections of a table's vectors,
+/// Disentangled attention adds terms between contents and distances to the scores. With q and k the
+/// queries and keys of a head, and K^r and Q^r the projections of a table with a row for each
+/// distance,
 ///
-///     score(i, j) = (q_i k_j + q_i K^r[c] + k_j Q^r[c]) / sqrt(d n)        c = column(i - j)
+///     score(i, j) = (q_i k_j + q_i K^r[r] + k_j Q^r[r]) / sqrt(d n)        r = row_of(i - j)
 ///
-/// where n is the number of terms. The table has 2 `span` vectors.
-/// **Errors**, where the options are used: a span below 1; a max_distance that is negative or,
-/// unless it is 0, not above span / 2 + 1; a dropout outside [0, 1].
+/// where n is `terms()`; a given scale replaces the factor. The table has 2 `span` rows.
+/// **Errors**, thrown by Disentangled: a span below 1; a max_distance other than 0 that is below
+/// span / 2 + 2, or with a span of 1; a dropout outside [0, 1].
 /// **Source**: He et al., "DeBERTa", 2021, section 3.1; for buckets, transformers.DebertaV2Model.
 struct DisentangledOptions {
-  index_t span;                     // DeBERTa-v2's position_buckets
-  index_t max_distance = 0;         // 0: a vector for each distance, else buckets
+  index_t span;  // half the rows of the table: position_buckets, or max_relative_positions without
+  index_t max_distance = 0;         // of buckets; 0: a row for each distance
   bool content_to_position = true;  // the term q_i K^r
   bool position_to_content = true;  // the term k_j Q^r
-  bool shared = true;  // K^r and Q^r by the projections of keys and queries, else by separate ones
-  double dropout = 0;  // of the vectors
+  bool shared =
+      true;  // false: rows are projected by pos_key_proj and pos_query_proj, not as tokens
+  double dropout = 0;  // of the rows
 
   /// The row of the table for a key at i - j = `distance` from its query, from 0 to 2 span - 1.
   ///
   /// Let m = span / 2 and a = |distance|. Without buckets, or if a <= m, the row is span +
-  /// distance. The other buckets hold wider and wider ranges: in float32,
+  /// distance. Buckets of larger distances are wider; in float32,
   ///
   ///     row = span +- (m + ceil(log(a / m) / log((max_distance - 1) / m) (m - 1)))
   ///
   /// Rows outside the table become the first or the last row.
-  index_t column(index_t distance) const;
+  index_t row_of(index_t distance) const;
+  /// The number of terms of a score, 1 to 3.
+  index_t terms() const { return 1 + content_to_position + position_to_content; }
 };
 
-/// The terms of the scores by distance, as a bias of the scores.
+/// The position terms of the scores, as a bias.
 ///
 /// **Parameters**, unless `shared`: pos_key_proj and pos_query_proj, both Linear, for the terms
 /// that exist.
-/// **Errors**: those of DisentangledOptions; vectors that are not (2 span, D).
+/// **Errors**: those of DisentangledOptions.
 /// **Source**: as DisentangledOptions.
 struct Disentangled {
-  /// The keys (true) or the queries (false) of vectors (1, R, D), (1, R, H d).
-  using Project = std::function<Tensor(bool keys, const Tensor& vectors)>;
-
   DisentangledOptions options;
   std::optional<Linear> pos_key_proj, pos_query_proj;
   Dropout dropout;
 
-  /// For inputs of `embed_dim` columns, and heads with `width` columns together.
-  Disentangled(const DisentangledOptions& options, index_t embed_dim, index_t width,
+  /// `embed_dim` is D, `width` is H d.
+  Disentangled(const DisentangledOptions& given, index_t embed_dim, index_t width,
                const ParameterSource& from = default_rng());
 
-  /// The bias, without the factor of the scores. `vectors` is the table; `project` is called only
-  /// if `shared`.
-  /// **Shapes**: q (B, H, Tq, d), k (B, H, Tk, d), vectors (2 span, D) -> (B, H, Tq, Tk); undefined
-  /// if there are no terms.
-  Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& vectors,
-                    const Project& project) const;
-  /// The number of terms of a score, 1 to 3.
-  index_t terms() const { return 1 + options.content_to_position + options.position_to_content; }
+  /// The R rows of the table that these numbers of queries and keys reach, after dropout.
+  /// **Shapes**: table (2 span, D) -> (1, R, D). **Errors**: a table of a different size.
+  Tensor rows(index_t queries, index_t keys, const Tensor& table) const;
+
+  /// The terms without the factor, from the projections of rows(); a projection whose term is
+  /// absent is not read.
+  /// **Shapes**: q (B, H, Tq, d), k (B, H, Tk, d), row_keys and row_queries (1, H, R, d)
+  /// -> (B, H, Tq, Tk); undefined without position terms.
+  Tensor operator()(const Tensor& q, const Tensor& k, const Tensor& row_keys,
+                    const Tensor& row_queries) const;
 
   static void visit(auto& self, auto&& visitor) {
     visitor("pos_key_proj", self.pos_key_proj);
     visitor("pos_query_proj", self.pos_query_proj);
-    visitor("distance_dropout", self.dropout);
+    visitor("row_dropout", self.dropout);
   }
 };
 

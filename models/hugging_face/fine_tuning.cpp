@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kFineTuningOp = "fine_tuning_groups";
 constexpr std::string_view kLayers = "encoder.layers.";
-/// Added to tokens or to scores of attention before the first layer computes.
+/// Level 0: embeddings, parameters of positions, and the convolution added to layer 0's output.
 constexpr std::string_view kLowest[] = {"embeddings.", "encoder.relative_attention_bias.",
-                                        "encoder.distances.", "encoder.distance_norm.",
+                                        "encoder.distance_table", "encoder.distance_norm.",
                                         "encoder.convolution."};
 
 /// The number of the layer that a parameter belongs to; -1: none.

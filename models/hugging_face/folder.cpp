@@ -65,7 +65,7 @@ std::vector<TensorNames> ModelFolder::names_of(const std::string& name) const {
     for (const WeightName& line : lines) {
       auto tensors = tensor_names(line, name, group_size_);
       if (!tensors) continue;
-      if (tensors->names.size() == 3) {  // queries, keys and values
+      if (line.joined == Joined::kQueriesKeysValues) {
         const EncoderLayerOptions& layer = options.encoder.layers.front();
         const index_t heads = layer.num_key_value_heads.value_or(layer.nhead);
         tensors->shares = {layer.nhead, heads, heads};
@@ -153,8 +153,8 @@ nn::ParameterSource ModelFolder::source(const std::vector<Rename>& renames) cons
       });
 }
 
-void ModelFolder::require_layers_in(const nn::StateDict& model,
-                                    const std::vector<Rename>& renames) const {
+void ModelFolder::require_encoder_in(const nn::StateDict& model,
+                                     const std::vector<Rename>& renames) const {
   std::set<std::string> names;
   for (const auto& [name, tensor] : model) names.insert(renamed(name, renames));
   const auto layers = std::ssize(options.encoder.layers);
@@ -164,9 +164,11 @@ void ModelFolder::require_layers_in(const nn::StateDict& model,
       const auto left_out = names.contains(name) ? std::nullopt : find(name);
       if (!left_out) continue;
       const std::string& theirs = left_out->names.front();
+      const std::string count =
+          line.ours.starts_with("encoder.layers.") ? str_cat(layers, " layers and ") : "";
       fail_file(files_->file_of(theirs), "tensor ", printable(theirs),
-                ": must be absent, because the model in config.json has ", layers,
-                " layers and no ", printable(name));
+                ": must be absent, because the model in config.json has ", count, "no ",
+                printable(name));
     }
   }
 }

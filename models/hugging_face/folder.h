@@ -71,9 +71,10 @@ class ModelFolder {
   /// the model is made. Large tensors in float32 are mapped from the file, not copied. Tensors that
   /// form one parameter, such as q, k and v, are copied. **Errors**: as weight.
   nn::ParameterSource source(const std::vector<Rename>& renames = {}) const;
-  /// Throws if the files have a layer, or a part of a layer, that `model` lacks, because every
-  /// output would be wrong. The names in `model` are those before `renames`.
-  void require_layers_in(const nn::StateDict& model, const std::vector<Rename>& renames = {}) const;
+  /// Throws if the files have a tensor of the encoder that `model` lacks, because every output
+  /// would be wrong. The names in `model` are those before `renames`.
+  void require_encoder_in(const nn::StateDict& model,
+                          const std::vector<Rename>& renames = {}) const;
   /// The names that the family's files can have for the tensors of our parameter `name`, even if
   /// these files lack them. The most likely name is first, and save_folder uses it. Empty: no model
   /// of the family has the parameter.
@@ -102,7 +103,7 @@ M load_model(const Options& options, const ModelFolder& folder,
              const std::vector<Rename>& renames = {}) {
   const ProfileScope scope("load weights");
   M model(options, folder.source(renames));
-  folder.require_layers_in(nn::state_dict(model), renames);
+  folder.require_encoder_in(nn::state_dict(model), renames);
   nn::eval(model);
   return model;
 }

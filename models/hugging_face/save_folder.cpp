@@ -269,7 +269,14 @@ void save_folder(const fs::path& to, const fs::path& from, const QuestionAnswere
 
 void save_folder(const fs::path& to, const fs::path& from, const MaskFiller& task,
                  const SaveOptions& options) {
-  save(to, ModelFolder(from), {.task = "ForMaskedLM", .parameters = nn::state_dict(task.model)},
+  const ModelFolder folder(from);
+  JsonMembers config;
+  if (folder.config.has("legacy"))
+    config.emplace_back("legacy", true);  // DeBERTa's names of a head
+  save(to, folder,
+       {.task = "ForMaskedLM",
+        .parameters = nn::state_dict(task.model),
+        .config = std::move(config)},
        options);
 }
 

@@ -12,16 +12,20 @@ namespace tessera::inspect {
 
 Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads) {
   constexpr const char* kOp = "value_norms";
-  require(values.rank() == 3 && heads > 0 && values.size(2) % heads == 0, kOp,
-          "values must have shape (B, T, H d) with ", heads, " heads, got ", values.shape());
-  require(out_proj.shape().size() == 2 && out_proj.size(1) == values.size(2), kOp,
-          "out_proj must have shape (D, ", values.size(2), "), got ", out_proj.shape());
+  require(out_proj.shape().size() == 2 && heads > 0 && out_proj.size(1) > 0 &&
+              out_proj.size(1) % heads == 0,
+          kOp, "out_proj must have shape (D, H d) with ", heads, " heads, got ", out_proj.shape());
+  const index_t width = out_proj.size(1) / heads;
+  const index_t of_values = values.rank() == 3 ? values.size(2) / width : 0;
+  require(of_values > 0 && values.size(2) % width == 0 && heads % of_values == 0, kOp,
+          "values must have shape (B, T, G d) with d = ", width, " and G a divisor of ", heads,
+          ", got ", values.shape());
   std::vector<Tensor> norms;
-  const index_t width = values.size(2) / heads;
   for (index_t head = 0; head < heads; ++head) {
-    const index_t begin = head * width;
-    const Tensor own = slice_scatter(zeros_like(values), values.slice(2, begin, begin + width), 2,
-                                     begin, begin + width);
+    const index_t from = head / (heads / of_values) * width;
+    const index_t to = head * width;
+    const Tensor none = zeros({values.size(0), values.size(1), heads * width}, values.dtype());
+    const Tensor own = slice_scatter(none, values.slice(2, from, from + width), 2, to, to + width);
     norms.push_back(norm(linear(own, out_proj), {-1}));
   }
   return stack(norms, 1);
@@ -33,7 +37,7 @@ Tensor norm_weighted_attention(const Tensor& weights, const Tensor& values,
   require(weights.rank() == 4, kOp, "weights must have shape (B, H, T, T), got ", weights.shape());
   const Tensor norms = value_norms(values, out_proj, weights.size(1));
   require(norms.size(0) == weights.size(0) && norms.size(2) == weights.size(3), kOp,
-          "values must have shape (", weights.size(0), ", ", weights.size(3), ", H d), got ",
+          "values must have shape (", weights.size(0), ", ", weights.size(3), ", G d), got ",
           values.shape());
   return weights * norms.unsqueeze(2);
 }

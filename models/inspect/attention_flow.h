@@ -11,9 +11,10 @@ namespace tessera::inspect {
 /// `|W_O v_j|` for each head: the norm of the vector that token j offers to the other tokens. v_j
 /// is the head's value of token j, and W_O the head's columns of `out_proj`.
 ///
-/// `out_proj` may be a prepacked Weight. **Shapes**: values (B, T, H d), the hook point
-/// `self_attn.v`, out_proj (D, H d) -> (B, H, T). **Errors**: shapes or dtypes that do not match; a
-/// number of heads that is below 1 or does not divide the width.
+/// `out_proj` may be a prepacked Weight. **Shapes**: values (B, T, G d), the hook point
+/// `self_attn.v`, where G is H unless heads are grouped; out_proj (D, H d) -> (B, H, T).
+/// **Errors**: shapes or dtypes that do not match; a number of heads that is below 1 or does not
+/// divide the width.
 /// **Source**: as norm_weighted_attention.
 Tensor value_norms(const Tensor& values, const Weight& out_proj, index_t heads);
 

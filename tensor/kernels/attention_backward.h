@@ -14,12 +14,12 @@
 //
 // **Reproducibility.** An element of dV or dK is one chain over the queries in their order, an
 // element of dQ one chain over the keys, and sums pass from tile to tile through memory unchanged.
-// So work may be divided anywhere: if there are enough heads, a worker takes whole heads; otherwise
-// the keys and the queries are divided into parts, each of which recomputes the weights that it
-// needs.
+// So work may be divided anywhere: if there are enough heads, a worker takes whole units of heads
+// (BackwardSplit); otherwise the keys and the queries are divided into parts, each of which
+// recomputes the weights that it needs.
 //
-// **Groups.** If several heads read the same keys, one worker processes these heads in order, and
-// the sums of dV and dK pass from head to head through the gradients' own memory.
+// **Groups.** One worker processes all heads that read the same keys, in order. Unscaled sums of dV
+// and dK pass from head to head through the memory of the gradients.
 //
 // **Masked keys** have weight 0, and so dS = 0 for any dP. Packed copies hold 0 in place of
 // infinities and NaN, so that a weight of 0 hides them. A weight above 0 does not hide them,
@@ -130,8 +130,8 @@ struct BackwardPart {
   Wanted wanted;
 
   T* dq(index_t i) const { return queries.at(args.dq, i); }
-  T* dk(index_t j) const { return queries.at_key(args.dk, j); }
-  T* dv(index_t j) const { return queries.at_key(args.dv, j); }
+  T* dk(index_t j) const { return queries.of_group(args.dk, j); }
+  T* dv(index_t j) const { return queries.of_group(args.dv, j); }
   /// Whether the head is the first or the last one that reads its keys.
   bool begins_group() const { return queries.head % args.forward.group == 0; }
   bool ends_group() const { return (queries.head + 1) % args.forward.group == 0; }
@@ -217,8 +217,8 @@ inline void start_keys(const BackwardPart<T>& part, index_t key, index_t keys,
                        const BackwardScratch<T>& scratch) {
   const AttentionBackwardArgs<T>& args = part.args;
   const AttentionArgs<T>& forward = args.forward;
-  fill_zeros(scratch.dk, kBackwardKeys * whole_panels<T>(forward.width));
-  fill_zeros(scratch.dv, kBackwardKeys * whole_panels<T>(forward.v_width));
+  fill_zeros(scratch.dk, keys * whole_panels<T>(forward.width));
+  fill_zeros(scratch.dv, keys * whole_panels<T>(forward.v_width));
   if (part.begins_group()) return;
   read_sums(part.dk(key), args.dk.token, keys, forward.width, scratch.dk);
   read_sums(part.dv(key), args.dv.token, keys, forward.v_width, scratch.dv);
@@ -267,7 +267,8 @@ inline void backward_part(const BackwardPart<T>& part, const BackwardScratch<T>&
 /// are a unit, which one worker processes in order.
 struct BackwardSplit {
   index_t batch_step, head_step;  // the size of a unit
-  bool whole_heads;
+  index_t units;
+  bool whole_units;
 };
 
 template <class T>
@@ -276,10 +277,10 @@ inline BackwardSplit split_backward(const AttentionBackwardArgs<T>& args) {
   const bool has_bias = args.d_bias.data != nullptr;
   const index_t batch_step = has_bias && args.d_bias.batch == 0 ? forward.batch : 1;
   const index_t head_step = has_bias && args.d_bias.head == 0 ? forward.heads : forward.group;
-  // Whole heads take five products; parts take seven, but divide evenly among the workers.
+  // Whole units take five products; parts take seven, but divide evenly among the workers.
   const index_t units = forward.batch / batch_step * (forward.heads / head_step);
   const index_t rounds = ceil_div(units, forward.workers);
-  return {batch_step, head_step, 7 * units >= 5 * rounds * forward.workers};
+  return {batch_step, head_step, units, 7 * units >= 5 * rounds * forward.workers};
 }
 
 inline constexpr index_t kPartKeys = 2 * kBackwardKeys;
@@ -292,19 +293,18 @@ class BackwardTasks {
   explicit BackwardTasks(const AttentionBackwardArgs<T>& args)
       : all_(args), args_(args.forward), split_(split_backward(args)) {
     heads_ = args_.batch * args_.heads;
-    units_ = heads_ / (split_.batch_step * split_.head_step);
     key_parts_ = ceil_div(args_.keys, kPartKeys);
     query_parts_ = ceil_div(args_.queries, kPartQueries);
   }
 
   index_t count() const {
-    return split_.whole_heads ? units_ : units_ * key_parts_ + heads_ * query_parts_;
+    return split_.whole_units ? split_.units : split_.units * key_parts_ + heads_ * query_parts_;
   }
 
   void run(index_t task, const BackwardScratch<T>& scratch) const {
-    const index_t tasks_of_keys = units_ * key_parts_;
-    if (split_.whole_heads) {
-      for_unit(task, [&](index_t batch, index_t head) {
+    const index_t tasks_of_keys = split_.units * key_parts_;
+    if (split_.whole_units) {
+      for_each_head(task, [&](index_t batch, index_t head) {
         const index_t queries = query_count(args_, batch);
         backward_part(part(head, 0, queries, 0, key_count(args_, batch), {true, true}), scratch);
       });
@@ -330,12 +330,12 @@ class BackwardTasks {
             wanted};
   }
 
-  /// Calls f(batch, head of all batches) for each head of a unit, in order.
+  /// Calls f(batch, head) for each head of a unit, in order; `head` counts over all batches.
   template <class F>
-  void for_unit(index_t unit, const F& f) const {
-    const index_t units_of_heads = args_.heads / split_.head_step;
-    const index_t batch = unit / units_of_heads * split_.batch_step;
-    const index_t head = unit % units_of_heads * split_.head_step;
+  void for_each_head(index_t unit, const F& f) const {
+    const index_t units_per_batch = args_.heads / split_.head_step;
+    const index_t batch = unit / units_per_batch * split_.batch_step;
+    const index_t head = unit % units_per_batch * split_.head_step;
     for (index_t b = batch; b < batch + split_.batch_step; ++b) {
       for (index_t h = head; h < head + split_.head_step; ++h) f(b, b * args_.heads + h);
     }
@@ -343,7 +343,7 @@ class BackwardTasks {
 
   /// Processes kPartKeys keys from `key` on, for each head of a unit.
   void run_keys(index_t unit, index_t key, const BackwardScratch<T>& scratch) const {
-    for_unit(unit, [&](index_t batch, index_t head) {
+    for_each_head(unit, [&](index_t batch, index_t head) {
       const index_t end = at_most(key + kPartKeys, key_count(args_, batch));
       if (key >= end) return;
       const Range queries = queries_of_keys(args_.masks, query_count(args_, batch), key, end);
@@ -354,7 +354,7 @@ class BackwardTasks {
   const AttentionBackwardArgs<T>& all_;
   const AttentionArgs<T>& args_;
   BackwardSplit split_;
-  index_t heads_, units_, key_parts_, query_parts_;
+  index_t heads_, key_parts_, query_parts_;
 };
 
 template <class T>

@@ -156,23 +156,24 @@ struct QueryBlock {
   index_t row = rows_of(args, batch, 0).begin;              // the sequence's first row
 
   const T* q() const { return at(args.q, first); }
-  const T* k(index_t j) const { return at_key(args.k, j); }
-  const T* v(index_t j) const { return at_key(args.v, j); }
+  const T* k(index_t j) const { return of_group(args.k, j); }
+  const T* v(index_t j) const { return of_group(args.v, j); }
   T* out() const { return at(args.out, first); }
   /// Token t of the head.
   template <class U>
   U* at(const Heads<U>& x, index_t t) const {
     return at(x, head, t);
   }
-  /// Token t of the head of keys and values that the head reads.
+  /// Token t of the head of keys, values or their gradients that this head of queries reads.
   template <class U>
-  U* at_key(const Heads<U>& x, index_t t) const {
+  U* of_group(const Heads<U>& x, index_t t) const {
     return at(x, head / args.group, t);
   }
+  /// Token t of head h.
   template <class U>
-  U* at(const Heads<U>& x, index_t its_head, index_t t) const {
+  U* at(const Heads<U>& x, index_t h, index_t t) const {
     const index_t sequence = args.offsets == nullptr ? batch * x.batch : 0;
-    return x.data + sequence + its_head * x.head + (row + t) * x.token;
+    return x.data + sequence + h * x.head + (row + t) * x.token;
   }
   /// The element of the first query and key `key`.
   template <class U>

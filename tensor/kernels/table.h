@@ -110,7 +110,7 @@ struct AttentionStatistics {
 template <class T>
 struct AttentionArgs {
   index_t batch, heads, queries, keys, width, v_width;
-  index_t group = 1;  // divides `heads`
+  index_t group = 1;  // heads of q per head of k and v; divides `heads`
   Heads<const T> q, k, v;
   Heads<T> out;
   T scale;
@@ -136,10 +136,10 @@ struct AttentionArgs {
 /// With dropout, the P in dv and dP are dropped and scaled like the weights of the forward pass.
 /// **Shapes**: as in AttentionArgs; each gradient has the shape of its input, and separate strides.
 /// Each element is one chain of fused multiply-adds in the order of the queries or of the keys,
-/// however the work is divided; in dk and dv, the queries of a group's heads follow one another. A
-/// key that no query uses, and a query whose keys are all masked, get zeros. Masked elements have
-/// no effect, even NaN; if an element of dout is infinite or NaN, all gradients that depend on the
-/// element's query are NaN.
+/// however the work is divided; a chain of dk or dv goes through the queries of the group's first
+/// head, then of its second, and so on. A key that no query uses, and a query whose keys are all
+/// masked, get zeros. Masked elements have no effect, even NaN; if an element of dout is infinite
+/// or NaN, all gradients that depend on the element's query are NaN.
 template <class T>
 struct AttentionBackwardArgs {
   // `out` and `statistics` are results of the forward pass; `workers` and `workspace` are for the

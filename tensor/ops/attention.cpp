@@ -64,9 +64,10 @@ void check_inputs(const Tensor& q, const Tensor& k, const Tensor& v) {
   }
   if (q.rank() == 4) {
     const index_t heads = k.size(1);
-    require(v.size(1) == heads && (heads == 0 ? q.size(1) == 0 : q.size(1) % heads == 0),
+    require(v.size(1) == heads &&
+                (q.size(1) == heads || (heads > 0 && q.size(1) > 0 && q.size(1) % heads == 0)),
             detail::kAttentionOp,
-            "heads of k and v must be equally many and divide those of q, got ", shapes);
+            "k and v must have the same number of heads, a divisor of that of q, got ", shapes);
   }
   require(q.size(-1) == k.size(-1), detail::kAttentionOp, "q and k must have equal widths, got ",
           shapes);

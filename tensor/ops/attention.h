@@ -41,7 +41,7 @@ struct AttentionResult {
 /// **Shapes**: q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv) -> output (..., Tq, dv), where `...`
 /// is (B, H), (B) or nothing: B sequences, H heads, Tq queries, Tk keys, d and dv columns per head.
 /// k and v may have fewer heads, G, which must divide H: head h of q then reads head h / (H / G) of
-/// k and v, as with PyTorch's enable_gqa; no key or value is copied for it.
+/// k and v, as with PyTorch's enable_gqa; keys and values are not copied.
 /// If the last axis of q, k or v is contiguous, the tensor is read in place, with any strides of
 /// the other axes. In memory, the output has the order (B, Tq, H, dv), so that merging the heads is
 /// a view.

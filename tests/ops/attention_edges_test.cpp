@@ -347,7 +347,7 @@ TEST(AttentionEdges, ErrorsOfInputs) {
   error({"2 to 4 axes", "q (4,), k (4,), v (4,)"}, attend({4}, {4}, {4}));
   error({"2 to 4 axes", "(2, 3)", "(1, 2, 3)"}, attend({2, 3}, {1, 2, 3}, {1, 2, 3}));
   error({"2 to 4 axes"}, attend({1, 1, 1, 2, 3}, {1, 1, 1, 2, 3}, {1, 1, 1, 2, 3}));
-  error({"k and v must be equally many", "k (2, 1, 3, 4), v (2, 5, 3, 4)"},
+  error({"k and v must have the same number of heads", "k (2, 1, 3, 4), v (2, 5, 3, 4)"},
         attend({2, 5, 3, 4}, {2, 1, 3, 4}, {2, 5, 3, 4}));
   error({"width", "q (3, 4), k (3, 5)"}, attend({3, 4}, {3, 5}, {3, 4}));
   error({"length", "k (3, 4), v (2, 4)"}, attend({3, 4}, {3, 4}, {2, 4}));

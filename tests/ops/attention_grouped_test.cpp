@@ -1,5 +1,5 @@
-// Grouped heads, several of which read the same keys and values: the bits of heads with copies of
-// these keys and values, and gradients that are the sums of the copies'.
+// Grouped heads give the bits of heads with copied keys and values; dk and dv are sums over the
+// copies.
 
 #include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/attention.h"
@@ -89,7 +89,7 @@ TEST_P(AttentionGroupedTest, GradientsOfUnpaddedRowsAgreeWithDifferences) {
       gradcheck(f, {values({1, 4, 8, 3}, 1), values({1, 1, 8, 3}, 2), values({1, 1, 8, 2}, 3)}));
 }
 
-/// A group's heads that one worker processes, and keys divided among workers, give the same bits.
+/// The bits do not depend on the division of the work.
 TEST_P(AttentionGroupedTest, OneDigestForEveryWay) {
   const WrittenDigests written = {{"d783e36b71a4e09e", "fa2a5b7b713953fe"},
                                   {"dd6d51b7ae2036b5", "9a0a7c3f82ba8644"}};
@@ -118,7 +118,7 @@ TEST(AttentionGrouped, Errors) {
   const auto attend = [](index_t heads, index_t k, index_t v) {
     return [=] { attention(zeros({1, heads, 2, 4}), zeros({1, k, 2, 4}), zeros({1, v, 2, 4})); };
   };
-  const char* const rule = "heads of k and v must be equally many and divide those of q";
+  const char* const rule = "k and v must have the same number of heads, a divisor of that of q";
   fails("attention", {rule, "q (1, 6, 2, 4), k (1, 4, 2, 4)"}, attend(6, 4, 4));
   fails("attention", {rule, "k (1, 3, 2, 4), v (1, 2, 2, 4)"}, attend(6, 3, 2));
   fails("attention", {rule, "q (1, 2, 2, 4), k (1, 4, 2, 4)"}, attend(2, 4, 4));

@@ -104,7 +104,7 @@ struct NaiveHeads {
   Tensor weights;  // (B, H, Tq, Tk)
 };
 
-/// Each head of (B, G, T, d) as many times as `heads` heads need it.
+/// x (B, G, T, d) with each head repeated heads / G times.
 inline Tensor naive_repeated(const Tensor& x, index_t heads) {
   const Array a = array(x);
   const index_t group = heads / x.size(1);

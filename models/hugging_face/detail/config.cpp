@@ -87,6 +87,17 @@ double rotary_base(const Json& config, std::string_view key, std::optional<doubl
   return base;
 }
 
+double plain_rope_base(const Json& parameters, std::optional<double> otherwise) {
+  want_text(parameters, parameters.has("rope_type") ? "rope_type" : "type", "default");
+  return rotary_base(parameters, "rope_theta", otherwise);
+}
+
+void want_no_rope_scaling(const Json& config) {
+  if (const auto scaling = config.find("rope_scaling")) {
+    scaling->fail("must be null, got ", scaling->described());
+  }
+}
+
 void want_flag(const Json& config, std::string_view key, bool value) {
   const auto found = config.find(key);
   if (found && found->boolean() != value) {

@@ -38,6 +38,10 @@ nn::Activation activation(const Json& config, std::string_view key, std::string_
 nn::RotaryOptions rotary(const Json& config, double base, index_t max_positions, index_t head_dim);
 /// A base of rotary positions: a number above 0.
 double rotary_base(const Json& config, std::string_view key, std::optional<double> otherwise = {});
+/// The base in an object such as `rope_parameters`. **Errors**: a rope_type other than "default".
+double plain_rope_base(const Json& parameters, std::optional<double> otherwise = {});
+/// Throws if the config scales rotary positions by `rope_scaling`.
+void want_no_rope_scaling(const Json& config);
 
 /// Throws if the key has a different value, which means an unsupported model; it may be absent or
 /// null.

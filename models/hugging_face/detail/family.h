@@ -21,6 +21,12 @@ enum class Halves {
   kExchanged,  // the second
 };
 
+/// The tensors that are joined in one of our parameters.
+enum class Joined {
+  kEqual,             // with equal numbers of rows
+  kQueriesKeysValues  // those of keys and of values have fewer rows if heads are grouped
+};
+
 /// Our names of parameters, and a family's names for them:
 ///
 ///   {"encoder.layers.#.self_attn.in_proj_*", "encoder.layer.#.attention.self.{query,key,value}.*"}
@@ -32,6 +38,7 @@ struct WeightName {
   std::string_view ours;
   std::string_view theirs;
   Halves halves = Halves::kKept;
+  Joined joined = Joined::kEqual;
 };
 
 /// The parts between a family's encoder and the scores that differ from BERT.
@@ -39,14 +46,14 @@ struct FamilyHeads {
   /// The activation of the dense layer before classes of texts; absent: tanh.
   std::optional<nn::Activation> sequence = {};
 
-  /// The scores of a text are one product of its vector, without a dense layer and a bias.
-  bool plain_sequence = false;
-
   /// The activation of a masked language model: the value of the config's key, else `masked`.
   std::string_view masked_key = {};
   nn::Activation masked = nn::Activation::kGelu;
-  /// Its scores are one product, by a matrix of its own unless the config ties it to the embedding.
+  /// It has no dense layer and no norm, and its matrix is tied only if the config requests it.
   bool plain_masked = false;
+  /// The key for the bias of its scores, with this value if the key is absent; no key: a bias.
+  std::string_view masked_bias_key = {};
+  bool masked_bias = true;
 
   /// The keys of the dropout before classes of texts and of tokens, and the value without the key;
   /// absent: as for the encoder's input.
@@ -91,7 +98,7 @@ const Family& family_of(const Json& config);
 struct TensorNames {
   std::vector<std::string> names;
   Halves halves = Halves::kKept;
-  std::vector<index_t> shares = {};  // of the rows, one per name; empty: equal shares
+  std::vector<index_t> shares = {};  // proportions of the rows, one per name; empty: equal
 
   /// The number of rows of the tensor number `i`, if our parameter has `rows`.
   index_t rows_of(std::size_t i, index_t rows) const;
@@ -138,8 +145,9 @@ extern const Family kDebertaV2;
 EncoderLayerOptions bert_layer(const Json& config);
 TokenEncoderOptions bert_options(const Json& config);
 
-/// The parts of Llama that its relatives use: a layer, whose heads may be in groups, and the whole.
-EncoderLayerOptions llama_layer(const Json& config);
+/// Options of a Llama layer and of the encoder made of it, for Qwen3 and EuroBERT; `eps` is the
+/// epsilon of a config without one.
+EncoderLayerOptions llama_layer(const Json& config, double eps);
 TokenEncoderOptions llama_options(const Json& config, const EncoderLayerOptions& layer);
 
 /// Embeddings with a norm, then a stack of these layers; the key `layers` has their number.
@@ -166,7 +174,8 @@ inline constexpr WeightName kBertEncoder[] = {
 inline constexpr WeightName kLlamaEncoder[] = {
     {"embeddings.word_embeddings.weight", "embed_tokens.weight"},
     {"encoder.layers.#.norm1.*", "layers.#.input_layernorm.*"},
-    {"encoder.layers.#.self_attn.in_proj_*", "layers.#.self_attn.{q_proj,k_proj,v_proj}.*"},
+    {"encoder.layers.#.self_attn.in_proj_*", "layers.#.self_attn.{q_proj,k_proj,v_proj}.*",
+     Halves::kKept, Joined::kQueriesKeysValues},
     {"encoder.layers.#.self_attn.q_norm.*", "layers.#.self_attn.q_norm.*"},  // Qwen3's
     {"encoder.layers.#.self_attn.k_norm.*", "layers.#.self_attn.k_norm.*"},
     {"encoder.layers.#.self_attn.out_proj.*", "layers.#.self_attn.o_proj.*"},

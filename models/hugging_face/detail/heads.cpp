@@ -200,12 +200,9 @@ std::vector<std::string> load_labels(const ModelFolder& folder) {
 SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder, index_t classes) {
   const FamilyHeads& of = folder.family->heads;
   const Pooling pooling = of.pooling != nullptr ? of.pooling(folder.config) : Pooling::kCls;
-  std::optional<PredictionHeadOptions> head;
-  if (of.shared != nullptr) {
-    head = of.shared(folder.config);
-  } else if (!of.plain_sequence) {
-    head = {.activation = of.sequence};
-  }
+  const PredictionHeadOptions head = of.shared != nullptr
+                                         ? of.shared(folder.config)
+                                         : PredictionHeadOptions{.activation = of.sequence};
   const double dropout = classifier_dropout(folder, of.text_dropout);
   const bool head_first = of.head_first != nullptr && of.head_first(folder.config);
   return {.token_encoder = folder.options,
@@ -213,8 +210,7 @@ SequenceClassifierOptions sequence_classifier_options(const ModelFolder& folder,
           .pooling = pooling,
           .dropout = dropout,
           .head = head,
-          .head_first = head_first,
-          .bias = !of.plain_sequence};
+          .head_first = head_first};
 }
 
 TokenClassifierOptions token_classifier_options(const ModelFolder& folder, index_t classes) {
@@ -230,9 +226,9 @@ MaskedLMOptions masked_lm_options(const ModelFolder& folder) {
   const Json& config = folder.config;
   MaskedLMOptions options = {.token_encoder = folder.options, .activation = of.masked};
   options.tied = config.boolean("tie_word_embeddings", !of.plain_masked);
-  if (of.plain_masked) {
-    options.transform = false;
-    options.bias = config.boolean("mlp_bias", false);
+  options.transform = !of.plain_masked;
+  if (!of.masked_bias_key.empty()) {
+    options.bias = config.boolean(of.masked_bias_key, of.masked_bias);
   }
   if (!of.masked_key.empty() && config.has(of.masked_key)) {
     options.activation = config::activation(config, of.masked_key, "");
@@ -241,7 +237,6 @@ MaskedLMOptions masked_lm_options(const ModelFolder& folder) {
     const PredictionHeadOptions head = of.shared(config);
     options.activation = *head.activation;
     options.dense_bias = head.bias;
-    options.bias = config.boolean("decoder_bias", true);
   }
   return options;
 }

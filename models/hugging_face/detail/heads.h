@@ -86,7 +86,7 @@ template <nn::Module M, class Options>
 M with_new_head(const Options& options, const ModelFolder& folder, Rng& rng) {
   const ProfileScope scope("load weights");
   M model(options, new_head_source(folder, rng));
-  folder.require_layers_in(nn::state_dict(model));
+  folder.require_encoder_in(nn::state_dict(model));
   return model;
 }
 

@@ -16,7 +16,7 @@ constexpr WeightName kEncoder[] = {
     {"embeddings.position_embeddings.weight", "embeddings.position_embeddings.weight"},
     {"embeddings.token_type_embeddings.weight", "embeddings.token_type_embeddings.weight"},
     {"embeddings.LayerNorm.*", "embeddings.LayerNorm.*"},
-    {"encoder.distances.weight", "encoder.rel_embeddings.weight"},
+    {"encoder.distance_table", "encoder.rel_embeddings.weight"},
     {"encoder.distance_norm.*", "encoder.LayerNorm.*"},
     {"encoder.convolution.*", "encoder.conv.conv.*"},
     {"encoder.convolution.norm.*", "encoder.conv.LayerNorm.*"},
@@ -48,7 +48,8 @@ constexpr WeightName kHeads[] = {
     {"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},  // tied, stored once
 };
 
-/// The words of a list, or of a text with "|" between them.
+/// The words under `key`, a list or a text such as "C2P | p2c", in lower case; none if the key is
+/// absent.
 std::vector<std::string> words_of(const Json& config, std::string_view key) {
   std::vector<std::string> words;
   const auto value = config.find(key);
@@ -57,17 +58,20 @@ std::vector<std::string> words_of(const Json& config, std::string_view key) {
     for (const Json& word : value->items()) words.emplace_back(word.text());
     return words;
   }
-  std::string_view rest = value->text();
+  std::string text(value->text());
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('|'), rest.size());
-    const std::size_t begin = std::min(rest.find_first_not_of(' '), end);
-    words.emplace_back(rest.substr(begin, end - begin));
+    std::string_view word = rest.substr(0, end);
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    words.emplace_back(word.substr(0, word.find_last_not_of(' ') + 1));  // npos + 1 is 0
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return words;
 }
 
-/// The table of distances: its span, and the distances of its buckets.
+/// Disentangled attention: span, buckets, terms and dropout.
 nn::DisentangledOptions disentangled_of(const Json& config, double dropout) {
   const index_t given = config.integer("max_relative_positions", {-1, config::kMaxPositions}, -1);
   const index_t farthest =
@@ -79,12 +83,13 @@ nn::DisentangledOptions disentangled_of(const Json& config, double dropout) {
                                      .shared = config.boolean("share_att_key", false),
                                      .dropout = dropout};
   if (buckets > 0) {
+    const index_t most = 2 * farthest - 3;
+    if (buckets < 2 || buckets > most) {
+      config.at("position_buckets")
+          .fail("must be from 2 to ", most, " for distances up to ", farthest, ", got ", buckets);
+    }
     options.span = buckets;
     options.max_distance = farthest;
-    if (farthest < buckets / 2 + 2) {
-      config.at("position_buckets")
-          .fail("must be less than twice the farthest distance, ", farthest, ", got ", buckets);
-    }
   }
   for (const std::string& term : words_of(config, "pos_att_type")) {
     if (term != "c2p" && term != "p2c") {
@@ -97,17 +102,21 @@ nn::DisentangledOptions disentangled_of(const Json& config, double dropout) {
 
 TokenEncoderOptions options(const Json& config) {
   config::want_text(config, "pooler_hidden_act", "gelu");
+  if (const double p = config.number("pooler_dropout", 0.0); p != 0) {
+    config.at("pooler_dropout").fail("must be 0, got ", p);
+  }
   EncoderLayerOptions layer = bert_layer(config);
   layer.layer_norm_eps = config::epsilon(config, "layer_norm_eps", 1e-7);
   if (config.has("attention_head_size")) {
     layer.head_dim = config::width(config, "attention_head_size");
   }
-  const nn::DisentangledOptions distances = disentangled_of(config, layer.dropout);
-  const index_t terms = 1 + distances.content_to_position + distances.position_to_content;
-  const index_t head_dim = layer.head_dim.value_or(layer.d_model / layer.nhead);
-  layer.scale = 1 / std::sqrt(static_cast<double>(head_dim * terms));
-  const bool is_relative = config.boolean("relative_attention", false);
-  if (is_relative) layer.disentangled = distances;
+  const nn::DisentangledOptions disentangled = disentangled_of(config, layer.dropout);
+  if (config.boolean("relative_attention", false)) {
+    layer.disentangled = disentangled;
+  } else {  // transformers counts the terms here too
+    const index_t head_dim = layer.head_dim.value_or(layer.d_model / layer.nhead);
+    layer.scale = 1 / std::sqrt(static_cast<double>(head_dim * disentangled.terms()));
+  }
   TokenEncoderOptions result = learned_positions(config, layer, "num_hidden_layers");
   if (!config.boolean("position_biased_input", true)) result.positions = Positions::kNone;
   result.type_vocab_size = config.integer("type_vocab_size", {0, config::kMaxWidth}, 0);
@@ -115,8 +124,7 @@ TokenEncoderOptions options(const Json& config) {
   if (embedding != layer.d_model) {
     config.at("embedding_size").fail("must be hidden_size, ", layer.d_model, ", got ", embedding);
   }
-  if (is_relative) {
-    result.encoder.distances = 2 * distances.span;
+  if (layer.disentangled) {
     const std::vector<std::string> norms = words_of(config, "norm_rel_ebd");
     result.encoder.distance_norm = std::ranges::find(norms, "layer_norm") != norms.end();
   }

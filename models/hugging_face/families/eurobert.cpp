@@ -16,10 +16,10 @@ constexpr WeightName kHeads[] = {
 };
 
 TokenEncoderOptions options(const Json& config) {
-  return llama_options(config, llama_layer(config));
+  return llama_options(config, llama_layer(config, 1e-5));
 }
 
-/// The value of the key that says how a text's vector is made; its first name is newer.
+/// The pooling of a text; newer configs call the key classifier_pooling, older ones clf_pooling.
 std::string pooling_name(const Json& config) {
   const char* const key = config.has("classifier_pooling") ? "classifier_pooling" : "clf_pooling";
   const std::string name = config.text(key, "late");
@@ -31,7 +31,8 @@ Pooling pooling(const Json& config) {
   return pooling_name(config) == "bos" ? Pooling::kCls : Pooling::kMean;
 }
 
-/// "late" is the mean of all tokens' scores, and so the scores of the mean after the dense layer.
+/// "late" averages the scores of all tokens. The classifier is affine, so averaging the head's
+/// vectors first gives the same scores.
 bool head_first(const Json& config) {
   return pooling_name(config) == "late";
 }
@@ -47,6 +48,8 @@ constinit const Family kEuroBert = {.name = "eurobert",
                                     .options = eurobert::options,
                                     .heads = {.sequence = nn::Activation::kGelu,
                                               .plain_masked = true,
+                                              .masked_bias_key = "mlp_bias",
+                                              .masked_bias = false,
                                               .pooling = eurobert::pooling,
                                               .head_first = eurobert::head_first}};
 

@@ -55,8 +55,7 @@ double base_of(const Json& config, std::string_view kind, double otherwise) {
     parameters->fail("must have ", kFull, " or ", kSliding, ", got neither");
   }
   if (!its) return otherwise;
-  config::want_text(*its, its->has("rope_type") ? "rope_type" : "type", "default");
-  return config::rotary_base(*its, "rope_theta", otherwise);
+  return config::plain_rope_base(*its, otherwise);
 }
 
 struct Bases {
@@ -133,9 +132,7 @@ index_t window_of(const Json& config) {
 TokenEncoderOptions options(const Json& config) {
   const EncoderLayerOptions layer = layer_of(config);
   const index_t window = window_of(config);
-  if (const auto scaling = config.find("rope_scaling")) {
-    scaling->fail("must be null, got ", scaling->described());
-  }
+  config::want_no_rope_scaling(config);
   TokenEncoderOptions result = rotary_positions(config, layer, "num_hidden_layers");
   std::vector<EncoderLayerOptions>& layers = result.encoder.layers;
   const std::vector<bool> full = full_layers(config, std::ssize(layers));
@@ -167,13 +164,14 @@ Pooling pooling(const Json& config) {
 }  // namespace
 }  // namespace modernbert
 
-constinit const Family kModernBert = {
-    .name = "modernbert",
-    .classes = "ModernBert",
-    .prefix = "model.",
-    .encoder_names = modernbert::kEncoder,
-    .head_names = modernbert::kHeads,
-    .options = modernbert::options,
-    .heads = {.shared = modernbert::head, .pooling = modernbert::pooling}};
+constinit const Family kModernBert = {.name = "modernbert",
+                                      .classes = "ModernBert",
+                                      .prefix = "model.",
+                                      .encoder_names = modernbert::kEncoder,
+                                      .head_names = modernbert::kHeads,
+                                      .options = modernbert::options,
+                                      .heads = {.masked_bias_key = "decoder_bias",
+                                                .shared = modernbert::head,
+                                                .pooling = modernbert::pooling}};
 
 }  // namespace tessera::models::families

@@ -216,13 +216,14 @@ CASES = [
                              num_hidden_layers=1, logn_attention_scale=False), {}, WORD_PIECE,
          lengths=(5, 9), feeds_types=False),
     # Without a prefix, as the embedding models are stored; bfloat16.
-    Case("qwen3", labelled(qwen_config(QWEN_BYTE_PAIR), "yes"), heads.QWEN, QWEN_BYTE_PAIR, dtype=torch.bfloat16,
+    Case("qwen3", qwen_config(QWEN_BYTE_PAIR), {}, QWEN_BYTE_PAIR, dtype=torch.bfloat16,
          feeds_types=False, max_length=64),
     # Newer spelling of the config; biases; one head of keys; the language model's prefix and table.
-    Case("qwen3_new", labelled(qwen_config(
-        QWEN_BYTE_PAIR, attention_bias=True, num_key_value_heads=1, head_dim=4,
-        rope_parameters={"rope_theta": 500.0, "rope_type": "default"},
-        layer_types=["full_attention"] * 2), "a", "b"), heads.QWEN_TOKENS, QWEN_BYTE_PAIR, prefix="model.", feeds_types=False, max_length=64,
+    Case("qwen3_new", qwen_config(QWEN_BYTE_PAIR, attention_bias=True, num_key_value_heads=1,
+                                  head_dim=4, rope_parameters={"rope_theta": 500.0,
+                                                               "rope_type": "default"},
+                                  layer_types=["full_attention"] * 2, is_causal=False),
+         {}, QWEN_BYTE_PAIR, prefix="model.", feeds_types=False, max_length=64,
          copies={"lm_head.weight": "embed_tokens.weight"}),
     Case("eurobert", labelled(eurobert_config(BERT_BYTE_PAIR), "a", "b", "c"), heads.EUROBERT,
          BERT_BYTE_PAIR, prefix="model.", feeds_types=False, max_length=64),

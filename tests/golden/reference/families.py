@@ -438,7 +438,8 @@ def grouped_attention(w, c, layer, x, f):
         k = rms_norm(w, f"{layer}.self_attn.k_norm", k, eps)
     k, v = (part.repeat_interleave(heads // groups, 0) for part in (rotate(k, f), v))
     places = torch.arange(len(x))
-    later = places[None, :] > places[:, None] if c["model_type"] == "qwen3" else None
+    causal = c["model_type"] == "qwen3" and c.get("is_causal", True)
+    later = places[None, :] > places[:, None] if causal else None
     return linear(w, f"{layer}.self_attn.o_proj", attention(rotate(q, f), k, v, heads, hidden=later))
 
 

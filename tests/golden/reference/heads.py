@@ -176,11 +176,6 @@ MODERNBERT = {
     "answers": (modern_classifier_shapes, modern_tokens),
     "masked": (modern_masked_shapes, modern_masked),
 }
-QWEN = {
-    "sequence": (lambda c: {"score.weight": (labels(c), c["hidden_size"])},
-                 lambda w, c, x: linear(w, "score", x[-1:])),
-}
-QWEN_TOKENS = {"tokens": plain("score", labels)}
 EUROBERT = {
     "sequence": (linears(("dense", hidden_size, hidden_size), ("classifier", labels, hidden_size)),
                  euro_sequence),

@@ -82,8 +82,10 @@ const std::vector<Change> kConfigFaults = {
     {"eurobert", "hidden_act", R"("swish2")", "swish2"},
     {"deberta", "pos_att_type", R"("c2p|p2p")", "must have only c2p and p2c, got 'p2p'"},
     {"deberta", "pos_att_type", "7", "got 7"},
-    {"deberta", "position_buckets", "999", "must be less than"},
+    {"deberta", "position_buckets", "999", "must be from 2 to 45"},
+    {"deberta", "position_buckets", "1", "must be from 2 to 45"},
     {"deberta", "pooler_hidden_act", R"("tanh")", "must be the text 'gelu'"},
+    {"deberta", "pooler_dropout", "0.1", "must be 0, got 0.1"},
     {"deberta", "embedding_size", "6", "must be hidden_size, 12, got 6"},
     {"deberta_convolution", "conv_kernel_size", "4", "must be odd, got 4"},
     {"deberta_convolution", "conv_kernel_size", "-1", "got -1"},
@@ -364,7 +366,7 @@ TEST(MalformedFolder, SizesWithoutWeightsAreRefused) {
       {"electra", "embedding_size", "60000", "shape must be"},
       {"qwen3", "max_position_embeddings", "1048576",
        "config.json...rotary positions for 1048576 tokens"},
-      {"deberta", "position_buckets", "1048576", "must be less than"},
+      {"deberta", "position_buckets", "1048576", "must be from 2"},
   };
   for (const Change& change : kSizes) {
     const index_t before = memory_stats().peak;

@@ -46,7 +46,7 @@ const HeadNames& names_of(const std::string& family) {
       {"modernbert", {"model.", "ModernBert", modern, modern, modern, "head. decoder."}},
       {"nomic_bert",
        {.prefix = "bert.", .classes = "NomicBert", .sequence = "bert.pooler.dense. classifier."}},
-      {"qwen3", {.prefix = "model.", .classes = "Qwen3", .sequence = "score.", .tokens = "score."}},
+      {"qwen3", {.prefix = "model.", .classes = "Qwen3", .sequence = "", .tokens = ""}},
       {"eurobert", {"model.", "EuroBert", "dense. classifier.", "classifier.", "", "lm_head."}},
       {"deberta-v2",
        {"deberta.", "DebertaV2", "deberta.pooler.dense. classifier.", "classifier.", "qa_outputs.",
@@ -75,7 +75,7 @@ bool begins_with_one(const std::string& name, const std::string& list) {
 Shapes plain_names(const Path& folder, const HeadNames& names) {
   const std::string heads =
       "classifier. qa_outputs. cls. lm_head. pre_classifier. vocab_ predictions. sop_classifier. "
-      "discriminator_predictions. generator_ head. decoder. dense. score.";
+      "discriminator_predictions. generator_ head. decoder. dense.";
   const std::set<std::string> tied = {"cls.predictions.decoder.weight",
                                       "cls.predictions.decoder.bias", "lm_head.decoder.weight",
                                       "lm_head.decoder.bias", "decoder.weight"};
@@ -242,6 +242,7 @@ std::set<std::string> head_names(const Path& folder, const std::string& heads) {
 TEST(SaveFolder, WritesNewHeads) {
   const std::vector<std::string> labels = {"a", "b \"c\"", "\xc3\xa9"};
   for_each_folder("hidden", [&](EditedFolder& edited, const HeadNames& names) {
+    if (names.sequence.empty()) return;  // an embedding model
     const TemporaryFolder scratch;
     Rng rng(3);
     const TextClassifier made = make_text_classifier(edited.path(), labels, Scoring::kSoftmax, rng);

@@ -288,22 +288,25 @@ TEST(Inspect, CountsSharedLayersAsTheyRun) {
 }
 
 TEST(Inspect, ValueWeightedAttentionIsItsFormula) {
-  const Tensor weights = softmax(random_tensor({2, 3, 4, 4}, kFloat64, 1), -1);
-  const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
-  const Tensor out_proj = random_tensor({5, 6}, kFloat64, 3);
-  const Tensor found = norm_weighted_attention(weights, values, out_proj);
-  const Array want = build(weights.shape(), [&](const Dims& at) {
-    double squares = 0;
-    for (index_t d = 0; d < 5; ++d) {
-      double moved = 0;
-      for (index_t k = at[1] * 2; k < at[1] * 2 + 2; ++k) {
-        moved += out_proj.item_at({d, k}) * values.item_at({at[0], at[3], k});
+  for (const index_t group : {1, 2}) {  // heads per head of values
+    const Tensor weights = softmax(random_tensor({2, 3 * group, 4, 4}, kFloat64, 1), -1);
+    const Tensor values = random_tensor({2, 4, 6}, kFloat64, 2);
+    const Tensor out_proj = random_tensor({5, 6 * group}, kFloat64, 3);
+    const Tensor found = norm_weighted_attention(weights, values, out_proj);
+    const Array want = build(weights.shape(), [&](const Dims& at) {
+      double squares = 0;
+      for (index_t d = 0; d < 5; ++d) {
+        double moved = 0;
+        for (index_t k = 0; k < 2; ++k) {
+          moved += out_proj.item_at({d, at[1] * 2 + k}) *
+                   values.item_at({at[0], at[3], at[1] / group * 2 + k});
+        }
+        squares += moved * moved;
       }
-      squares += moved * moved;
-    }
-    return weights.item_at(at) * std::sqrt(squares);
-  });
-  EXPECT_TRUE(near(found, want, 0, 1e-12));
+      return weights.item_at(at) * std::sqrt(squares);
+    });
+    EXPECT_TRUE(near(found, want, 0, 1e-12));
+  }
 }
 
 TEST(Inspect, RolloutMultipliesTheLayers) {
@@ -389,7 +392,7 @@ TEST(Inspect, Errors) {
   refuses("activation_patching", "from must compute layers.0 once",
           [&] { activation_patching(twice, score); });
   refuses("attention_rollout", "at least 1 layer", [] { attention_rollout({}); });
-  refuses("norm_weighted_attention", "values must have shape (1, 3, H d)", [] {
+  refuses("norm_weighted_attention", "values must have shape (1, 3, G d)", [] {
     norm_weighted_attention(ones({1, 2, 3, 3}), ones({1, 4, 4}), ones({4, 4}));
   });
   refuses("linear_probe", "labels must be int64", [] { linear_probe(ones({8, 2}), ones({8})); });
