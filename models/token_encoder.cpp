@@ -154,7 +154,12 @@ Tensor TokenEncoder::Embeddings::operator()(const Tokens& tokens,
 namespace {
 
 EncoderInputs inputs_of(const Tensor& x, const Tokens& tokens, const UnpaddedRows& unpadded) {
-  return {.x = x, .positions = unpad_positions(unpadded, tokens.positions), .unpadded = unpadded};
+  EncoderInputs inputs = {
+      .x = x, .positions = unpad_positions(unpadded, tokens.positions), .unpadded = unpadded};
+  if (tokens.visible.defined()) {
+    inputs.mask = keep_keys_mask(real_tokens(tokens.visible, tokens.ids.size(1)));
+  }
+  return inputs;
 }
 
 }  // namespace

@@ -11,13 +11,12 @@ namespace tessera::models {
 
 namespace {
 
-void check_lengths(const char* op, const Tensor& lengths, const Shape& batch) {
-  require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == batch[0], op,
-          "lengths must be int64 ", Shape{batch[0]}, ", got ", lengths.dtype(), ' ',
-          lengths.shape());
+void check_lengths(const char* op, const char* what, const Tensor& lengths, const Shape& batch) {
+  require(lengths.rank() == 1 && lengths.dtype() == kInt64 && lengths.size(0) == batch[0], op, what,
+          " must be int64 ", Shape{batch[0]}, ", got ", lengths.dtype(), ' ', lengths.shape());
   const Tensor each = lengths.contiguous();
   for (index_t length : std::span(each.data<index_t>(), static_cast<std::size_t>(each.count()))) {
-    require(1 <= length && length <= batch[1], op, "lengths must be from 1 to ", batch[1],
+    require(1 <= length && length <= batch[1], op, what, " must be from 1 to ", batch[1],
             ", the tokens of a row, got ", length);
   }
 }
@@ -36,7 +35,11 @@ void check_tokens(const char* op, const Tokens& tokens, const Shape& batch) {
   require(batch.size() == 2, op, "batch must be (B, T), got ", batch);
   require(!tokens.ids.defined() || tokens.ids.shape() == batch, op, "ids must have shape ", batch,
           ", got ", tokens.ids.shape());
-  if (tokens.lengths.defined()) check_lengths(op, tokens.lengths, batch);
+  if (tokens.lengths.defined()) check_lengths(op, "lengths", tokens.lengths, batch);
+  if (tokens.visible.defined()) {
+    check_lengths(op, "visible", tokens.visible, batch);
+    require(!tokens.lengths.defined(), op, "visible must be undefined with lengths, got both");
+  }
   if (tokens.type_ids.defined()) check_numbers(op, "types", tokens.type_ids, batch);
   if (tokens.positions.defined()) check_numbers(op, "positions", tokens.positions, batch);
 }

@@ -21,6 +21,9 @@ struct Tokens {
   Tensor lengths = {};    // (B) int64, from 1 to T; absent: T
   Tensor type_ids = {};   // (B, T) or (T) int64, the token's text, 0 or 1 in BERT; absent: 0
   Tensor positions = {};  // (B, T) or (T) int64; absent: 0, 1, ...
+  // (B) int64, from 1 to T: all tokens are computed, but only those before this number are read by
+  // attention; absent: all. Not together with `lengths`.
+  Tensor visible = {};
 };
 
 /// Throws an error that begins with `op` if shapes, lengths, or dtypes except that of `ids` are not

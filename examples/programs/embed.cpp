@@ -3,6 +3,9 @@
 //   embed --model all-MiniLM-L6-v2 --output embeddings.npy lines.txt   # (lines, 384) float32
 //   embed --model all-MiniLM-L6-v2 --query 'Who built Rome?' lines.txt # the most similar lines
 //   embed --model all-MiniLM-L6-v2 few.txt                             # similarity of each pair
+//
+// A model with one vector per token (ColBERT), or with sparse vectors (SPLADE), ranks lines for a
+// query, or prints its vectors as JSON.
 #include <algorithm>
 #include <functional>
 #include <iomanip>
@@ -12,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include <tessera/models/hugging_face/multi_vector_encoder.h>
 #include <tessera/models/hugging_face/sentence_encoder.h>
+#include <tessera/models/hugging_face/sparse_encoder.h>
 #include <tessera/tensor/error.h>
 #include <tessera/tensor/format.h>
 #include <tessera/tensor/io/json.h>
@@ -107,16 +112,10 @@ Tensor similarities(const models::SentenceEncoder& model, const Tensor& to, cons
   return table;
 }
 
-/// Prints the lines most similar to the query, the best first: score, number, line.
-void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
-            const Tensor& vectors, models::TaskOptions how, const Options& options) {
-  how.prompt.reset();
-  how.prompt_name.reset();
-  if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
-  how.name = [](index_t) { return "--query"; };
-  how.progress = {};
-  const Tensor query = model.encode_query({options.query}, how);
-  const auto scores = similarities(model, query, vectors, options).to_vector<float>();
+/// Prints the lines with the highest scores, the best first, of equal ones the earlier: score,
+/// number, line.
+void print_best(const std::vector<std::string>& lines, const std::vector<float>& scores,
+                const Options& options) {
   std::vector<std::size_t> order(lines.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return scores[i]; });
@@ -130,6 +129,23 @@ void search(const models::SentenceEncoder& model, const std::vector<std::string>
                 << examples::escaped_line(lines[i]) << '\n';
     }
   }
+}
+
+/// The options of the query, given those of the lines.
+models::TaskOptions query_options(models::TaskOptions how, const Options& options) {
+  how.prompt.reset();
+  how.prompt_name.reset();
+  if (!options.query_prompt.empty()) how.prompt = options.query_prompt;
+  how.name = [](index_t) { return "--query"; };
+  how.progress = {};
+  return how;
+}
+
+/// Prints the lines most similar to the query.
+void search(const models::SentenceEncoder& model, const std::vector<std::string>& lines,
+            const Tensor& vectors, const models::TaskOptions& how, const Options& options) {
+  const Tensor query = model.encode_query({options.query}, query_options(how, options));
+  print_best(lines, similarities(model, query, vectors, options).to_vector<float>(), options);
 }
 
 void print_vectors(const std::vector<std::string>& lines, const Tensor& vectors) {
@@ -155,11 +171,76 @@ void print_table(const std::vector<std::string>& lines, const Tensor& table) {
   }
 }
 
+/// Refuses the options for models with one vector per text.
+void check_form(const Options& options, const char* form) {
+  const auto refuse = [&](bool is_given, const char* option) {
+    require(!is_given, option, "must be absent for a model with ", form);
+  };
+  refuse(!options.output.empty(), "--output");
+  refuse(options.normalize, "--normalize");
+  refuse(options.truncate_dim > 0, "--truncate-dim");
+  refuse(options.pooling != Options().pooling, "--pooling");
+  refuse(!options.model.attention.file.empty(), "--attention");
+  require(!options.query.empty() || options.model.json, "embed",
+          "--query or --json must be given for a model with ", form);
+}
+
+/// Ranks the lines for the query, or prints the vectors of each line as JSON.
+void embed_tokens(const Options& options) {
+  check_form(options, "a vector per token");
+  const auto model = examples::loaded_model(models::load_multi_vector_encoder, options.model);
+  const std::vector<std::string> lines = examples::input_lines(options.model.file);
+  const models::TaskOptions how = encoding_options(options);
+  const std::vector<Tensor> documents = model.encode_document(lines, how);
+  if (!options.query.empty()) {
+    const Tensor query = model.encode_query({options.query}, query_options(how, options)).front();
+    print_best(lines, models::max_sim(query, documents).to_vector<float>(), options);
+    return;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    JsonList vectors;
+    for (index_t t = 0; t < documents[i].size(0); ++t) {
+      vectors.add(json_list(documents[i].select(0, t).to_vector<float>()));
+    }
+    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"vectors", vectors}});
+    std::cout << row.text() << '\n';
+  }
+}
+
+/// The same for sparse vectors, which are printed as weights of tokens.
+void embed_sparse(const Options& options) {
+  check_form(options, "sparse vectors");
+  const auto model = examples::loaded_model(models::load_sparse_encoder, options.model);
+  const std::vector<std::string> lines = examples::input_lines(options.model.file);
+  const models::TaskOptions how = encoding_options(options);
+  const std::vector<models::SparseVector> documents = model.encode_document(lines, how);
+  if (!options.query.empty()) {
+    const auto query = model.encode_query({options.query}, query_options(how, options)).front();
+    std::vector<float> scores;
+    for (const models::SparseVector& document : documents) {
+      scores.push_back(models::dot(query, document));
+    }
+    print_best(lines, scores, options);
+    return;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    JsonObject weights;
+    for (std::size_t k = 0; k < documents[i].ids.size(); ++k) {
+      weights.add(model.reader.tokenizer->token(documents[i].ids[k]), documents[i].weights[k]);
+    }
+    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"weights", weights}});
+    std::cout << row.text() << '\n';
+  }
+}
+
 void embed(const Options& options) {
   require(options.prompt.empty() || options.prompt_name.empty(), "embed",
           "--prompt must not be combined with --prompt-name");
   require(options.query_prompt.empty() || !options.query.empty(), "embed",
           "--query-prompt must be combined with --query");
+  const models::VectorForm form = models::vector_form(options.model.model);
+  if (form == models::VectorForm::kMulti) return embed_tokens(options);
+  if (form == models::VectorForm::kSparse) return embed_sparse(options);
   const auto model = load(options);
   const std::vector<std::string> lines = examples::input_lines(options.model.file);
   const bool table = options.query.empty() && options.output.empty() && !options.model.json;

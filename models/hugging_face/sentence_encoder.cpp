@@ -107,37 +107,10 @@ namespace {
 
 constexpr const char* kSentenceEncoderOp = "SentenceEncoder";
 
-/// The prompt to prepend: the given one, else the folder's default.
-std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options) {
-  if (options.prompt) return *options.prompt;
-  const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
-  if (!name) return {};
-  const auto found = settings.prompts.find(*name);
-  if (found != settings.prompts.end()) return found->second;
-  std::string names;
-  for (const auto& [known, text] : settings.prompts) {
-    names += (names.empty() ? "one of " : ", ") + printable(known);
-  }
-  fail(kSentenceEncoderOp, "prompt_name must be ",
-       names.empty() ? "absent, because the folder has no prompts" : names, ", got ",
-       printable(*name));
-}
-
 /// The text that the tokenizer gets: static embeddings read the text as it is.
 std::string given_text(const SentenceEncoder& model, const std::string& text) {
   const bool is_static = std::holds_alternative<nn::Embedding>(model.token_encoder);
   return is_static ? text : cleaned(text, model.settings.lower_case);
-}
-
-/// `options` with the first of these prompts that the folder has, if `options` has no prompt.
-TaskOptions with_prompt(const SentenceSettings& settings, TaskOptions options,
-                        std::initializer_list<const char*> names) {
-  if (options.prompt || options.prompt_name) return options;
-  const auto* const found = std::find_if(names.begin(), names.end(), [&](const char* name) {
-    return settings.prompts.contains(name);
-  });
-  if (found != names.end()) options.prompt_name = *found;
-  return options;
 }
 
 /// Throws NotFinite about the first text whose row of `y` is not finite.
@@ -230,7 +203,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
 
 Tensor SentenceEncoder::encode_query(const std::vector<std::string>& texts,
                                      const TaskOptions& options) const {
-  return encode(texts, with_prompt(settings, options, {"query"}));
+  return encode(texts, options_for(settings, options, {"query"}));
 }
 
 Tensor SentenceEncoder::encode_document(const std::vector<std::string>& texts,
@@ -239,7 +212,7 @@ Tensor SentenceEncoder::encode_document(const std::vector<std::string>& texts,
 }
 
 TaskOptions SentenceEncoder::for_documents(const TaskOptions& options) const {
-  return with_prompt(settings, options, {"document", "passage", "corpus"});
+  return options_for(settings, options, {"document", "passage", "corpus"});
 }
 
 text::Encoding SentenceEncoder::tokenize(const std::string& text,
@@ -271,6 +244,10 @@ SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings) 
 SentenceEncoder load_transformer(const ModuleRow& row, SentenceSettings settings,
                                  index_t max_length) {
   const ModelFolder folder(row.folder);
+  if (is_stanford_colbert(folder.config)) {
+    folder.config.at("architectures")
+        .fail("must be of one vector per text, got HF_ColBERT; call load_multi_vector_encoder()");
+  }
   TokenEncoder words = load_encoder(folder);
   TextReader reader = load_reader(folder, max_length);
   const index_t width = folder.options.encoder.width();
@@ -279,6 +256,16 @@ SentenceEncoder load_transformer(const ModuleRow& row, SentenceSettings settings
 
 }  // namespace
 
+VectorForm vector_form(const std::filesystem::path& folder) {
+  const std::vector<ModuleRow> rows = read_module_rows(folder);
+  if (rows.front().kind == "MLMTransformer") return VectorForm::kSparse;
+  if (rows.size() > 1) {
+    return rows[1].kind == "Dense" ? VectorForm::kMulti : VectorForm::kSingle;
+  }
+  const auto config = find_json(rows.front().folder / "config.json", kSmallJson);
+  return config && is_stanford_colbert(*config) ? VectorForm::kMulti : VectorForm::kSingle;
+}
+
 SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
                                       const std::optional<Pooling>& pooling) {
   const std::vector<ModuleRow> rows = read_module_rows(folder);
@@ -286,7 +273,8 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   const bool is_transformer = first.kind == "Transformer";
   if (!is_transformer && first.kind != "StaticEmbedding") {
     fail_file(first.place, "first module must be Transformer or StaticEmbedding, got ",
-              printable(first.kind));
+              printable(first.kind),
+              first.kind == "MLMTransformer" ? "; call load_sparse_encoder()" : "");
   }
   require(is_transformer || !pooling, kSentenceEncoderOp,
           "pooling must be absent for static embeddings, which have none");
@@ -298,7 +286,8 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {
       fail_file(rows[1].place, "module after Transformer must be Pooling, got ",
-                printable(rows[1].kind));
+                printable(rows[1].kind),
+                rows[1].kind == "Dense" ? "; call load_multi_vector_encoder()" : "");
     }
     read_pooling(rows[1].folder, model);
     next = 2;

@@ -134,6 +134,13 @@ struct SentenceEncoder {
 /// then only for inference: see prepack in text_reader.h. **Errors**: as nn::prepack.
 void prepack(SentenceEncoder& encoder, const nn::PrepackOptions& options = {});
 
+/// The form of the vectors that a folder's model makes of a text: one, one per token (for a
+/// MultiVectorEncoder), or a sparse one (for a SparseEncoder).
+enum class VectorForm { kSingle, kMulti, kSparse };
+
+/// The form by modules.json and config.json. **Errors**: as load_sentence_encoder, of these files.
+VectorForm vector_form(const std::filesystem::path& folder);
+
 /// Reads a folder with modules.json, or a folder with only an encoder; in the second case, the
 /// pooling is the mean. `pooling`, if given, replaces the folder's pooling.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value;

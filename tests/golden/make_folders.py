@@ -19,7 +19,7 @@ import torch
 
 sys.dont_write_bytecode = True
 
-from reference import make_sentences, make_tasks  # noqa: E402
+from reference import make_outputs, make_sentences, make_tasks  # noqa: E402
 from reference.cases import CASES
 from reference.families import FAMILIES
 from reference.files import size_of, write_expected, write_json, write_safetensors, write_shards
@@ -141,10 +141,12 @@ def make(case, root):
 
 
 def make_sentence_encoders(root):
-    for name in ("sentence", "static"):
+    of_vectors = {"sentence": make_sentences, "static": make_sentences, "colbert": make_outputs,
+                  "stanford": make_outputs, "splade": make_outputs}
+    for name, module in of_vectors.items():
         shutil.rmtree(root / name, ignore_errors=True)
         rng = random_state(name)
-        getattr(make_sentences, name)(
+        getattr(module, name)(
             root / name, lambda key, shape: torch.from_numpy(drawn(rng, key, shape)).float())
         print(f"{name:24}{size_of(root / name):>8} bytes")
 

@@ -62,30 +62,6 @@ constexpr std::array<NamedActivation, 5> kActivations = {{
     {"torch.nn.modules.activation.Sigmoid", sigmoid},
 }};
 
-Dense read_dense(const Path& folder, index_t width) {
-  const Json config = read_json(folder / "config.json", kSmallJson);
-  want_width(config, "in_features", width);
-  const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
-  config::want_flag(config, "use_residual", false);
-  for (const char* key : {"module_input_name", "module_output_name"}) {
-    config::want_text(config, key, "sentence_embedding");
-  }
-  const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
-  const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
-    // The reference uses Tanh for a function of the folder's own code.
-    return name.starts_with("torch.") && last_part(known.type) == last_part(name);
-  });
-  if (found == kActivations.end()) {
-    config.at("activation_function")
-        .fail("must be torch's Tanh, Identity, ReLU, GELU or Sigmoid, got ",
-              config.at("activation_function").described());
-  }
-  nn::Linear linear(
-      {.in_features = width, .out_features = out, .bias = config.boolean("bias", true)},
-      WeightFiles(folder).source()["linear"]);
-  return {std::move(linear), found->function};
-}
-
 nn::LayerNorm read_layer_norm(const Path& folder, index_t width) {
   want_width(read_json(folder / "config.json", kSmallJson), "dimension", width);
   return nn::LayerNorm(width, WeightFiles(folder).source()["norm"]);
@@ -144,7 +120,9 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
       json->fail("must have at most ", kMostModules, " modules");
     const Json type = row.at("type");
     const bool is_dotted = type.text().find('.') != std::string_view::npos;
-    if (is_dotted && !type.text().starts_with("sentence_transformers.")) {
+    const bool is_known = type.text().starts_with("sentence_transformers.") ||
+                          type.text() == "pylate.models.Dense.Dense";
+    if (is_dotted && !is_known) {
       type.fail("must be a module of sentence_transformers, got ", type.described(),
                 ", which is code of the folder itself");
     }
@@ -157,6 +135,36 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
   }
   if (rows.empty()) json->fail("must have at least one module, got none");
   return rows;
+}
+
+bool is_stanford_colbert(const Json& config) {
+  const auto names = config.find("architectures");
+  return names && names->is_list() && names->size() > 0 && names->item(0).is_text() &&
+         names->item(0).text() == "HF_ColBERT";
+}
+
+Dense read_dense(const Path& folder, index_t width, std::string_view input) {
+  const Json config = read_json(folder / "config.json", kSmallJson);
+  want_width(config, "in_features", width);
+  const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
+  config::want_flag(config, "use_residual", false);
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    config::want_text(config, key, input);
+  }
+  const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
+  const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
+    // The reference uses Tanh for a function of the folder's own code.
+    return name.starts_with("torch.") && last_part(known.type) == last_part(name);
+  });
+  if (found == kActivations.end()) {
+    config.at("activation_function")
+        .fail("must be torch's Tanh, Identity, ReLU, GELU or Sigmoid, got ",
+              config.at("activation_function").described());
+  }
+  nn::Linear linear(
+      {.in_features = width, .out_features = out, .bias = config.boolean("bias", true)},
+      WeightFiles(folder).source()["linear"]);
+  return {std::move(linear), found->function};
 }
 
 void read_pooling(const Path& folder, SentenceEncoder& model) {
@@ -189,7 +197,7 @@ void add_module(const ModuleRow& row, SentenceEncoder& model) {
   } else if (row.kind == "LayerNorm") {
     model.modules.emplace_back(read_layer_norm(row.folder, model.width));
   } else if (row.kind == "Dense") {
-    Dense dense = read_dense(row.folder, model.width);
+    Dense dense = read_dense(row.folder, model.width, "sentence_embedding");
     model.width = dense.linear.weight.size(0);
     model.modules.emplace_back(std::move(dense));
   } else {

@@ -8,6 +8,7 @@
 
 #include "tessera/models/hugging_face/detail/config.h"
 #include "tessera/models/hugging_face/detail/json_edit.h"
+#include "tessera/tensor/error.h"
 #include "tessera/tensor/io/file.h"
 #include "tessera/tensor/io/json.h"
 
@@ -100,18 +101,47 @@ void read_prompts(const Json& json, SentenceSettings& settings) {
 
 }  // namespace
 
-std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Path& encoder_folder) {
+std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Path& encoder_folder,
+                                                   std::string_view model_type) {
   SentenceSettings settings;
   const index_t max_length = encoder_folder.empty() ? 0 : read_lengths(encoder_folder, settings);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
-    config::want_text(*json, "model_type", "SentenceTransformer");
+    config::want_text(*json, "model_type", model_type);
     read_prompts(*json, settings);
-    if (const auto name = json->find("similarity_fn_name")) {
+    const auto name = json->find("similarity_fn_name");
+    if (name && model_type == "ColBERT") {
+      config::want_text(*json, "similarity_fn_name", "MaxSim");
+    } else if (name) {
       settings.similarity = similarity_named(*name);
     }
     settings.truncate_dim = json->integer("truncate_dim", JsonRange{1, config::kMaxWidth}, 0);
   }
   return {std::move(settings), max_length};
+}
+
+std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options) {
+  if (options.prompt) return *options.prompt;
+  const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
+  if (!name) return {};
+  const auto found = settings.prompts.find(*name);
+  if (found != settings.prompts.end()) return found->second;
+  std::string names;
+  for (const auto& [known, text] : settings.prompts) {
+    names += (names.empty() ? "one of " : ", ") + printable(known);
+  }
+  fail("SentenceEncoder", "prompt_name must be ",
+       names.empty() ? "absent, because the folder has no prompts" : names, ", got ",
+       printable(*name));
+}
+
+TaskOptions options_for(const SentenceSettings& settings, TaskOptions options,
+                        std::initializer_list<const char*> names) {
+  if (options.prompt || options.prompt_name) return options;
+  const auto* const found = std::find_if(names.begin(), names.end(), [&](const char* name) {
+    return settings.prompts.contains(name);
+  });
+  if (found != names.end()) options.prompt_name = *found;
+  return options;
 }
 
 void write_settings(const Path& to, const Path& encoder_to, const SentenceSettings& settings,

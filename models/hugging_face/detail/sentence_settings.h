@@ -3,6 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "tessera/models/hugging_face/sentence_encoder.h"
@@ -16,8 +19,17 @@ inline constexpr index_t kLongestText = index_t{1} << 30;
 /// if there is no limit. Reads config_sentence_transformers.json of `folder`, and
 /// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional;
 /// an empty `encoder_folder` means that there is no transformer.
-std::pair<SentenceSettings, index_t> read_settings(const std::filesystem::path& folder,
-                                                   const std::filesystem::path& encoder_folder);
+/// The files must be of a `model_type`; only a ColBERT may have the similarity MaxSim.
+std::pair<SentenceSettings, index_t> read_settings(
+    const std::filesystem::path& folder, const std::filesystem::path& encoder_folder,
+    std::string_view model_type = "SentenceTransformer");
+
+/// The prompt to prepend: the given one, else the folder's default. **Errors**: no such prompt.
+std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options);
+
+/// `options` with the first of these prompts that the folder has, if `options` has no prompt.
+TaskOptions options_for(const SentenceSettings& settings, TaskOptions options,
+                        std::initializer_list<const char*> names);
 
 /// Writes both files, the second only if `encoder_to` is not empty.
 /// config_sentence_transformers.json keeps the other keys that it has in the folder `from`.

@@ -38,16 +38,16 @@ def bert_embeddings(w, c, ids, types, positions):
     return norm(w, "embeddings.LayerNorm", x, c.get("layer_norm_eps", 1e-12))
 
 
-def bert_layer(w, c, layer, x):
+def bert_layer(w, c, layer, x, hidden=None):
     eps, heads = c["layer_norm_eps"], c["num_attention_heads"]
     q, k, v = (linear(w, f"{layer}.attention.self.{part}", x) for part in ("query", "key", "value"))
-    mixed = linear(w, f"{layer}.attention.output.dense", attention(q, k, v, heads))
+    mixed = linear(w, f"{layer}.attention.output.dense", attention(q, k, v, heads, hidden=hidden))
     x = norm(w, f"{layer}.attention.output.LayerNorm", x + mixed, eps)
     inner = ACTIVATIONS[c["hidden_act"]](linear(w, f"{layer}.intermediate.dense", x))
     return norm(w, f"{layer}.output.LayerNorm", x + linear(w, f"{layer}.output.dense", inner), eps)
 
 
-def bert(w, c, ids, types):
+def bert(w, c, ids, types, hidden=None):
     positions = torch.arange(len(ids))
     if c["model_type"] in ("roberta", "xlm-roberta", "camembert"):
         positions = running_positions(ids, c["pad_token_id"])
@@ -56,7 +56,7 @@ def bert(w, c, ids, types):
     if "embeddings_project.weight" in w:
         x = linear(w, "embeddings_project", x)
     for i in range(c["num_hidden_layers"]):
-        x = bert_layer(w, c, f"encoder.layer.{i}", x)
+        x = bert_layer(w, c, f"encoder.layer.{i}", x, hidden)
     return x
 
 

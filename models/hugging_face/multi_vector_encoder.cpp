@@ -1,0 +1,278 @@
+#include "tessera/models/hugging_face/multi_vector_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "tessera/models/hugging_face/detail/config.h"
+#include "tessera/models/hugging_face/detail/sentence_files.h"
+#include "tessera/models/hugging_face/detail/sentence_settings.h"
+#include "tessera/models/hugging_face/detail/weight_files.h"
+#include "tessera/models/hugging_face/folder.h"
+#include "tessera/tensor/autograd/tape.h"
+#include "tessera/tensor/create.h"
+#include "tessera/tensor/error.h"
+#include "tessera/tensor/io/file.h"
+#include "tessera/tensor/ops/indexing.h"
+#include "tessera/tensor/ops/matmul.h"
+#include "tessera/tensor/ops/rearrange.h"
+#include "tessera/tensor/ops/reduce.h"
+
+namespace tessera::models {
+
+namespace {
+
+constexpr const char* kMultiVectorOp = "MultiVectorEncoder";
+using Numbers = std::vector<index_t>;
+
+/// The rows of each encoding that `is_kept` accepts, of its vectors.
+template <class Keep>
+std::vector<Tensor> encode_rows(const MultiVectorEncoder& model,
+                                const std::vector<text::Encoding>& encodings,
+                                const Numbers& visible, const TaskOptions& options,
+                                const Keep& is_kept) {
+  std::vector<Tensor> results(encodings.size());
+  const auto body = [&](Tokens tokens, std::span<const index_t> chosen) {
+    if (!visible.empty()) {
+      Numbers of_chosen;
+      for (const index_t i : chosen) of_chosen.push_back(visible[static_cast<std::size_t>(i)]);
+      tokens.visible = from_vector(of_chosen);
+    }
+    const Tensor all = model(tokens).to(kFloat32);
+    for (std::size_t row = 0; row < chosen.size(); ++row) {
+      const auto i = static_cast<std::size_t>(chosen[row]);
+      Numbers kept;
+      for (std::size_t t = 0; t < encodings[i].ids.size(); ++t) {
+        if (is_kept(encodings[i].ids[t])) kept.push_back(static_cast<index_t>(t));
+      }
+      const Tensor vectors = all.select(0, static_cast<index_t>(row));
+      results[i] = index_select(vectors, 0, from_vector(kept, {std::ssize(kept)}));
+      require_finite_outputs(results[i].to_vector<float>(), options.name, chosen[row]);
+    }
+  };
+  model.reader.for_each_batch(encodings, options, body);
+  return results;
+}
+
+}  // namespace
+
+Tensor MultiVectorEncoder::operator()(const Tokens& tokens) const {
+  Tensor x = token_encoder(tokens);
+  for (const Dense& projection : projections) x = projection(x);
+  return Normalize{}(x);
+}
+
+std::vector<text::Encoding> MultiVectorEncoder::tokenize(const std::vector<std::string>& texts,
+                                                         bool is_query,
+                                                         const TaskOptions& options) const {
+  const std::optional<index_t>& prefix = is_query ? multi.query_prefix : multi.document_prefix;
+  const index_t length = is_query ? multi.query_length : multi.document_length;
+  require_max_length(kMultiVectorOp, options.max_length, length);
+  const index_t most = options.max_length > 0 ? options.max_length : length;
+  TaskOptions limited = options;
+  limited.max_length = prefix ? most - 1 : most;
+  require(limited.max_length > 0, kMultiVectorOp,
+          "max_length must be at least 2 with a prefix, got ", most);
+  const std::string prompt = prompt_of(settings, options);
+  std::vector<std::string> given;
+  given.reserve(texts.size());
+  for (const std::string& text : texts) {
+    given.push_back(cleaned(prompt + text, settings.lower_case));
+  }
+  auto encodings = reader.encode_batch(std::span<const std::string>(given), limited);
+  for (text::Encoding& encoding : encodings) {
+    if (!prefix || encoding.ids.empty()) continue;
+    encoding.ids.insert(encoding.ids.begin() + 1, *prefix);
+    encoding.type_ids.insert(encoding.type_ids.begin() + 1, 0);
+    encoding.offsets.insert(encoding.offsets.begin() + 1, text::Span{});
+    encoding.sequence_ids.insert(encoding.sequence_ids.begin() + 1, text::kNoText);
+    encoding.word_ids.insert(encoding.word_ids.begin() + 1, text::kNoText);
+  }
+  return encodings;
+}
+
+std::vector<Tensor> MultiVectorEncoder::encode_query(const std::vector<std::string>& texts,
+                                                     const TaskOptions& options) const {
+  const NoGrad not_recorded;
+  const TaskOptions with_prompt = options_for(settings, options, {"query"});
+  std::vector<text::Encoding> encodings = tokenize(texts, true, with_prompt);
+  Numbers visible;
+  if (multi.expansion) {
+    for (text::Encoding& encoding : encodings) {
+      visible.push_back(std::ssize(encoding.ids));
+      encoding.ids.resize(static_cast<std::size_t>(multi.query_length), *multi.expansion);
+      encoding.type_ids.resize(encoding.ids.size(), 0);
+    }
+  }
+  if (multi.attend_to_expansion_tokens) visible.clear();
+  return encode_rows(*this, encodings, visible, options, [](index_t) { return true; });
+}
+
+std::vector<Tensor> MultiVectorEncoder::encode_document(const std::vector<std::string>& texts,
+                                                        const TaskOptions& options) const {
+  const NoGrad not_recorded;
+  const TaskOptions with_prompt = options_for(settings, options, {"document", "passage", "corpus"});
+  return encode_rows(*this, tokenize(texts, false, with_prompt), {}, options,
+                     [&](index_t id) { return !std::ranges::binary_search(multi.skiplist, id); });
+}
+
+Tensor max_sim(const Tensor& query, const std::vector<Tensor>& documents) {
+  require(query.rank() == 2, "max_sim", "query must have shape (n, W), got ", query.shape());
+  std::vector<Tensor> scores;
+  for (const Tensor& document : documents) {
+    require(document.rank() == 2 && document.size(1) == query.size(1), "max_sim",
+            "documents must have shape (m, ", query.size(1), "), got ", document.shape());
+    const bool has_pairs = document.size(0) > 0 && query.size(0) > 0;
+    scores.push_back(has_pairs ? sum(max(matmul(query, document.t()), {1}))
+                               : zeros({}, query.dtype()));
+  }
+  return scores.empty() ? zeros({0}, query.dtype()) : stack(scores);
+}
+
+void prepack(MultiVectorEncoder& encoder, const nn::PrepackOptions& options) {
+  const nn::PrepackOptions all = with_kept_heads(options);
+  nn::prepack(encoder.token_encoder, all);
+  for (Dense& projection : encoder.projections) nn::prepack(projection.linear, all);
+}
+
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr index_t kLongestQuery = 1 << 20;  // of a query: each is filled up to this number
+
+/// The id of the token in a JSON text. **Errors**: a token that the tokenizer lacks.
+index_t token_of(const text::Tokenizer& tokenizer, const Json& name) {
+  const auto id = tokenizer.vocabulary().find(name.text());
+  if (!id) name.fail("must be a token of the tokenizer, got ", name.described());
+  return *id;
+}
+
+std::optional<index_t> prefix_of(const text::Tokenizer& tokenizer, const Json& json,
+                                 std::string_view key) {
+  const auto name = json.find(key);
+  if (!name || name->text().empty()) return {};
+  return token_of(tokenizer, *name);
+}
+
+/// The token that fills queries: a mask or, in a decoder, the last special token of texts.
+index_t expansion_of(const text::Tokenizer& tokenizer, const Json& json) {
+  const text::SpecialTokens& special = tokenizer.special();
+  if (special.mask) return *special.mask;
+  if (special.sep) return *special.sep;
+  if (special.pad) return *special.pad;
+  json.fail("query expansion needs a tokenizer with a mask token, got none");
+}
+
+void read_lengths_of(const Json& json, const char* query, const char* document,
+                     MultiVectorSettings& multi) {
+  multi.query_length = json.integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
+  multi.document_length = json.integer(document, JsonRange{1, kLongestQuery}, multi.document_length);
+}
+
+std::vector<index_t> ascending(std::vector<index_t> ids) {
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+/// The keys that PyLate adds to config_sentence_transformers.json.
+MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& tokenizer) {
+  MultiVectorSettings multi;
+  const Json json = read_json(folder / "config_sentence_transformers.json", kSmallJson);
+  for (const char* key : {"query_prefix", "document_prefix"}) json.at(key);
+  multi.query_prefix = prefix_of(tokenizer, json, "query_prefix");
+  multi.document_prefix = prefix_of(tokenizer, json, "document_prefix");
+  read_lengths_of(json, "query_length", "document_length", multi);
+  if (json.boolean("do_query_expansion", true)) {
+    multi.expansion = expansion_of(tokenizer, json);
+    multi.attend_to_expansion_tokens = json.boolean("attend_to_expansion_tokens", false);
+  }
+  for (const Json& word : json.at("skiplist_words").as_list().items()) {
+    const auto id = tokenizer.vocabulary().find(word.text());
+    // The reference looks words up as tokens, so an unknown word skips the unknown token.
+    if (id || tokenizer.special().unknown) {
+      multi.skiplist.push_back(id ? *id : *tokenizer.special().unknown);
+    }
+  }
+  multi.skiplist = ascending(std::move(multi.skiplist));
+  return multi;
+}
+
+/// The marks of string.punctuation in Python.
+constexpr std::string_view kPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+
+/// artifact.metadata of the ColBERT library.
+MultiVectorSettings stanford_settings(const Path& folder, const text::Tokenizer& tokenizer) {
+  MultiVectorSettings multi;
+  const Json json = read_json(folder / "artifact.metadata", kSmallJson);
+  multi.query_prefix = token_of(tokenizer, json.at("query_token_id"));
+  multi.document_prefix = token_of(tokenizer, json.at("doc_token_id"));
+  read_lengths_of(json, "query_maxlen", "doc_maxlen", multi);
+  multi.expansion = expansion_of(tokenizer, json);
+  multi.attend_to_expansion_tokens = json.boolean("attend_to_mask_tokens", false);
+  config::want_text(json, "similarity", "cosine");
+  if (!json.boolean("mask_punctuation", true)) return multi;
+  for (const char mark : kPunctuation) {
+    if (const auto id = tokenizer.vocabulary().find(std::string_view(&mark, 1))) {
+      multi.skiplist.push_back(*id);
+    }
+  }
+  multi.skiplist = ascending(std::move(multi.skiplist));
+  return multi;
+}
+
+/// The projection of the ColBERT library: linear.weight next to the encoder's tensors.
+Dense stanford_projection(const Path& folder, index_t width) {
+  const WeightFiles files(folder);
+  const Shape* const shape = files.shape("linear.weight");
+  if (shape == nullptr || shape->size() != 2) {
+    fail_file(files.file_of("linear.weight"), "tensor 'linear.weight' must have shape (W, ", width,
+              "), got ", shape == nullptr ? "none" : str_cat(*shape));
+  }
+  const nn::LinearOptions options = {
+      .in_features = width, .out_features = (*shape)[0], .bias = false};
+  return {nn::Linear(options, files.source()["linear"]), [](const Tensor& x) { return x; }};
+}
+
+}  // namespace
+
+MultiVectorEncoder load_multi_vector_encoder(const Path& folder) {
+  const std::vector<ModuleRow> rows = read_module_rows(folder);
+  if (rows.front().kind != "Transformer") {
+    fail_file(rows.front().place, "first module must be Transformer, got ",
+              printable(rows.front().kind));
+  }
+  const ModelFolder files(rows.front().folder);
+  const bool is_stanford = is_stanford_colbert(files.config);
+  if (rows.size() == 1 && !is_stanford) {
+    fail_file(rows.front().place,
+              "modules must be a Transformer and Dense modules, or config.json must name "
+              "HF_ColBERT, got neither");
+  }
+  auto [settings, max_length] = read_settings(folder, rows.front().folder, "ColBERT");
+  TokenEncoder words = load_encoder(files);
+  TextReader reader = load_reader(files, max_length);
+  reader.folder = folder;
+  index_t width = files.options.encoder.width();
+  std::vector<Dense> projections;
+  if (is_stanford) projections.push_back(stanford_projection(files.path, width));
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].kind != "Dense") {
+      fail_file(rows[i].place, "must be Dense here, got ", printable(rows[i].kind));
+    }
+    projections.push_back(read_dense(rows[i].folder, width, "token_embeddings"));
+    width = projections.back().linear.weight.size(0);
+  }
+  MultiVectorSettings multi = is_stanford ? stanford_settings(folder, *reader.tokenizer)
+                                          : pylate_settings(folder, *reader.tokenizer);
+  if (const index_t most = reader.max_length; most > 0) {
+    multi.query_length = std::min(multi.query_length, most);
+    multi.document_length = std::min(multi.document_length, most);
+  }
+  return {std::move(reader), std::move(words), std::move(settings), std::move(multi),
+          std::move(projections)};
+}
+
+}  // namespace tessera::models
