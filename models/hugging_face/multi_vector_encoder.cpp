@@ -162,13 +162,14 @@ index_t expansion_of(const text::Tokenizer& tokenizer, const Json& json) {
   if (special.mask) return *special.mask;
   if (special.sep) return *special.sep;
   if (special.pad) return *special.pad;
-  json.fail("query expansion needs a tokenizer with a mask token, got none");
+  json.fail("tokenizer must have a mask token for do_query_expansion, got none");
 }
 
 void read_lengths_of(const Json& json, const char* query, const char* document,
                      MultiVectorSettings& multi) {
   multi.query_length = json.integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
-  multi.document_length = json.integer(document, JsonRange{1, kLongestQuery}, multi.document_length);
+  multi.document_length =
+      json.integer(document, JsonRange{1, kLongestQuery}, multi.document_length);
 }
 
 std::vector<index_t> ascending(std::vector<index_t> ids) {
@@ -233,7 +234,7 @@ Dense stanford_projection(const Path& folder, index_t width) {
   }
   const nn::LinearOptions options = {
       .in_features = width, .out_features = (*shape)[0], .bias = false};
-  return {nn::Linear(options, files.source()["linear"]), [](const Tensor& x) { return x; }};
+  return {nn::Linear(options, files.source()["linear"]), identity};
 }
 
 }  // namespace

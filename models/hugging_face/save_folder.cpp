@@ -292,14 +292,16 @@ namespace {
 class ModuleList {
  public:
   /// Adds a module; returns the name of its folder.
-  std::string add(const std::string& kind) {
+  std::string add(const std::string& kind,
+                  const std::string& library = "sentence_transformers.models.") {
     const std::string number = std::to_string(count_++);
-    const std::string path = kind == "Transformer" ? "" : number + '_' + kind;
+    const std::string path =
+        count_ == 1 && kind.ends_with("Transformer") ? "" : number + '_' + kind;
     rows_.add(JsonObject(kObjectInLine)
                   .add("idx", count_ - 1)
                   .add("name", number)
                   .add("path", path)
-                  .add("type", "sentence_transformers.models." + kind));
+                  .add("type", library + kind));
     return path;
   }
   std::string text() const { return rows_.text() + '\n'; }
@@ -354,6 +356,67 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
   const bool has_encoder = std::holds_alternative<TokenEncoder>(model.token_encoder);
   write_settings(folder.path(), has_encoder ? place : fs::path(), model.settings,
                  model.reader.max_length, from);
+  write_text(folder.path() / "modules.json", modules.text());
+  finish(folder, options);
+}
+
+namespace {
+
+/// What PyLate adds to config_sentence_transformers.json.
+JsonMembers multi_vector_members(const MultiVectorEncoder& model) {
+  const MultiVectorSettings& multi = model.multi;
+  const auto token = [&](index_t id) {
+    return JsonText(model.reader.tokenizer->token(id), kSaveFolderOp);
+  };
+  const auto prefix = [&](const std::optional<index_t>& id) {
+    return id ? token(*id) : JsonText("");
+  };
+  return {{"similarity_fn_name", "MaxSim"},
+          {"query_prefix", prefix(multi.query_prefix)},
+          {"document_prefix", prefix(multi.document_prefix)},
+          {"query_length", multi.query_length},
+          {"document_length", multi.document_length},
+          {"do_query_expansion", multi.expansion.has_value()},
+          {"attend_to_expansion_tokens", multi.attend_to_expansion_tokens},
+          {"skiplist_words", json_list(multi.skiplist, token, kListInLine)},
+          {"model_type", "ColBERT"}};
+}
+
+}  // namespace
+
+void save_folder(const fs::path& to, const fs::path& from, const MultiVectorEncoder& model,
+                 const SaveOptions& options) {
+  const ModelFolder files(read_module_rows(from).front().folder);
+  NewFolder folder(to, options.overwrite);
+  ModuleList modules;
+  modules.add("Transformer");
+  write_model(folder.path(), files, only_encoder(files, model.token_encoder));
+  for (const Dense& projection : model.projections) {
+    write_dense(folder.subfolder(modules.add("Dense", "pylate.models.Dense.")), projection,
+                "token_embeddings");
+  }
+  write_settings(folder.path(), folder.path(), model.settings, model.reader.max_length, from,
+                 multi_vector_members(model));
+  write_text(folder.path() / "modules.json", modules.text());
+  finish(folder, options);
+}
+
+void save_folder(const fs::path& to, const fs::path& from, const SparseEncoder& model,
+                 const SaveOptions& options) {
+  const ModelFolder files(read_module_rows(from).front().folder);
+  NewFolder folder(to, options.overwrite);
+  ModuleList modules;
+  const std::string library = "sentence_transformers.sparse_encoder.models.";
+  modules.add("MLMTransformer", library);
+  write_model(folder.path(), files,
+              {.task = "ForMaskedLM", .parameters = nn::state_dict(model.model)});
+  write_text(folder.subfolder(modules.add("SpladePooling", library)) / "config.json",
+             file_of({{"pooling_strategy", model.sums ? "sum" : "max"},
+                      {"activation_function", model.twice ? "log1p_relu" : "relu"}}));
+  JsonMembers members = {{"model_type", "SparseEncoder"}};
+  if (model.max_active_dims > 0) members.emplace_back("max_active_dims", model.max_active_dims);
+  write_settings(folder.path(), folder.path(), model.settings, model.reader.max_length, from,
+                 members);
   write_text(folder.path() / "modules.json", modules.text());
   finish(folder, options);
 }

@@ -13,8 +13,10 @@
 #include <filesystem>
 
 #include "tessera/models/hugging_face/mask_filler.h"
+#include "tessera/models/hugging_face/multi_vector_encoder.h"
 #include "tessera/models/hugging_face/question_answerer.h"
 #include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sparse_encoder.h"
 #include "tessera/models/hugging_face/text_classifier.h"
 #include "tessera/models/hugging_face/token_tagger.h"
 
@@ -31,8 +33,9 @@ struct SaveOptions {
 ///
 /// config.json names the class of transformers for the task: ...ForSequenceClassification and
 /// ...ForTokenClassification with the labels, ...ForQuestionAnswering, ...ForMaskedLM, or ...Model
-/// for only the encoder, with the pooler if `from` has one. A SentenceEncoder becomes a folder of
-/// sentence-transformers, with its modules and settings.
+/// for only the encoder, with the pooler if `from` has one. A SentenceEncoder or a SparseEncoder
+/// becomes a folder of sentence-transformers, and a MultiVectorEncoder one of PyLate, with its
+/// modules and settings.
 ///
 /// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file or a mount
 /// point, is not empty without `overwrite`, or would lose a file; a file or folder that cannot be
@@ -52,6 +55,10 @@ void save_folder(const std::filesystem::path& to, const std::filesystem::path& f
                  const MaskFiller& task, const SaveOptions& options = {});
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const SentenceEncoder& model, const SaveOptions& options = {});
+void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
+                 const MultiVectorEncoder& model, const SaveOptions& options = {});
+void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
+                 const SparseEncoder& model, const SaveOptions& options = {});
 void save_folder(const std::filesystem::path& to, const std::filesystem::path& from,
                  const TokenEncoder& encoder, const SaveOptions& options = {});
 

@@ -27,7 +27,8 @@ struct SparseVector {
 /// The sum of the products of the weights that both vectors have, in float32, by ascending ids.
 float dot(const SparseVector& a, const SparseVector& b);
 
-/// The `count` largest weights; of equal weights, those of the lower ids.
+/// The `count` largest weights; of equal weights, those of the lower ids. **Errors**: a negative
+/// count.
 SparseVector largest(const SparseVector& vector, index_t count);
 
 /// An encoder of texts as sparse vectors, by the scores of a masked language model:
@@ -37,7 +38,8 @@ SparseVector largest(const SparseVector& vector, index_t count);
 /// with `sums` the sum over the tokens, and with `twice` log(1 + log(1 + relu(...))).
 ///
 /// Vectors are batch invariant and bitwise reproducible.
-/// **Source**: Formal et al., "SPLADE v2", 2021, section 3; sentence_transformers.SparseEncoder 5.1.
+/// **Source**: Formal et al., "SPLADE v2", 2021, section 3; sentence_transformers.SparseEncoder
+/// 5.1.
 struct SparseEncoder {
   TextReader reader;
   MaskedLM model;
@@ -58,8 +60,8 @@ struct SparseEncoder {
                                             const TaskOptions& options = {}) const;
 };
 
-/// Reads a folder of sentence-transformers, whose modules are an MLMTransformer and a SpladePooling,
-/// or, without modules.json, of a masked language model.
+/// Reads a folder of sentence-transformers, whose modules are an MLMTransformer and a
+/// SpladePooling, or, without modules.json, of a masked language model.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value.
 SparseEncoder load_sparse_encoder(const std::filesystem::path& folder);
 

@@ -168,6 +168,66 @@ TEST(ModernEncoder, Gradients) {
   EXPECT_TRUE(gradcheck(of_input, {x}));
 }
 
+/// A stack with disentangled attention, a norm of its table, and a convolution.
+EncoderOptions disentangled_stack() {
+  EncoderLayerOptions layer = {.d_model = 8, .nhead = 2, .dim_feedforward = 5, .dropout = 0};
+  layer.activation = nn::Activation::kGelu;
+  layer.disentangled = nn::DisentangledOptions{.span = 3};
+  EncoderOptions options = {.layers = repeat_layer(layer, 2)};
+  options.distance_norm = true;
+  options.convolution = TokenConvolutionOptions{};
+  return options;
+}
+
+TEST(ModernEncoder, GradientsWithDistances) {
+  const Tensor x = random_tensor({2, 5, 8}, kFloat64, 3);
+  for (const bool checkpointed : {false, true}) {
+    EncoderOptions options = disentangled_stack();
+    for (EncoderLayerOptions& layer : options.layers) layer.gradient_checkpoint = checkpointed;
+    Rng rng(5);
+    EXPECT_TRUE(module_gradients_agree(Encoder(options, rng), [&](const Encoder& encoder) {
+      return sum(square(encoder({x, length_mask({5, 3})})));
+    }));
+  }
+}
+
+TEST(ModernEncoder, DistancesAndConvolutionSeeOnlyTheirText) {
+  Rng rng(5);
+  const Encoder encoder(disentangled_stack(), rng);
+  const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3);
+  const Tensor all = encoder({x, length_mask({6, 4})});
+  const Tensor alone = encoder({x.slice(0, 1).slice(1, 0, 4).contiguous()});
+  EXPECT_TRUE(same_bits(all.select(0, 1).slice(0, 0, 4), alone.select(0, 0)));
+  const EncoderResult traced = encoder.with_attentions({x, length_mask({6, 4})});
+  EXPECT_TRUE(same_bits(traced.output, all));
+  EXPECT_EQ(traced.attentions.size(), 2U);
+}
+
+TEST(ModernEncoder, ErrorsOfDistances) {
+  const auto refuses = [](const std::string& what, const EncoderOptions& options,
+                          const char* op = "Encoder") {
+    EXPECT_TRUE(throws(op, {what}, [&] { Encoder{options}; }));
+  };
+  EncoderOptions rotary = disentangled_stack();
+  rotary.layers[1].rotary.emplace();
+  refuses("rotary must be absent for disentangled attention", rotary);
+  EncoderOptions spans = disentangled_stack();
+  spans.layers[1].disentangled->span = 4;
+  refuses("same span of disentangled attention, got 3 and 4", spans);
+  EncoderOptions even = disentangled_stack();
+  even.convolution->kernel_size = 2;
+  refuses("kernel_size must be an odd number of tokens, got 2", even, "TokenConvolution");
+  EncoderOptions none = disentangled_stack();
+  none.layers.clear();
+  none.d_model = 8;
+  refuses("layers must be at least 1 with batch_first for a convolution, got 0 layers", none);
+  Rng rng(5);
+  const Encoder encoder(disentangled_stack(), rng);
+  EXPECT_TRUE(throws("TokenConvolution", {"x must have shape (B, T, D), got (5, 8)"}, [&] {
+    encoder({zeros({5, 8})});
+  }));
+}
+
 TEST(ModernEncoder, APrepackedStackRunsUnderATape) {
   Encoder encoder = make_stack(0, true);
   const Tensor x = random_tensor({2, 6, 8}, kFloat32, 3);

@@ -1,6 +1,7 @@
 #include "tessera/models/token_encoder.h"
 
 #include "tessera/models/models.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/support/distributions.h"
 #include "tests/support/layer_oracle.h"
 #include "tests/support/test.h"
@@ -149,6 +150,23 @@ TEST(TokenEncoder, EmbeddingsMayHaveAWidthOfTheirOwn) {
   EXPECT_TRUE(throws("TokenEncoder", {"embedding_width", "0"}, [&] { TokenEncoder{none}; }));
 }
 
+TEST(TokenEncoder, TokensThatAreNotVisibleAreComputedButNotRead) {
+  const TokenEncoder model = make(Positions::kLearned);
+  const Tensor all = model({.ids = kIds, .visible = tensor({3, 5})});
+  EXPECT_TRUE(same_bits(all.select(0, 1), model({.ids = kIds}).select(0, 1)));
+  const Tensor alone = model({.ids = kIds.slice(0, 0, 1).slice(1, 0, 3).contiguous()});
+  EXPECT_TRUE(same_bits(all.select(0, 0).slice(0, 0, 3), alone.select(0, 0)));
+  // Each of the others reads the visible ones, and itself does not change them.
+  Tensor changed = kIds.clone();
+  changed.select(0, 0).select(0, 4).fill(1);
+  const Tensor other = model({.ids = changed, .visible = tensor({3, 5})});
+  EXPECT_TRUE(same_bits(other.select(0, 0).slice(0, 0, 4), all.select(0, 0).slice(0, 0, 4)));
+  EXPECT_FALSE(same_bits(other.select(0, 0).select(0, 4), all.select(0, 0).select(0, 4)));
+  const EncoderResult traced = model.with_attentions({.ids = kIds, .visible = tensor({3, 5})});
+  EXPECT_TRUE(same_bits(traced.output, all));
+  EXPECT_EQ(max(traced.attentions[0].select(0, 0).slice(2, 3)).item(), 0);
+}
+
 TEST(TokenEncoder, DropsEmbeddedTokensInTraining) {
   TokenEncoder model = make(Positions::kSinusoidal, false, 0);
   model.encoder.norm.reset();
@@ -189,6 +207,10 @@ TEST(TokenEncoder, Errors) {
   refuses("TokenEncoder", {"positions", "(5,)", "(5, 2)"}, at(zeros({5, 2}, kInt64)));
   refuses("TokenEncoder", {"positions", "float32"}, at(zeros({5})));
   refuses("TokenEncoder", {"positions must be from 0 to 8, got 9"}, at(full({5}, 9, kInt64)));
+  refuses("TokenEncoder", {"visible must be from 1 to 5", "got 6"},
+          {.ids = kIds, .visible = tensor({5, 6})});
+  refuses("TokenEncoder", {"visible must be undefined with lengths, got both"},
+          {.ids = kIds, .lengths = tensor({5, 5}), .visible = tensor({5, 5})});
   refuses("embedding", {"11"}, {tensor({{11}})});
   refuses("LearnedPositionalEncoding", {"10", "9"}, {zeros({1, 10}, kInt64)});
   TokenEncoderOptions options = tiny_tokens(Positions::kLearned, false);

@@ -25,10 +25,15 @@
 
 namespace tessera::models {
 
+Tensor identity(const Tensor& x) {
+  return x;
+}
+
 namespace {
 
 using Path = std::filesystem::path;
 
+constexpr std::string_view kSentenceInput = "sentence_embedding";
 constexpr index_t kMostModules = 16;  // each may have a file of weights, which may be the same
 constexpr index_t kMostModes = 16;    // each makes embeddings longer
 
@@ -42,10 +47,6 @@ void want_width(const Json& config, std::string_view key, index_t width) {
   const index_t found = config.integer(key, JsonRange{1, config::kMaxWidth}, width);
   if (found != width)
     config.at(key).fail("must be ", width, ", the width of its input, got ", found);
-}
-
-Tensor identity(const Tensor& x) {
-  return x;
 }
 
 /// A function, and PyTorch's class for it; only the part after the last dot is read.
@@ -197,7 +198,7 @@ void add_module(const ModuleRow& row, SentenceEncoder& model) {
   } else if (row.kind == "LayerNorm") {
     model.modules.emplace_back(read_layer_norm(row.folder, model.width));
   } else if (row.kind == "Dense") {
-    Dense dense = read_dense(row.folder, model.width, "sentence_embedding");
+    Dense dense = read_dense(row.folder, model.width, kSentenceInput);
     model.width = dense.linear.weight.size(0);
     model.modules.emplace_back(std::move(dense));
   } else {
@@ -219,20 +220,6 @@ JsonMembers switched_on(const std::vector<Pooling>& modes) {
   return next == modes.size() ? values : JsonMembers{};
 }
 
-void write_dense(const Path& folder, const Dense& dense) {
-  const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);
-  require(found != kActivations.end(), "save_folder",
-          "activation of a Dense module must be tanh, relu, gelu, sigmoid or the identity");
-  const nn::Linear& linear = dense.linear;
-  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
-  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
-  write_text(folder / "config.json", file_of({{"in_features", linear.weight.size(1)},
-                                              {"out_features", linear.weight.size(0)},
-                                              {"bias", linear.bias.defined()},
-                                              {"activation_function", found->type}}));
-  save_safetensors(folder / "model.safetensors", tensors);
-}
-
 void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
   require(norm.bias.defined() && norm.eps == nn::LayerNormOptions{}.eps, "save_folder",
           "LayerNorm must have a bias and eps ", nn::LayerNormOptions{}.eps,
@@ -243,6 +230,25 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
 }
 
 }  // namespace
+
+void write_dense(const Path& folder, const Dense& dense, std::string_view input) {
+  const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);
+  require(found != kActivations.end(), "save_folder",
+          "activation of a Dense module must be tanh, relu, gelu, sigmoid or the identity");
+  const nn::Linear& linear = dense.linear;
+  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
+  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
+  JsonMembers members = {{"in_features", linear.weight.size(1)},
+                         {"out_features", linear.weight.size(0)},
+                         {"bias", linear.bias.defined()},
+                         {"activation_function", found->type}};
+  if (input != kSentenceInput) {  // what a module reads and writes without these keys
+    members.emplace_back("module_input_name", input);
+    members.emplace_back("module_output_name", input);
+  }
+  write_text(folder / "config.json", file_of(members));
+  save_safetensors(folder / "model.safetensors", tensors);
+}
 
 void write_poolings(const Path& folder, const SentenceEncoder& model, index_t width) {
   JsonMembers values = switched_on(model.poolings);
@@ -263,7 +269,8 @@ const char* kind_of(const SentenceModule& module) {
 }
 
 void write_module(const Path& folder, const SentenceModule& module) {
-  if (const auto* const dense = std::get_if<Dense>(&module)) write_dense(folder, *dense);
+  if (const auto* const dense = std::get_if<Dense>(&module))
+    write_dense(folder, *dense, kSentenceInput);
   if (const auto* const norm = std::get_if<nn::LayerNorm>(&module)) write_layer_norm(folder, *norm);
 }
 

@@ -30,12 +30,19 @@ void read_pooling(const std::filesystem::path& folder, SentenceEncoder& model);
 /// Appends the module of a row, except a Dropout, and sets model.width to the width of its output.
 void add_module(const ModuleRow& row, SentenceEncoder& model);
 
+/// x itself: the activation of a Dense without one.
+Tensor identity(const Tensor& x);
+
 /// Whether config.json is of a model of the ColBERT library.
 bool is_stanford_colbert(const Json& config);
 
-/// Reads a Dense from a module's folder, for inputs of a width; `input` is the name of what it maps,
-/// "sentence_embedding" or "token_embeddings".
+/// Reads a Dense from a module's folder, for inputs of a width; `input` is the name of what it
+/// maps, "sentence_embedding" or "token_embeddings".
 Dense read_dense(const std::filesystem::path& folder, index_t width, std::string_view input);
+
+/// Writes the files of a Dense; `input` as in read_dense.
+/// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.
+void write_dense(const std::filesystem::path& folder, const Dense& dense, std::string_view input);
 
 /// Writes the config of the model's poolings, whose input has the width `width`, or the files of a
 /// module, into an existing folder. A Normalize has no files.

@@ -145,7 +145,7 @@ TaskOptions options_for(const SentenceSettings& settings, TaskOptions options,
 }
 
 void write_settings(const Path& to, const Path& encoder_to, const SentenceSettings& settings,
-                    index_t max_length, const Path& from) {
+                    index_t max_length, const Path& from, const JsonMembers& more) {
   JsonMembers prompts;
   for (const auto& [name, text] : settings.prompts) {
     prompts.emplace_back(name, JsonText(text, "save_folder"));
@@ -155,6 +155,10 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
       {"default_prompt_name", settings.default_prompt},
       {"similarity_fn_name", kSimilarities[static_cast<std::size_t>(settings.similarity)]},
   };
+  for (const auto& [key, value] : more) {
+    std::erase_if(changes, [&](const auto& change) { return change.first == key; });
+    changes.emplace_back(key, value);
+  }
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);
   if (settings.truncate_dim > 0 || (old && old->has("truncate_dim"))) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/tensor/io/json.h"
 
 namespace tessera::models {
 
@@ -32,9 +33,10 @@ TaskOptions options_for(const SentenceSettings& settings, TaskOptions options,
                         std::initializer_list<const char*> names);
 
 /// Writes both files, the second only if `encoder_to` is not empty.
-/// config_sentence_transformers.json keeps the other keys that it has in the folder `from`.
+/// config_sentence_transformers.json also gets
+/// the members `more`, which come last, and keeps the other keys that it has in the folder `from`.
 void write_settings(const std::filesystem::path& to, const std::filesystem::path& encoder_to,
                     const SentenceSettings& settings, index_t max_length,
-                    const std::filesystem::path& from);
+                    const std::filesystem::path& from, const JsonMembers& more = {});
 
 }  // namespace tessera::models

@@ -1,7 +1,11 @@
 // The encoders and heads of folders: PyTorch's results, and the same bits for each form of the
 // files.
+#include <set>
+
 #include "tessera/models/hugging_face/folder.h"
 #include "tessera/models/hugging_face/hugging_face.h"
+#include "tessera/tensor/kernels/parallel.h"
+#include "tests/support/digest.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -22,6 +26,38 @@ TEST(PretrainedEncoder, GivesPyTorchsVectors) {
       Pretrained(name).expect_parity("hidden",
                                      [&](const models::Tokens& tokens) { return encode(tokens); });
     });
+  }
+}
+
+// With fused multiply-adds: one digest for each number of threads, batch and instruction set.
+TEST(PretrainedEncoder, HasOneDigestForEveryWay) {
+  for (const std::string name :
+       {"qwen3", "qwen3_new", "eurobert", "deberta", "deberta_convolution"}) {
+    SCOPED_TRACE(name);
+    const TokenEncoder encode = load_encoder(ModelFolder(folders() / name));
+    const Pretrained pretrained(name);
+    const models::Tokens batch = pretrained.batch(2);
+    std::set<std::string> digests;
+    const std::string before = current_isa();
+    for (const std::string& isa : available_isas()) {
+      if (isa == "baseline") continue;
+      set_isa(isa);
+      for (const int threads : {1, 2, 3}) {
+        set_thread_count(threads);
+        Digest together, alone;
+        const Tensor y = encode(batch);
+        for (index_t i = 0; i < pretrained.texts(); ++i) {
+          const Tensor own = encode(pretrained.text(i)).select(0, 0);
+          together.add(y.select(0, i).slice(0, 0, own.size(0)));
+          alone.add(own);
+        }
+        digests.insert(together.text());
+        digests.insert(alone.text());
+      }
+    }
+    set_thread_count(0);
+    set_isa(before);
+    EXPECT_LE(digests.size(), 1U);
   }
 }
 

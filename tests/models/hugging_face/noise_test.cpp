@@ -2,7 +2,9 @@
 #include <random>
 
 #include "tessera/models/hugging_face/folder.h"
+#include "tessera/models/hugging_face/multi_vector_encoder.h"
 #include "tessera/models/hugging_face/sentence_encoder.h"
+#include "tessera/models/hugging_face/sparse_encoder.h"
 #include "tessera/models/text/tokenizers.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
@@ -30,6 +32,14 @@ void load_sentence_encoder(const Folder& folder) {
   models::load_sentence_encoder(folder);
 }
 
+void load_multi_vector_encoder(const Folder& folder) {
+  models::load_multi_vector_encoder(folder);
+}
+
+void load_sparse_encoder(const Folder& folder) {
+  models::load_sparse_encoder(folder);
+}
+
 struct Subject {
   std::string folder, file;
   void (*load)(const Folder& folder);
@@ -48,6 +58,18 @@ const std::vector<Subject> kSubjects = {
     {"sentence", "config_sentence_transformers.json", load_sentence_encoder},
     {"sentence", "sentence_bert_config.json", load_sentence_encoder},
     {"static", "0_StaticEmbedding/tokenizer.json", load_sentence_encoder},
+    {"qwen3", "config.json", load_encoder},
+    {"qwen3", "tokenizer.json", load_tokenizer},
+    {"eurobert_new", "config.json", load_encoder},
+    {"deberta", "config.json", load_encoder},
+    {"deberta_convolution", "config.json", load_encoder},
+    {"colbert", "modules.json", load_multi_vector_encoder},
+    {"colbert", "1_Dense/config.json", load_multi_vector_encoder},
+    {"colbert", "config_sentence_transformers.json", load_multi_vector_encoder},
+    {"stanford", "artifact.metadata", load_multi_vector_encoder},
+    {"splade", "modules.json", load_sparse_encoder},
+    {"splade", "1_SpladePooling/config.json", load_sparse_encoder},
+    {"splade", "config_sentence_transformers.json", load_sparse_encoder},
 };
 
 /// Whether the folder's file was refused, in one line that names it.

@@ -1,9 +1,10 @@
-// Sparse vectors of texts against plain torch (golden/README.md, "folders/"), products against their
-// definition, and errors.
+// Sparse vectors of texts against plain torch (golden/README.md, "folders/"), products against
+// their definition, and errors.
 #include "tessera/models/hugging_face/sparse_encoder.h"
 
 #include <map>
 
+#include "tessera/models/hugging_face/save_folder.h"
 #include "tessera/models/hugging_face/sentence_encoder.h"
 #include "tessera/nn/module.h"
 #include "tessera/tensor/autograd/tape.h"
@@ -77,6 +78,19 @@ TEST(SparseEncoder, DoesNotDependOnThreads) {
   few.replace("config_sentence_transformers.json", "{", "{\"max_active_dims\": 3,");
   const auto three = load_sparse_encoder(few.path()).encode_document(texts());
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(three[i] == largest(want[i], 3));
+}
+
+TEST(SparseEncoder, IsSavedAsItWas) {
+  const TemporaryFolder scratch;
+  SparseEncoder model = load_sparse_encoder(folders() / "splade");
+  model.sums = model.twice = true;
+  model.max_active_dims = 5;
+  const auto want = model.encode_document(texts());
+  save_folder(scratch.path() / "a", folders() / "splade", model);
+  const SparseEncoder loaded = load_sparse_encoder(scratch.path() / "a");
+  EXPECT_TRUE(loaded.encode_document(texts()) == want);
+  save_folder(scratch.path() / "b", scratch.path() / "a", loaded);
+  EXPECT_EQ(folder_contents(scratch.path() / "a"), folder_contents(scratch.path() / "b"));
 }
 
 TEST(SparseEncoder, Learns) {
