@@ -1,4 +1,4 @@
-// A convolution over tokens, beside the first layer of the largest DeBERTa-v2 models.
+// A convolution over tokens, for the largest DeBERTa-v2 models.
 #pragma once
 
 #include <optional>

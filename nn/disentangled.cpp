@@ -20,8 +20,7 @@ constexpr const char* kDisentangledOp = "Disentangled";
 
 const DisentangledOptions& checked(const DisentangledOptions& options) {
   detail::require_size(kDisentangledOp, "span", options.span);
-  constexpr index_t kMostRows = index_t{1}
-                                << 22;  // float32 still tells neighbouring distances apart
+  constexpr index_t kMostRows = index_t{1} << 22;  // neighbouring distances still differ in float32
   require(options.span <= kMostRows, kDisentangledOp, "span must be at most ", kMostRows, ", got ",
           options.span);
   const index_t least = options.span / 2 + 2;

@@ -193,7 +193,9 @@ void embed_tokens(const Options& options) {
   const models::TaskOptions how = encoding_options(options);
   const std::vector<Tensor> documents = model.encode_document(lines, how);
   if (!options.query.empty()) {
-    const Tensor query = model.encode_query({options.query}, query_options(how, options)).front();
+    models::TaskOptions of_query = query_options(how, options);
+    of_query.max_length = std::min(of_query.max_length, model.multi.query_length);
+    const Tensor query = model.encode_query({options.query}, of_query).front();
     print_best(lines, models::max_sim(query, documents).to_vector<float>(), options);
     return;
   }
@@ -226,7 +228,10 @@ void embed_sparse(const Options& options) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     JsonObject weights;
     for (std::size_t k = 0; k < documents[i].ids.size(); ++k) {
-      weights.add(model.reader.tokenizer->token(documents[i].ids[k]), documents[i].weights[k]);
+      const index_t id = documents[i].ids[k];  // models may have more rows than tokens
+      const bool has_name = id < model.reader.tokenizer->size();
+      weights.add(has_name ? std::string(model.reader.tokenizer->token(id)) : std::to_string(id),
+                  documents[i].weights[k]);
     }
     const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"weights", weights}});
     std::cout << row.text() << '\n';

@@ -72,9 +72,12 @@ std::vector<text::Encoding> MultiVectorEncoder::tokenize(const std::vector<std::
   const index_t most = options.max_length > 0 ? options.max_length : length;
   TaskOptions limited = options;
   limited.max_length = prefix ? most - 1 : most;
+  if (options.report_cut) {
+    limited.report_cut = [&](index_t count, index_t) { options.report_cut(count, most); };
+  }
   require(limited.max_length > 0, kMultiVectorOp,
           "max_length must be at least 2 with a prefix, got ", most);
-  const std::string prompt = prompt_of(settings, options);
+  const std::string prompt = prompt_of(kMultiVectorOp, settings, options);
   std::vector<std::string> given;
   given.reserve(texts.size());
   for (const std::string& text : texts) {
@@ -95,13 +98,17 @@ std::vector<text::Encoding> MultiVectorEncoder::tokenize(const std::vector<std::
 std::vector<Tensor> MultiVectorEncoder::encode_query(const std::vector<std::string>& texts,
                                                      const TaskOptions& options) const {
   const NoGrad not_recorded;
-  const TaskOptions with_prompt = options_for(settings, options, {"query"});
-  std::vector<text::Encoding> encodings = tokenize(texts, true, with_prompt);
+  std::vector<text::Encoding> encodings = tokenize(texts, true, options);
   Numbers visible;
   if (multi.expansion) {
-    for (text::Encoding& encoding : encodings) {
+    const index_t length = options.max_length > 0 ? options.max_length : multi.query_length;
+    for (std::size_t i = 0; i < encodings.size(); ++i) {
+      text::Encoding& encoding = encodings[i];
+      require(!encoding.ids.empty(), kMultiVectorOp,
+              text_name(options.name, static_cast<index_t>(i)),
+              " must have at least 1 token, got none");
       visible.push_back(std::ssize(encoding.ids));
-      encoding.ids.resize(static_cast<std::size_t>(multi.query_length), *multi.expansion);
+      encoding.ids.resize(static_cast<std::size_t>(length), *multi.expansion);
       encoding.type_ids.resize(encoding.ids.size(), 0);
     }
   }
@@ -112,8 +119,7 @@ std::vector<Tensor> MultiVectorEncoder::encode_query(const std::vector<std::stri
 std::vector<Tensor> MultiVectorEncoder::encode_document(const std::vector<std::string>& texts,
                                                         const TaskOptions& options) const {
   const NoGrad not_recorded;
-  const TaskOptions with_prompt = options_for(settings, options, {"document", "passage", "corpus"});
-  return encode_rows(*this, tokenize(texts, false, with_prompt), {}, options,
+  return encode_rows(*this, tokenize(texts, false, options), {}, options,
                      [&](index_t id) { return !std::ranges::binary_search(multi.skiplist, id); });
 }
 
@@ -140,36 +146,43 @@ namespace {
 
 using Path = std::filesystem::path;
 
-constexpr index_t kLongestQuery = 1 << 20;  // of a query: each is filled up to this number
+constexpr index_t kLongestQuery = 8192;  // short queries are filled up to query_length
+constexpr std::string_view kPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";  // Python's
 
-/// The id of the token in a JSON text. **Errors**: a token that the tokenizer lacks.
-index_t token_of(const text::Tokenizer& tokenizer, const Json& name) {
-  const auto id = tokenizer.vocabulary().find(name.text());
-  if (!id) name.fail("must be a token of the tokenizer, got ", name.described());
+/// The id of a token that is named in a file. **Errors**: a token that the tokenizer lacks.
+index_t token_of(const text::Tokenizer& tokenizer, std::string_view name,
+                 const std::string& place) {
+  const auto id = tokenizer.vocabulary().find(name);
+  if (!id) fail_file(place, "must be a token of the tokenizer, got ", printable(name));
   return *id;
 }
 
-std::optional<index_t> prefix_of(const text::Tokenizer& tokenizer, const Json& json,
-                                 std::string_view key) {
-  const auto name = json.find(key);
-  if (!name || name->text().empty()) return {};
-  return token_of(tokenizer, *name);
+/// The prefix under the key, `otherwise` if the key is absent; an empty text means none.
+std::optional<index_t> prefix_of(const text::Tokenizer& tokenizer, const std::optional<Json>& json,
+                                 const Path& file, const char* key, const char* otherwise) {
+  const std::string name = json ? json->text(key, otherwise) : otherwise;
+  if (name.empty()) return {};
+  return token_of(tokenizer, name, str_cat(escaped(file.string()), ": ", key));
 }
 
-/// The token that fills queries: a mask or, in a decoder, the last special token of texts.
-index_t expansion_of(const text::Tokenizer& tokenizer, const Json& json) {
+/// The token that fills queries: a mask or, in a decoder, the token at the end of texts.
+index_t expansion_of(const text::Tokenizer& tokenizer, const Path& file) {
+  if (tokenizer.settings().padding_side != text::Side::kRight) {
+    fail_file(file.string(), "padding_side must be right for query expansion, got left");
+  }
   const text::SpecialTokens& special = tokenizer.special();
-  if (special.mask) return *special.mask;
-  if (special.sep) return *special.sep;
-  if (special.pad) return *special.pad;
-  json.fail("tokenizer must have a mask token for do_query_expansion, got none");
+  for (const auto& token : {special.mask, special.sep, special.pad}) {
+    if (token) return *token;
+  }
+  fail_file(file.string(), "tokenizer must have a mask token for query expansion, got none");
 }
 
-void read_lengths_of(const Json& json, const char* query, const char* document,
+void read_lengths_of(const std::optional<Json>& json, const char* query, const char* document,
                      MultiVectorSettings& multi) {
-  multi.query_length = json.integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
+  if (!json) return;
+  multi.query_length = json->integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
   multi.document_length =
-      json.integer(document, JsonRange{1, kLongestQuery}, multi.document_length);
+      json->integer(document, JsonRange{1, kLongestText}, multi.document_length);
 }
 
 std::vector<index_t> ascending(std::vector<index_t> ids) {
@@ -178,21 +191,33 @@ std::vector<index_t> ascending(std::vector<index_t> ids) {
   return ids;
 }
 
+/// The words to skip: those of the key, or the marks of Python's string.punctuation.
+std::vector<std::string> skipped_words(const std::optional<Json>& json) {
+  std::vector<std::string> words;
+  const auto list = json ? json->find("skiplist_words") : std::nullopt;
+  if (!list) {
+    for (const char mark : kPunctuation) words.emplace_back(1, mark);
+    return words;
+  }
+  for (const Json& word : list->as_list().items()) words.emplace_back(word.text());
+  return words;
+}
+
 /// The keys that PyLate adds to config_sentence_transformers.json.
 MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& tokenizer) {
   MultiVectorSettings multi;
-  const Json json = read_json(folder / "config_sentence_transformers.json", kSmallJson);
-  for (const char* key : {"query_prefix", "document_prefix"}) json.at(key);
-  multi.query_prefix = prefix_of(tokenizer, json, "query_prefix");
-  multi.document_prefix = prefix_of(tokenizer, json, "document_prefix");
+  const Path file = folder / "config_sentence_transformers.json";
+  const auto json = find_json(file, kSmallJson);
+  multi.query_prefix = prefix_of(tokenizer, json, file, "query_prefix", "[Q] ");
+  multi.document_prefix = prefix_of(tokenizer, json, file, "document_prefix", "[D] ");
   read_lengths_of(json, "query_length", "document_length", multi);
-  if (json.boolean("do_query_expansion", true)) {
-    multi.expansion = expansion_of(tokenizer, json);
-    multi.attend_to_expansion_tokens = json.boolean("attend_to_expansion_tokens", false);
+  if (!json || json->boolean("do_query_expansion", true)) {
+    multi.expansion = expansion_of(tokenizer, file);
+    multi.attend_to_expansion_tokens = json && json->boolean("attend_to_expansion_tokens", false);
   }
-  for (const Json& word : json.at("skiplist_words").as_list().items()) {
-    const auto id = tokenizer.vocabulary().find(word.text());
-    // The reference looks words up as tokens, so an unknown word skips the unknown token.
+  for (const std::string& word : skipped_words(json)) {
+    // The reference finds words as tokens, so an unknown word means the unknown token.
+    const auto id = tokenizer.vocabulary().find(word);
     if (id || tokenizer.special().unknown) {
       multi.skiplist.push_back(id ? *id : *tokenizer.special().unknown);
     }
@@ -201,27 +226,47 @@ MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& t
   return multi;
 }
 
-/// The marks of string.punctuation in Python.
-constexpr std::string_view kPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
-
 /// artifact.metadata of the ColBERT library.
 MultiVectorSettings stanford_settings(const Path& folder, const text::Tokenizer& tokenizer) {
   MultiVectorSettings multi;
-  const Json json = read_json(folder / "artifact.metadata", kSmallJson);
-  multi.query_prefix = token_of(tokenizer, json.at("query_token_id"));
-  multi.document_prefix = token_of(tokenizer, json.at("doc_token_id"));
+  const Path file = folder / "artifact.metadata";
+  const auto json = find_json(file, kSmallJson);
+  multi.query_prefix = prefix_of(tokenizer, json, file, "query_token_id", "[unused0]");
+  multi.document_prefix = prefix_of(tokenizer, json, file, "doc_token_id", "[unused1]");
   read_lengths_of(json, "query_maxlen", "doc_maxlen", multi);
-  multi.expansion = expansion_of(tokenizer, json);
-  multi.attend_to_expansion_tokens = json.boolean("attend_to_mask_tokens", false);
-  config::want_text(json, "similarity", "cosine");
-  if (!json.boolean("mask_punctuation", true)) return multi;
+  multi.expansion = expansion_of(tokenizer, file);
+  if (json) {
+    multi.attend_to_expansion_tokens = json->boolean("attend_to_mask_tokens", false);
+    config::want_text(*json, "similarity", "cosine");
+  }
+  if (json && !json->boolean("mask_punctuation", true)) return multi;
   for (const char mark : kPunctuation) {
-    if (const auto id = tokenizer.vocabulary().find(std::string_view(&mark, 1))) {
-      multi.skiplist.push_back(*id);
-    }
+    const text::Encoding tokens =
+        tokenizer.encode(std::string_view(&mark, 1), {.add_special_tokens = false});
+    if (!tokens.ids.empty()) multi.skiplist.push_back(tokens.ids.front());
   }
   multi.skiplist = ascending(std::move(multi.skiplist));
   return multi;
+}
+
+/// Throws if the results for expansion tokens that are not read depend on the version of
+/// transformers.
+void check_expansion(const MultiVectorSettings& multi, const ModelFolder& files) {
+  if (!multi.expansion || multi.attend_to_expansion_tokens) return;
+  for (const EncoderLayerOptions& layer : files.options.encoder.layers) {
+    if (layer.disentangled) {
+      files.config.at("model_type")
+          .fail(
+              "must not be deberta-v2 if queries are filled with tokens that are not read; set "
+              "attend_to_expansion_tokens to true");
+    }
+    if (layer.window && multi.query_length > *layer.window) {
+      files.config.fail(
+          "window of layers, ", *layer.window, ", must be at least query_length, ",
+          multi.query_length,
+          ", if queries are filled with tokens that are not read; lower query_length");
+    }
+  }
 }
 
 /// The projection of the ColBERT library: linear.weight next to the encoder's tensors.
@@ -246,15 +291,17 @@ MultiVectorEncoder load_multi_vector_encoder(const Path& folder) {
               printable(rows.front().kind));
   }
   const ModelFolder files(rows.front().folder);
-  const bool is_stanford = is_stanford_colbert(files.config);
+  const bool is_stanford = rows.size() == 1 && is_stanford_colbert(files.config);
   if (rows.size() == 1 && !is_stanford) {
     fail_file(rows.front().place,
               "modules must be a Transformer and Dense modules, or config.json must name "
               "HF_ColBERT, got neither");
   }
-  auto [settings, max_length] = read_settings(folder, rows.front().folder, "ColBERT");
+  // The reference replaces max_seq_length by the lengths of queries and documents.
+  SentenceSettings settings = read_settings(folder, rows.front().folder, "ColBERT").first;
   TokenEncoder words = load_encoder(files);
-  TextReader reader = load_reader(files, max_length);
+  TextReader reader = load_reader(files);
+  reader.max_length = files.options.max_positions;
   reader.folder = folder;
   index_t width = files.options.encoder.width();
   std::vector<Dense> projections;
@@ -263,15 +310,14 @@ MultiVectorEncoder load_multi_vector_encoder(const Path& folder) {
     if (rows[i].kind != "Dense") {
       fail_file(rows[i].place, "must be Dense here, got ", printable(rows[i].kind));
     }
-    projections.push_back(read_dense(rows[i].folder, width, "token_embeddings"));
+    projections.push_back(read_dense(rows[i], width, "token_embeddings"));
     width = projections.back().linear.weight.size(0);
   }
   MultiVectorSettings multi = is_stanford ? stanford_settings(folder, *reader.tokenizer)
                                           : pylate_settings(folder, *reader.tokenizer);
-  if (const index_t most = reader.max_length; most > 0) {
-    multi.query_length = std::min(multi.query_length, most);
-    multi.document_length = std::min(multi.document_length, most);
-  }
+  multi.query_length = std::min(multi.query_length, reader.max_length);
+  multi.document_length = std::min(multi.document_length, reader.max_length);
+  check_expansion(multi, files);
   return {std::move(reader), std::move(words), std::move(settings), std::move(multi),
           std::move(projections)};
 }

@@ -46,11 +46,11 @@ struct MultiVectorEncoder {
   Tensor operator()(const Tokens& tokens) const;
 
   /// The vectors of each text, (n, W) in float32: those of all tokens of a query, expansion tokens
-  /// included; those of the tokens of a document that are not in the skiplist. A prompt is
-  /// prepended as in SentenceEncoder::encode_query and encode_document.
+  /// included; those of the tokens of a document that are not in the skiplist. The prompt of
+  /// `options`, or the folder's default, is prepended.
   /// **Errors**: as Tokenizer::encode; no such prompt; a max_length above that of queries or
-  /// documents, or without room for the special tokens; a vector that is not finite: see
-  /// SentenceEncoder::encode.
+  /// documents, or without room for the special tokens; a text without a token; a vector that is
+  /// not finite: see SentenceEncoder::encode.
   std::vector<Tensor> encode_query(const std::vector<std::string>& texts,
                                    const TaskOptions& options = {}) const;
   std::vector<Tensor> encode_document(const std::vector<std::string>& texts,

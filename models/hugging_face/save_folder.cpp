@@ -362,7 +362,7 @@ void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder
 
 namespace {
 
-/// What PyLate adds to config_sentence_transformers.json.
+/// The keys that PyLate adds to config_sentence_transformers.json.
 JsonMembers multi_vector_members(const MultiVectorEncoder& model) {
   const MultiVectorSettings& multi = model.multi;
   const auto token = [&](index_t id) {
@@ -411,9 +411,9 @@ void save_folder(const fs::path& to, const fs::path& from, const SparseEncoder& 
   write_model(folder.path(), files,
               {.task = "ForMaskedLM", .parameters = nn::state_dict(model.model)});
   write_text(folder.subfolder(modules.add("SpladePooling", library)) / "config.json",
-             file_of({{"pooling_strategy", model.sums ? "sum" : "max"},
-                      {"activation_function", model.twice ? "log1p_relu" : "relu"}}));
-  JsonMembers members = {{"model_type", "SparseEncoder"}};
+             file_of({{"pooling_strategy", model.sum_pooling ? "sum" : "max"},
+                      {"activation_function", model.double_log ? "log1p_relu" : "relu"}}));
+  JsonMembers members = {{"similarity_fn_name", "dot"}, {"model_type", "SparseEncoder"}};
   if (model.max_active_dims > 0) members.emplace_back("max_active_dims", model.max_active_dims);
   write_settings(folder.path(), folder.path(), model.settings, model.reader.max_length, from,
                  members);

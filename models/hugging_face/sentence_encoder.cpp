@@ -169,7 +169,7 @@ Tensor SentenceEncoder::encode(const std::vector<std::string>& texts,
   require(options.truncate_dim >= 0 && options.truncate_dim <= width, kSentenceEncoderOp,
           "truncate_dim must be from 0 to ", width, ", got ", options.truncate_dim);
   const NoGrad not_recorded;
-  const std::string prompt = prompt_of(settings, options);
+  const std::string prompt = prompt_of(kSentenceEncoderOp, settings, options);
   std::vector<std::string> given;
   given.reserve(texts.size());
   for (const std::string& text : texts) given.push_back(given_text(*this, prompt + text));
@@ -218,11 +218,12 @@ TaskOptions SentenceEncoder::for_documents(const TaskOptions& options) const {
 text::Encoding SentenceEncoder::tokenize(const std::string& text,
                                          const TaskOptions& options) const {
   const text::EncodeOptions encode = reader.encode_options(options);
-  return reader.tokenizer->encode(given_text(*this, prompt_of(settings, options) + text), encode);
+  return reader.tokenizer->encode(
+      given_text(*this, prompt_of(kSentenceEncoderOp, settings, options) + text), encode);
 }
 
 index_t SentenceEncoder::prompt_tokens(const TaskOptions& options) const {
-  const std::string prompt = prompt_of(settings, options);
+  const std::string prompt = prompt_of(kSentenceEncoderOp, settings, options);
   if (prompt.empty() || pools_prompt) return 0;
   const text::EncodeOptions encode = reader.encode_options(options);
   const text::Encoding encoding = reader.tokenizer->encode(given_text(*this, prompt), encode);
@@ -241,10 +242,11 @@ SentenceEncoder static_encoder(const ModuleRow& row, SentenceSettings settings) 
   return {std::move(reader), std::move(words), std::move(settings), width};
 }
 
+/// `is_only`: there is no other module.
 SentenceEncoder load_transformer(const ModuleRow& row, SentenceSettings settings,
-                                 index_t max_length) {
+                                 index_t max_length, bool is_only) {
   const ModelFolder folder(row.folder);
-  if (is_stanford_colbert(folder.config)) {
+  if (is_only && is_stanford_colbert(folder.config)) {
     folder.config.at("architectures")
         .fail("must be of one vector per text, got HF_ColBERT; call load_multi_vector_encoder()");
   }
@@ -260,7 +262,8 @@ VectorForm vector_form(const std::filesystem::path& folder) {
   const std::vector<ModuleRow> rows = read_module_rows(folder);
   if (rows.front().kind == "MLMTransformer") return VectorForm::kSparse;
   if (rows.size() > 1) {
-    return rows[1].kind == "Dense" ? VectorForm::kMulti : VectorForm::kSingle;
+    const bool maps_tokens = rows[0].kind == "Transformer" && rows[1].kind == "Dense";
+    return maps_tokens ? VectorForm::kMulti : VectorForm::kSingle;
   }
   const auto config = find_json(rows.front().folder / "config.json", kSmallJson);
   return config && is_stanford_colbert(*config) ? VectorForm::kMulti : VectorForm::kSingle;
@@ -280,8 +283,9 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
           "pooling must be absent for static embeddings, which have none");
   auto [settings, max_length] =
       read_settings(folder, is_transformer ? first.folder : std::filesystem::path());
-  SentenceEncoder model = is_transformer ? load_transformer(first, std::move(settings), max_length)
-                                         : static_encoder(first, std::move(settings));
+  SentenceEncoder model =
+      is_transformer ? load_transformer(first, std::move(settings), max_length, rows.size() == 1)
+                     : static_encoder(first, std::move(settings));
   std::size_t next = 1;
   if (is_transformer && rows.size() > 1) {
     if (rows[1].kind != "Pooling") {

@@ -48,17 +48,37 @@ SparseVector largest(const SparseVector& vector, index_t count) {
   return result;
 }
 
+namespace {
+
+constexpr index_t kTokensAtOnce = 64;  // each has a score for each token of the vocabulary
+
+/// The weights of one text from the vectors of its tokens, (T, D) -> (V).
+Tensor text_weights(const SparseEncoder& encoder, const Tensor& vectors) {
+  const auto weights = [&](const Tensor& scores) {
+    const Tensor once = log1p(relu(scores));
+    return encoder.double_log ? log1p(once) : once;
+  };
+  std::vector<Tensor> parts;
+  for (index_t t = 0; t < vectors.size(0); t += kTokensAtOnce) {
+    const index_t end = std::min(t + kTokensAtOnce, vectors.size(0));
+    const Tensor scores = encoder.model.logits(vectors.slice(0, t, end));
+    parts.push_back(encoder.sum_pooling ? sum(weights(scores), {0}) : max(scores, {0}));
+  }
+  // The weight grows with the score, so the largest score has the largest weight.
+  return encoder.sum_pooling ? sum(stack(parts), {0}) : weights(max(stack(parts), {0}));
+}
+
+}  // namespace
+
 Tensor SparseEncoder::operator()(const Tokens& tokens) const {
-  // One text after the other: the scores of all tokens of a batch may not fit into memory.
   const Tensor encoded = model.token_encoder(tokens);
   std::vector<index_t> lengths(static_cast<std::size_t>(encoded.size(0)), encoded.size(1));
-  if (tokens.lengths.defined()) lengths = tokens.lengths.to_vector<index_t>();
+  const Tensor& given = tokens.visible.defined() ? tokens.visible : tokens.lengths;
+  if (given.defined()) lengths = given.to_vector<index_t>();
   std::vector<Tensor> rows;
   for (index_t b = 0; b < encoded.size(0); ++b) {
-    const Tensor real = encoded.select(0, b).slice(0, 0, lengths[static_cast<std::size_t>(b)]);
-    Tensor weights = log1p(relu(model.logits(real)));
-    if (twice) weights = log1p(weights);
-    rows.push_back(sums ? sum(weights, {0}) : max(weights, {0}));
+    const Tensor vectors = encoded.select(0, b);
+    rows.push_back(text_weights(*this, vectors.slice(0, 0, lengths[static_cast<std::size_t>(b)])));
   }
   return stack(rows);
 }
@@ -80,7 +100,7 @@ std::vector<SparseVector> encode_texts(const SparseEncoder& model,
                                        const std::vector<std::string>& texts,
                                        const TaskOptions& options) {
   const NoGrad not_recorded;
-  const std::string prompt = prompt_of(model.settings, options);
+  const std::string prompt = prompt_of("SparseEncoder", model.settings, options);
   std::vector<std::string> given;
   given.reserve(texts.size());
   for (const std::string& text : texts) {
@@ -123,8 +143,8 @@ void read_splade_pooling(const std::filesystem::path& folder, SparseEncoder& mod
     }
     return value == second;
   };
-  model.sums = is_second("pooling_strategy", "max", "sum");
-  model.twice = is_second("activation_function", "relu", "log1p_relu");
+  model.sum_pooling = is_second("pooling_strategy", "max", "sum");
+  model.double_log = is_second("activation_function", "relu", "log1p_relu");
 }
 
 }  // namespace
@@ -136,9 +156,12 @@ SparseEncoder load_sparse_encoder(const std::filesystem::path& folder) {
     fail_file(rows.front().place, "first module must be MLMTransformer, got ",
               printable(rows.front().kind));
   }
-  if (has_modules && (rows.size() > 2 || rows[1].kind != "SpladePooling")) {
-    fail_file(rows[1].place, "the second module must be SpladePooling and the last, got ",
-              printable(rows[1].kind), " of ", rows.size(), " modules");
+  if (has_modules && rows[1].kind != "SpladePooling") {
+    fail_file(rows[1].place, "second module must be SpladePooling, got ", printable(rows[1].kind));
+  }
+  if (rows.size() > 2) {
+    fail_file(rows[2].place, "modules must be 2, got ", rows.size(), "; the third is ",
+              printable(rows[2].kind));
   }
   auto [settings, max_length] = read_settings(folder, rows.front().folder, "SparseEncoder");
   const ModelFolder files(rows.front().folder);
@@ -148,6 +171,7 @@ SparseEncoder load_sparse_encoder(const std::filesystem::path& folder) {
   SparseEncoder result = {std::move(reader), std::move(model), std::move(settings)};
   if (has_modules) read_splade_pooling(rows[1].folder, result);
   if (const auto json = find_json(folder / "config_sentence_transformers.json", kSmallJson)) {
+    config::want_text(*json, "similarity_fn_name", "dot");
     result.max_active_dims = json->integer("max_active_dims", JsonRange{0, kLongestText}, 0);
   }
   return result;

@@ -35,7 +35,7 @@ SparseVector largest(const SparseVector& vector, index_t count);
 ///
 ///     weight(v) = max over the tokens of log(1 + relu(score(token, v)))
 ///
-/// with `sums` the sum over the tokens, and with `twice` log(1 + log(1 + relu(...))).
+/// with `sum_pooling` the sum over the tokens, and with `double_log` log(1 + log(1 + relu(...))).
 ///
 /// Vectors are batch invariant and bitwise reproducible.
 /// **Source**: Formal et al., "SPLADE v2", 2021, section 3; sentence_transformers.SparseEncoder
@@ -44,8 +44,8 @@ struct SparseEncoder {
   TextReader reader;
   MaskedLM model;
   SentenceSettings settings;
-  bool sums = false;
-  bool twice = false;
+  bool sum_pooling = false;
+  bool double_log = false;
   index_t max_active_dims = 0;  // the most weights of a vector; 0: no limit
 
   /// The weights of all tokens of the vocabulary, with gradients if a tape is active. **Shapes**:

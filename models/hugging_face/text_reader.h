@@ -53,7 +53,7 @@ struct TaskOptions {
   // windows share this number of tokens. Absent: the text is truncated.
   std::optional<index_t> stride = {};
 
-  // Only SentenceEncoder reads these.
+  // Only encoders of sentences read these; the last two only SentenceEncoder.
   std::optional<std::string> prompt = {};       // prepended to each text
   std::optional<std::string> prompt_name = {};  // the name of the folder's prompt to prepend
   index_t truncate_dim = 0;           // leading columns to keep; 0: the folder's number, or all

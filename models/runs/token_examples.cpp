@@ -29,6 +29,7 @@ nn::Examples examples_of(models::Tokens tokens, const Tensor& labels,
   for (const Tensor& x : {tokens.ids, tokens.lengths, tokens.type_ids, tokens.positions, labels}) {
     digest.add(x.defined() ? nn::digest_of(x) : 0);
   }
+  if (tokens.visible.defined()) digest.add(nn::digest_of(tokens.visible));
   const auto chosen_loss = [=, loss = std::move(loss)](std::span<const index_t> chosen) {
     index_t longest = 0;
     for (const index_t i : chosen) {
@@ -39,9 +40,12 @@ nn::Examples examples_of(models::Tokens tokens, const Tensor& labels,
       if (!x.defined()) return x;
       return index_select(x.rank() == 2 ? x.slice(1, 0, longest) : x, 0, rows);
     };
-    return loss(
-        {part(tokens.ids), part(tokens.lengths), part(tokens.type_ids), part(tokens.positions)},
-        part(labels));
+    return loss({.ids = part(tokens.ids),
+                 .lengths = part(tokens.lengths),
+                 .type_ids = part(tokens.type_ids),
+                 .positions = part(tokens.positions),
+                 .visible = part(tokens.visible)},
+                part(labels));
   };
   return {lengths, chosen_loss, digest.value()};
 }

@@ -4,6 +4,7 @@
 #include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/attention.h"
 #include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tessera/tensor/ops/unpad_rows.h"
 #include "tests/support/attention_run.h"
 #include "tests/support/digest.h"

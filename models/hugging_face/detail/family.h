@@ -49,7 +49,7 @@ struct FamilyHeads {
   /// The activation of a masked language model: the value of the config's key, else `masked`.
   std::string_view masked_key = {};
   nn::Activation masked = nn::Activation::kGelu;
-  /// It has no dense layer and no norm, and its matrix is tied only if the config requests it.
+  /// No dense layer and no norm; the matrix is tied only if the config requests it.
   bool plain_masked = false;
   /// The key for the bias of its scores, with this value if the key is absent; no key: a bias.
   std::string_view masked_bias_key = {};

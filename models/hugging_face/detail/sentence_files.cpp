@@ -113,7 +113,7 @@ std::vector<Pooling> switched_modes(const Json& config) {
 std::vector<ModuleRow> read_module_rows(const Path& folder) {
   const Path file = folder / "modules.json";
   const std::optional<Json> json = find_json(file, kSmallJson);
-  if (!json) return {{"Transformer", folder, file.string()}};
+  if (!json) return {{"Transformer", false, folder, file.string()}};
   std::vector<ModuleRow> rows;
   std::set<std::string> names;
   for (const Json& row : json->as_list().items()) {
@@ -121,9 +121,8 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
       json->fail("must have at most ", kMostModules, " modules");
     const Json type = row.at("type");
     const bool is_dotted = type.text().find('.') != std::string_view::npos;
-    const bool is_known = type.text().starts_with("sentence_transformers.") ||
-                          type.text() == "pylate.models.Dense.Dense";
-    if (is_dotted && !is_known) {
+    const bool is_pylate = type.text() == "pylate.models.Dense.Dense";
+    if (is_dotted && !is_pylate && !type.text().starts_with("sentence_transformers.")) {
       type.fail("must be a module of sentence_transformers, got ", type.described(),
                 ", which is code of the folder itself");
     }
@@ -131,8 +130,8 @@ std::vector<ModuleRow> read_module_rows(const Path& folder) {
     if (name && !names.insert(JsonText(*name).text()).second) {
       name->fail("must be different for each module, got ", name->described(), " twice");
     }
-    rows.push_back(
-        {std::string(last_part(type.text())), folder_inside(folder, row.at("path")), type.place()});
+    rows.push_back({std::string(last_part(type.text())), is_pylate,
+                    folder_inside(folder, row.at("path")), type.place()});
   }
   if (rows.empty()) json->fail("must have at least one module, got none");
   return rows;
@@ -144,7 +143,8 @@ bool is_stanford_colbert(const Json& config) {
          names->item(0).text() == "HF_ColBERT";
 }
 
-Dense read_dense(const Path& folder, index_t width, std::string_view input) {
+Dense read_dense(const ModuleRow& row, index_t width, std::string_view input) {
+  const Path& folder = row.folder;
   const Json config = read_json(folder / "config.json", kSmallJson);
   want_width(config, "in_features", width);
   const index_t out = config.integer("out_features", JsonRange{1, config::kMaxWidth});
@@ -152,7 +152,9 @@ Dense read_dense(const Path& folder, index_t width, std::string_view input) {
   for (const char* key : {"module_input_name", "module_output_name"}) {
     config::want_text(config, key, input);
   }
-  const std::string name = config.text("activation_function", "torch.nn.modules.activation.Tanh");
+  const std::string name =
+      config.text("activation_function", row.is_pylate ? "torch.nn.modules.linear.Identity"
+                                                       : "torch.nn.modules.activation.Tanh");
   const auto* found = std::ranges::find_if(kActivations, [&](const NamedActivation& known) {
     // The reference uses Tanh for a function of the folder's own code.
     return name.starts_with("torch.") && last_part(known.type) == last_part(name);
@@ -192,13 +194,15 @@ void read_pooling(const Path& folder, SentenceEncoder& model) {
 }
 
 void add_module(const ModuleRow& row, SentenceEncoder& model) {
+  if (row.is_pylate)
+    fail_file(row.place, "must be of sentence_transformers here, got PyLate's Dense");
   if (row.kind == "Dropout") return;
   if (row.kind == "Normalize") {
     model.modules.emplace_back(Normalize{});
   } else if (row.kind == "LayerNorm") {
     model.modules.emplace_back(read_layer_norm(row.folder, model.width));
   } else if (row.kind == "Dense") {
-    Dense dense = read_dense(row.folder, model.width, kSentenceInput);
+    Dense dense = read_dense(row, model.width, kSentenceInput);
     model.width = dense.linear.weight.size(0);
     model.modules.emplace_back(std::move(dense));
   } else {

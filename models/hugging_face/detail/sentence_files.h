@@ -15,6 +15,7 @@ namespace tessera::models {
 /// A row of modules.json.
 struct ModuleRow {
   std::string kind;              // the last part of its type: "Pooling"
+  bool is_pylate;                // the type is PyLate's, not sentence-transformers'
   std::filesystem::path folder;  // of the module's files
   std::string place;             // of the type, for errors
 };
@@ -33,12 +34,12 @@ void add_module(const ModuleRow& row, SentenceEncoder& model);
 /// x itself: the activation of a Dense without one.
 Tensor identity(const Tensor& x);
 
-/// Whether config.json is of a model of the ColBERT library.
+/// Whether the ColBERT library wrote this config.json.
 bool is_stanford_colbert(const Json& config);
 
-/// Reads a Dense from a module's folder, for inputs of a width; `input` is the name of what it
-/// maps, "sentence_embedding" or "token_embeddings".
-Dense read_dense(const std::filesystem::path& folder, index_t width, std::string_view input);
+/// Reads the Dense of a row, for inputs of a width; `input` is the name of what it maps,
+/// "sentence_embedding" or "token_embeddings".
+Dense read_dense(const ModuleRow& row, index_t width, std::string_view input);
 
 /// Writes the files of a Dense; `input` as in read_dense.
 /// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.

@@ -119,7 +119,8 @@ std::pair<SentenceSettings, index_t> read_settings(const Path& folder, const Pat
   return {std::move(settings), max_length};
 }
 
-std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options) {
+std::string prompt_of(const char* op, const SentenceSettings& settings,
+                      const TaskOptions& options) {
   if (options.prompt) return *options.prompt;
   const auto& name = options.prompt_name ? options.prompt_name : settings.default_prompt;
   if (!name) return {};
@@ -129,7 +130,7 @@ std::string prompt_of(const SentenceSettings& settings, const TaskOptions& optio
   for (const auto& [known, text] : settings.prompts) {
     names += (names.empty() ? "one of " : ", ") + printable(known);
   }
-  fail("SentenceEncoder", "prompt_name must be ",
+  fail(op, "prompt_name must be ",
        names.empty() ? "absent, because the folder has no prompts" : names, ", got ",
        printable(*name));
 }
@@ -155,9 +156,9 @@ void write_settings(const Path& to, const Path& encoder_to, const SentenceSettin
       {"default_prompt_name", settings.default_prompt},
       {"similarity_fn_name", kSimilarities[static_cast<std::size_t>(settings.similarity)]},
   };
-  for (const auto& [key, value] : more) {
-    std::erase_if(changes, [&](const auto& change) { return change.first == key; });
-    changes.emplace_back(key, value);
+  for (const auto& member : more) {
+    std::erase_if(changes, [&](const auto& change) { return change.first == member.first; });
+    changes.push_back(member);
   }
   const std::string file = "config_sentence_transformers.json";
   const auto old = find_json(from / file);

@@ -19,14 +19,14 @@ inline constexpr index_t kLongestText = index_t{1} << 30;
 /// The settings of a folder, and the largest number of tokens of a text, including special ones; 0
 /// if there is no limit. Reads config_sentence_transformers.json of `folder`, and
 /// sentence_bert_config.json, under any of its names, of the encoder's folder. Both are optional;
-/// an empty `encoder_folder` means that there is no transformer.
-/// The files must be of a `model_type`; only a ColBERT may have the similarity MaxSim.
+/// an empty `encoder_folder` means that there is no transformer. The key model_type, if present,
+/// must be `model_type`; the similarity of a ColBERT must be MaxSim.
 std::pair<SentenceSettings, index_t> read_settings(
     const std::filesystem::path& folder, const std::filesystem::path& encoder_folder,
     std::string_view model_type = "SentenceTransformer");
 
 /// The prompt to prepend: the given one, else the folder's default. **Errors**: no such prompt.
-std::string prompt_of(const SentenceSettings& settings, const TaskOptions& options);
+std::string prompt_of(const char* op, const SentenceSettings& settings, const TaskOptions& options);
 
 /// `options` with the first of these prompts that the folder has, if `options` has no prompt.
 TaskOptions options_for(const SentenceSettings& settings, TaskOptions options,

@@ -14,6 +14,7 @@
 #include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/rearrange.h"
 #include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -84,6 +85,32 @@ TEST_P(MultiVectorTest, GivesTheVectorsOfTheColbertLibrary) {
   expect_vectors(model, "stanford", "");
 }
 
+// Absent keys and files mean the reference's defaults.
+TEST(MultiVectorEncoder, HasTheDefaultsOfPyLate) {
+  EditedFolder edited("colbert");
+  edited.remove("config_sentence_transformers.json");
+  edited.replace("1_Dense/config.json", "\"activation_function\"", "\"old\"");
+  const MultiVectorEncoder model = load_multi_vector_encoder(edited.path());
+  const MultiVectorEncoder as_saved = load_multi_vector_encoder(folders() / "colbert");
+  EXPECT_EQ(model.multi.query_prefix, as_saved.multi.query_prefix);
+  EXPECT_EQ(model.multi.document_prefix, as_saved.multi.document_prefix);
+  EXPECT_EQ(model.multi.skiplist, as_saved.multi.skiplist);
+  EXPECT_EQ(model.multi.query_length, 32);
+  EXPECT_EQ(model.multi.document_length, 40);  // 180, but the model reads only 40
+  EXPECT_TRUE(
+      same_bits(model.encode_document({"the cat"})[0], as_saved.encode_document({"the cat"})[0]));
+  EditedFolder unused("stanford");
+  unused.remove("artifact.metadata");
+  expect_refused([&] { load_multi_vector_encoder(unused.path()); },
+                 "query_token_id: must be a token of the tokenizer, got '[unused0]'");
+  EXPECT_EQ(vector_form(folders() / "colbert"), VectorForm::kMulti);
+  EXPECT_EQ(vector_form(folders() / "stanford"), VectorForm::kMulti);
+  EXPECT_EQ(vector_form(folders() / "splade"), VectorForm::kSparse);
+  for (const char* folder : {"sentence", "static", "bert"}) {
+    EXPECT_EQ(vector_form(folders() / folder), VectorForm::kSingle) << folder;
+  }
+}
+
 TEST(MultiVectorEncoder, IsSavedAsAFolderOfPyLate) {
   for (const std::string folder : {"colbert", "stanford"}) {
     SCOPED_TRACE(folder);
@@ -123,7 +150,7 @@ TEST(MultiVectorEncoder, TokensAndLimits) {
         [&] { model.encode_query({text}, {.max_length = 12}); });
   fails("MultiVectorEncoder", {"max_length must be at least 2 with a prefix, got 1"},
         [&] { model.encode_document({text}, {.max_length = 1}); });
-  fails("SentenceEncoder", {"prompt_name must be absent"},
+  fails("MultiVectorEncoder", {"prompt_name must be absent"},
         [&] { model.encode_query({text}, {.prompt_name = "query"}); });
 }
 
@@ -169,12 +196,10 @@ TEST(MultiVectorEncoder, MalformedFoldersGetOneLine) {
   const std::string settings = "config_sentence_transformers.json";
   const FolderFault faults[] = {
       {"colbert", settings, "\"[Q] \"", "\"[R] \"",
-       settings + ": query_prefix: must be a token of the tokenizer, got the text '[R] '"},
-      {"colbert", settings, "\"query_prefix\"", "\"x\"", "'query_prefix'"},
+       settings + ": query_prefix: must be a token of the tokenizer, got '[R] '"},
       {"colbert", settings, "\"query_length\": 11", "\"query_length\": 0", "query_length"},
       {"colbert", settings, "\"document_length\": 16", "\"document_length\": \"a\"",
        "document_length"},
-      {"colbert", settings, "\"skiplist_words\"", "\"x\"", "'skiplist_words'"},
       {"colbert", settings, "\"skiplist_words\": [", "\"skiplist_words\": [7, ", "got 7"},
       {"colbert", settings, "\"MaxSim\"", "\"cosine\"", "must be the text 'MaxSim'"},
       {"colbert", settings, "\"ColBERT\"", "\"SparseEncoder\"", "must be the text 'ColBERT'"},
@@ -192,6 +217,8 @@ TEST(MultiVectorEncoder, MalformedFoldersGetOneLine) {
       {"colbert", "modules.json", "pylate.models.Dense.Dense",
        "sentence_transformers.models.Pooling", "must be Dense here, got 'Pooling'"},
       {"colbert", "modules.json", "models.Transformer", "models.BoW", "must be Transformer"},
+      {"colbert", "tokenizer_config.json", "{", "{\"padding_side\": \"left\",",
+       "padding_side must be right for query expansion, got left"},
       {"stanford", "artifact.metadata", "\"query_token_id\": \"cat\"", "\"query_token_id\": \"x9\"",
        "query_token_id: must be a token of the tokenizer"},
       {"stanford", "artifact.metadata", "\"cosine\"", "\"l2\"", "must be the text 'cosine'"},

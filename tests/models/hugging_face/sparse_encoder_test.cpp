@@ -12,6 +12,7 @@
 #include "tessera/tensor/kernels/parallel.h"
 #include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/reduce.h"
+#include "tessera/tensor/ops/unary.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -83,7 +84,7 @@ TEST(SparseEncoder, DoesNotDependOnThreads) {
 TEST(SparseEncoder, IsSavedAsItWas) {
   const TemporaryFolder scratch;
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
-  model.sums = model.twice = true;
+  model.sum_pooling = model.double_log = true;
   model.max_active_dims = 5;
   const auto want = model.encode_document(texts());
   save_folder(scratch.path() / "a", folders() / "splade", model);
@@ -151,6 +152,7 @@ TEST(SparseEncoder, MalformedFoldersGetOneLine) {
       {pooling, "{", "[", pooling},
       {"modules.json", "models.MLMTransformer", "models.Transformer", "must be MLMTransformer"},
       {"modules.json", "models.SpladePooling", "models.Pooling", "must be SpladePooling"},
+      {"config_sentence_transformers.json", "\"dot\"", "\"cosine\"", "must be the text 'dot'"},
       {"config_sentence_transformers.json", "\"SparseEncoder\"", "\"ColBERT\"",
        "must be the text 'SparseEncoder'"},
       {"config_sentence_transformers.json", "{", "{\"max_active_dims\": -1,", "max_active_dims"},
