@@ -49,7 +49,7 @@ std::string within_bounds(std::size_t bytes, const Body& body, std::size_t text_
                          1024;
     const double most_seconds =
         kMostSeconds + kMostSecondsPerByte * static_cast<double>(text_bytes);
-    const double slower = is_sanitized() ? 50 : 1;  // shared machines are up to 2.5 times apart
+    const double slower = is_sanitized() ? 20 : 1;
     std::string answer = "." + error;
     if (seconds > slower * most_seconds) {
       answer = "took " + std::to_string(seconds) + " seconds";
