@@ -68,10 +68,9 @@ Tensor Disentangled::operator()(const Tensor& q, const Tensor& k, const Tensor& 
                                 const Tensor& row_queries) const {
   const index_t batch = q.size(0), heads = q.size(1), queries = q.size(2), keys = k.size(2);
   // The row of a pair of tokens depends only on i - j, so the matrix of rows is Toeplitz.
+  const index_t first = options.row_of(1 - keys);
   std::vector<index_t> line;
-  for (index_t i = 1 - queries; i < keys; ++i) {
-    line.push_back(options.row_of(-i) - options.row_of(1 - keys));
-  }
+  for (index_t i = 1 - queries; i < keys; ++i) line.push_back(options.row_of(-i) - first);
   const Tensor row_of_pair = from_vector(line).toeplitz(queries, keys);
   // The products of each x with the rows of its pairs.
   const auto term = [&](const Tensor& x, const Tensor& rows, const Tensor& chosen) {

@@ -23,8 +23,7 @@ struct DisentangledOptions {
   index_t max_distance = 0;         // of buckets; 0: a row for each distance
   bool content_to_position = true;  // the term q_i K^r
   bool position_to_content = true;  // the term k_j Q^r
-  bool shared =
-      true;  // false: rows are projected by pos_key_proj and pos_query_proj, not as tokens
+  bool shared = true;  // rows are projected as tokens are; false: by layers of their own
   double dropout = 0;  // of the rows
 
   /// The row of the table for a key at i - j = `distance` from its query, from 0 to 2 span - 1.
