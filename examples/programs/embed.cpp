@@ -5,7 +5,7 @@
 //   embed --model all-MiniLM-L6-v2 few.txt                             # similarity of each pair
 //
 // A model with one vector per token (ColBERT), or with sparse vectors (SPLADE), ranks lines for a
-// query, or prints its vectors as JSON.
+// query, or prints its vectors as JSON. bge-m3 gives every form; --vectors selects one.
 #include <algorithm>
 #include <functional>
 #include <iomanip>
@@ -32,7 +32,7 @@ using namespace tessera;
 struct Options {
   examples::ModelOptions model;
   std::string prompt, prompt_name, query, query_prompt, output;
-  std::string pooling = "the folder's";
+  std::string pooling = "the folder's", vectors = "the folder's";
   bool normalize = false;
   index_t truncate_dim = 0;
   index_t top = 10;
@@ -48,6 +48,9 @@ void add_options(examples::Command& command, Options& options) {
   command.add("--prompt", options.prompt, "prefix of each line; the folder's default if absent");
   command.add("--prompt-name", options.prompt_name, "name of a prompt in the model's folder");
   command.add("--pooling", options.pooling, "pooling of the token vectors", poolings);
+  command.add("--vectors", options.vectors,
+              "form of the vectors: one per text, one per token, or sparse",
+              {options.vectors, "single", "multi", "sparse"});
   command.add("--normalize", options.normalize, "L2 normalization of the vectors");
   command.add("--truncate-dim", options.truncate_dim,
               "leading columns to keep; the folder's number or all if absent",
@@ -174,7 +177,7 @@ void print_table(const std::vector<std::string>& lines, const Tensor& table) {
 /// Refuses the options for models with one vector per text.
 void check_form(const Options& options, const char* form) {
   const auto refuse = [&](bool is_given, const char* option) {
-    require(!is_given, option, "must be absent for a model with ", form);
+    require(!is_given, option, "must be absent for ", form);
   };
   refuse(!options.output.empty(), "--output");
   refuse(options.normalize, "--normalize");
@@ -182,60 +185,73 @@ void check_form(const Options& options, const char* form) {
   refuse(options.pooling != Options().pooling, "--pooling");
   refuse(!options.model.attention.file.empty(), "--attention");
   require(!options.query.empty() || options.model.json, "embed",
-          "--query or --json must be given for a model with ", form);
+          "--query or --json must be given for ", form);
 }
 
-/// Ranks the lines for the query, or prints the vectors of each line as JSON.
+/// Prints the lines with the best `scores(query, documents)` or, without a query, each line with
+/// `json` of its vectors under `key`.
+template <class Model, class Scores, class Vectors>
+void rank_or_print(const Model& model, index_t longest_query, const Options& options,
+                   const Scores& scores, const char* key, const Vectors& json) {
+  const std::vector<std::string> lines = examples::input_lines(options.model.file);
+  const models::TaskOptions how = encoding_options(options);
+  const auto documents = model.encode_document(lines, how);
+  if (!options.query.empty()) {
+    models::TaskOptions of_query = query_options(how, options);
+    of_query.max_length = std::min(of_query.max_length, longest_query);
+    const auto query = model.encode_query({options.query}, of_query).front();
+    print_best(lines, scores(query, documents), options);
+    return;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {key, json(documents[i])}});
+    std::cout << row.text() << '\n';
+  }
+}
+
 void embed_tokens(const Options& options) {
   check_form(options, "a vector per token");
   const auto model = examples::loaded_model(models::load_multi_vector_encoder, options.model);
-  const std::vector<std::string> lines = examples::input_lines(options.model.file);
-  const models::TaskOptions how = encoding_options(options);
-  const std::vector<Tensor> documents = model.encode_document(lines, how);
-  if (!options.query.empty()) {
-    models::TaskOptions of_query = query_options(how, options);
-    of_query.max_length = std::min(of_query.max_length, model.multi.query_length);
-    const Tensor query = model.encode_query({options.query}, of_query).front();
-    print_best(lines, models::max_sim(query, documents).to_vector<float>(), options);
-    return;
-  }
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  const auto scores = [&](const Tensor& query, const std::vector<Tensor>& documents) {
+    return model.similarity(query, documents).to_vector<float>();
+  };
+  const auto json = [](const Tensor& document) {
     JsonList vectors;
-    for (index_t t = 0; t < documents[i].size(0); ++t) {
-      vectors.add(json_list(documents[i].select(0, t).to_vector<float>()));
+    for (index_t t = 0; t < document.size(0); ++t) {
+      vectors.add(json_list(document.select(0, t).to_vector<float>()));
     }
-    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"vectors", vectors}});
-    std::cout << row.text() << '\n';
-  }
+    return vectors;
+  };
+  rank_or_print(model, model.multi.query_length, options, scores, "vectors", json);
 }
 
-/// The same for sparse vectors, which are printed as weights of tokens.
 void embed_sparse(const Options& options) {
   check_form(options, "sparse vectors");
   const auto model = examples::loaded_model(models::load_sparse_encoder, options.model);
-  const std::vector<std::string> lines = examples::input_lines(options.model.file);
-  const models::TaskOptions how = encoding_options(options);
-  const std::vector<models::SparseVector> documents = model.encode_document(lines, how);
-  if (!options.query.empty()) {
-    const auto query = model.encode_query({options.query}, query_options(how, options)).front();
-    std::vector<float> scores;
-    for (const models::SparseVector& document : documents) {
-      scores.push_back(models::dot(query, document));
-    }
-    print_best(lines, scores, options);
-    return;
-  }
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  const auto scores = [](const models::SparseVector& query,
+                         const std::vector<models::SparseVector>& documents) {
+    std::vector<float> found;
+    for (const auto& document : documents) found.push_back(models::dot(query, document));
+    return found;
+  };
+  const auto json = [&](const models::SparseVector& document) {
     JsonObject weights;
-    for (std::size_t k = 0; k < documents[i].ids.size(); ++k) {
-      const index_t id = documents[i].ids[k];  // models may have more rows than tokens
+    for (std::size_t k = 0; k < document.ids.size(); ++k) {
+      const index_t id = document.ids[k];  // models may have more rows than tokens
       const bool has_name = id < model.reader.tokenizer->size();
       weights.add(has_name ? std::string(model.reader.tokenizer->token(id)) : std::to_string(id),
-                  documents[i].weights[k]);
+                  document.weights[k]);
     }
-    const JsonObject row({{"line", i + 1}, {"text", lines[i]}, {"weights", weights}});
-    std::cout << row.text() << '\n';
-  }
+    return weights;
+  };
+  rank_or_print(model, examples::kMany, options, scores, "weights", json);
+}
+
+models::VectorForm form_of(const Options& options) {
+  if (options.vectors == "single") return models::VectorForm::kSingle;
+  if (options.vectors == "multi") return models::VectorForm::kMulti;
+  if (options.vectors == "sparse") return models::VectorForm::kSparse;
+  return models::vector_form(options.model.model);
 }
 
 void embed(const Options& options) {
@@ -243,7 +259,7 @@ void embed(const Options& options) {
           "--prompt must not be combined with --prompt-name");
   require(options.query_prompt.empty() || !options.query.empty(), "embed",
           "--query-prompt must be combined with --query");
-  const models::VectorForm form = models::vector_form(options.model.model);
+  const models::VectorForm form = form_of(options);
   if (form == models::VectorForm::kMulti) return embed_tokens(options);
   if (form == models::VectorForm::kSparse) return embed_sparse(options);
   const auto model = load(options);

@@ -14,6 +14,7 @@
 #include "tessera/tensor/create.h"
 #include "tessera/tensor/error.h"
 #include "tessera/tensor/io/file.h"
+#include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/indexing.h"
 #include "tessera/tensor/ops/matmul.h"
 #include "tessera/tensor/ops/rearrange.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr const char* kMultiVectorOp = "MultiVectorEncoder";
 using Numbers = std::vector<index_t>;
 
-/// The rows of each encoding that `is_kept` accepts, of its vectors.
+/// For each encoding, the vectors of the tokens that `is_kept` accepts.
 template <class Keep>
 std::vector<Tensor> encode_rows(const MultiVectorEncoder& model,
                                 const std::vector<text::Encoding>& encodings,
@@ -43,7 +44,7 @@ std::vector<Tensor> encode_rows(const MultiVectorEncoder& model,
     for (std::size_t row = 0; row < chosen.size(); ++row) {
       const auto i = static_cast<std::size_t>(chosen[row]);
       Numbers kept;
-      for (std::size_t t = 0; t < encodings[i].ids.size(); ++t) {
+      for (std::size_t t = model.multi.skips_first ? 1 : 0; t < encodings[i].ids.size(); ++t) {
         if (is_kept(encodings[i].ids[t])) kept.push_back(static_cast<index_t>(t));
       }
       const Tensor vectors = all.select(0, static_cast<index_t>(row));
@@ -136,10 +137,23 @@ Tensor max_sim(const Tensor& query, const std::vector<Tensor>& documents) {
   return scores.empty() ? zeros({0}, query.dtype()) : stack(scores);
 }
 
+Tensor MultiVectorEncoder::similarity(const Tensor& query,
+                                      const std::vector<Tensor>& documents) const {
+  const Tensor scores = max_sim(query, documents);
+  const bool divides = multi.averages && query.size(0) > 0;
+  return divides ? scores / static_cast<double>(query.size(0)) : scores;
+}
+
 void prepack(MultiVectorEncoder& encoder, const nn::PrepackOptions& options) {
   const nn::PrepackOptions all = with_kept_heads(options);
   nn::prepack(encoder.token_encoder, all);
   for (Dense& projection : encoder.projections) nn::prepack(projection.linear, all);
+}
+
+MultiVectorSettings m3_settings(index_t max_length) {
+  MultiVectorSettings multi = {.query_length = max_length, .document_length = max_length};
+  multi.skips_first = multi.averages = true;
+  return multi;
 }
 
 namespace {
@@ -149,20 +163,23 @@ using Path = std::filesystem::path;
 constexpr index_t kLongestQuery = 8192;  // short queries are filled up to query_length
 constexpr std::string_view kPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";  // Python's
 
-/// The id of a token that is named in a file. **Errors**: a token that the tokenizer lacks.
-index_t token_of(const text::Tokenizer& tokenizer, std::string_view name,
-                 const std::string& place) {
-  const auto id = tokenizer.vocabulary().find(name);
-  if (!id) fail_file(place, "must be a token of the tokenizer, got ", printable(name));
-  return *id;
+/// A file of settings, all of which have defaults.
+Json settings_of(const Path& file) {
+  const auto json = find_json(file, kSmallJson);
+  return json ? *json : parse_json("{}", file.string());
 }
 
 /// The prefix under the key, `otherwise` if the key is absent; an empty text means none.
-std::optional<index_t> prefix_of(const text::Tokenizer& tokenizer, const std::optional<Json>& json,
+std::optional<index_t> prefix_of(const text::Tokenizer& tokenizer, const Json& json,
                                  const Path& file, const char* key, const char* otherwise) {
-  const std::string name = json ? json->text(key, otherwise) : otherwise;
+  const std::string name = json.text(key, otherwise);
   if (name.empty()) return {};
-  return token_of(tokenizer, name, str_cat(escaped(file.string()), ": ", key));
+  const auto id = tokenizer.vocabulary().find(name);
+  if (!id) {
+    fail_file(str_cat(escaped(file.string()), ": ", key), "must be a token of the tokenizer, got ",
+              printable(name));
+  }
+  return id;
 }
 
 /// The token that fills queries: a mask or, in a decoder, the token at the end of texts.
@@ -177,29 +194,20 @@ index_t expansion_of(const text::Tokenizer& tokenizer, const Path& file) {
   fail_file(file.string(), "tokenizer must have a mask token for query expansion, got none");
 }
 
-void read_lengths_of(const std::optional<Json>& json, const char* query, const char* document,
+void read_lengths_of(const Json& json, const char* query, const char* document,
                      MultiVectorSettings& multi) {
-  if (!json) return;
-  multi.query_length = json->integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
-  multi.document_length =
-      json->integer(document, JsonRange{1, kLongestText}, multi.document_length);
-}
-
-std::vector<index_t> ascending(std::vector<index_t> ids) {
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
+  multi.query_length = json.integer(query, JsonRange{1, kLongestQuery}, multi.query_length);
+  multi.document_length = json.integer(document, JsonRange{1, kLongestText}, multi.document_length);
 }
 
 /// The words to skip: those of the key, or the marks of Python's string.punctuation.
-std::vector<std::string> skipped_words(const std::optional<Json>& json) {
+std::vector<std::string> skipped_words(const Json& json) {
   std::vector<std::string> words;
-  const auto list = json ? json->find("skiplist_words") : std::nullopt;
-  if (!list) {
+  if (const auto list = json.find("skiplist_words")) {
+    for (const Json& word : list->as_list().items()) words.emplace_back(word.text());
+  } else {
     for (const char mark : kPunctuation) words.emplace_back(1, mark);
-    return words;
   }
-  for (const Json& word : list->as_list().items()) words.emplace_back(word.text());
   return words;
 }
 
@@ -207,14 +215,13 @@ std::vector<std::string> skipped_words(const std::optional<Json>& json) {
 MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& tokenizer) {
   MultiVectorSettings multi;
   const Path file = folder / "config_sentence_transformers.json";
-  const auto json = find_json(file, kSmallJson);
+  const Json json = settings_of(file);
   multi.query_prefix = prefix_of(tokenizer, json, file, "query_prefix", "[Q] ");
   multi.document_prefix = prefix_of(tokenizer, json, file, "document_prefix", "[D] ");
   read_lengths_of(json, "query_length", "document_length", multi);
-  if (!json || json->boolean("do_query_expansion", true)) {
-    multi.expansion = expansion_of(tokenizer, file);
-    multi.attend_to_expansion_tokens = json && json->boolean("attend_to_expansion_tokens", false);
-  }
+  if (json.boolean("do_query_expansion", true)) multi.expansion = expansion_of(tokenizer, file);
+  multi.attend_to_expansion_tokens =
+      json.boolean("attend_to_expansion_tokens", false) && multi.expansion;
   for (const std::string& word : skipped_words(json)) {
     // The reference finds words as tokens, so an unknown word means the unknown token.
     const auto id = tokenizer.vocabulary().find(word);
@@ -222,7 +229,6 @@ MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& t
       multi.skiplist.push_back(id ? *id : *tokenizer.special().unknown);
     }
   }
-  multi.skiplist = ascending(std::move(multi.skiplist));
   return multi;
 }
 
@@ -230,22 +236,19 @@ MultiVectorSettings pylate_settings(const Path& folder, const text::Tokenizer& t
 MultiVectorSettings stanford_settings(const Path& folder, const text::Tokenizer& tokenizer) {
   MultiVectorSettings multi;
   const Path file = folder / "artifact.metadata";
-  const auto json = find_json(file, kSmallJson);
+  const Json json = settings_of(file);
   multi.query_prefix = prefix_of(tokenizer, json, file, "query_token_id", "[unused0]");
   multi.document_prefix = prefix_of(tokenizer, json, file, "doc_token_id", "[unused1]");
   read_lengths_of(json, "query_maxlen", "doc_maxlen", multi);
   multi.expansion = expansion_of(tokenizer, file);
-  if (json) {
-    multi.attend_to_expansion_tokens = json->boolean("attend_to_mask_tokens", false);
-    config::want_text(*json, "similarity", "cosine");
-  }
-  if (json && !json->boolean("mask_punctuation", true)) return multi;
+  multi.attend_to_expansion_tokens = json.boolean("attend_to_mask_tokens", false);
+  config::want_text(json, "similarity", "cosine");
+  if (!json.boolean("mask_punctuation", true)) return multi;
   for (const char mark : kPunctuation) {
     const text::Encoding tokens =
         tokenizer.encode(std::string_view(&mark, 1), {.add_special_tokens = false});
     if (!tokens.ids.empty()) multi.skiplist.push_back(tokens.ids.front());
   }
-  multi.skiplist = ascending(std::move(multi.skiplist));
   return multi;
 }
 
@@ -272,13 +275,8 @@ void check_expansion(const MultiVectorSettings& multi, const ModelFolder& files)
 /// The projection of the ColBERT library: linear.weight next to the encoder's tensors.
 Dense stanford_projection(const Path& folder, index_t width) {
   const WeightFiles files(folder);
-  const Shape* const shape = files.shape("linear.weight");
-  if (shape == nullptr || shape->size() != 2) {
-    fail_file(files.file_of("linear.weight"), "tensor 'linear.weight' must have shape (W, ", width,
-              "), got ", shape == nullptr ? "none" : str_cat(*shape));
-  }
-  const nn::LinearOptions options = {
-      .in_features = width, .out_features = (*shape)[0], .bias = false};
+  const index_t rows = rows_of(files, "linear.weight", width);
+  const nn::LinearOptions options = {.in_features = width, .out_features = rows, .bias = false};
   return {nn::Linear(options, files.source()["linear"]), identity};
 }
 
@@ -286,35 +284,47 @@ Dense stanford_projection(const Path& folder, index_t width) {
 
 MultiVectorEncoder load_multi_vector_encoder(const Path& folder) {
   const std::vector<ModuleRow> rows = read_module_rows(folder);
-  if (rows.front().kind != "Transformer") {
-    fail_file(rows.front().place, "first module must be Transformer, got ",
-              printable(rows.front().kind));
+  const ModuleRow& first = rows.front();
+  if (first.kind != "Transformer") {
+    fail_file(first.place, "first module must be Transformer, got ", printable(first.kind));
   }
-  const ModelFolder files(rows.front().folder);
-  const bool is_stanford = rows.size() == 1 && is_stanford_colbert(files.config);
-  if (rows.size() == 1 && !is_stanford) {
-    fail_file(rows.front().place,
-              "modules must be a Transformer and Dense modules, or config.json must name "
-              "HF_ColBERT, got neither");
-  }
-  // The reference replaces max_seq_length by the lengths of queries and documents.
-  SentenceSettings settings = read_settings(folder, rows.front().folder, "ColBERT").first;
-  TokenEncoder words = load_encoder(files);
-  TextReader reader = load_reader(files);
-  reader.max_length = files.options.max_positions;
-  reader.folder = folder;
+  const ModelFolder files(first.folder);
   index_t width = files.options.encoder.width();
   std::vector<Dense> projections;
-  if (is_stanford) projections.push_back(stanford_projection(files.path, width));
-  for (std::size_t i = 1; i < rows.size(); ++i) {
+  const bool is_pylate = rows.size() > 1 && rows[1].kind == "Dense";
+  std::optional<nn::Linear> m3_layer;
+  if (!is_pylate) m3_layer = find_m3_layer(files.path, kM3Multi, width);
+  const bool is_stanford = rows.size() == 1 && !m3_layer && is_stanford_colbert(files.config);
+  if (m3_layer) {
+    projections.push_back({*m3_layer, identity});
+  } else if (is_stanford) {
+    projections.push_back(stanford_projection(files.path, width));
+  } else if (!is_pylate) {
+    const ModuleRow& wrong = rows[rows.size() > 1 ? 1 : 0];
+    fail_file(wrong.place,
+              "modules must be a Transformer and Dense modules, or config.json must name "
+              "HF_ColBERT, or the folder must have ",
+              kM3Multi, ", got ", printable(wrong.kind));
+  }
+  for (std::size_t i = 1; i < rows.size() && is_pylate; ++i) {
     if (rows[i].kind != "Dense") {
       fail_file(rows[i].place, "must be Dense here, got ", printable(rows[i].kind));
     }
     projections.push_back(read_dense(rows[i], width, "token_embeddings"));
     width = projections.back().linear.weight.size(0);
   }
-  MultiVectorSettings multi = is_stanford ? stanford_settings(folder, *reader.tokenizer)
-                                          : pylate_settings(folder, *reader.tokenizer);
+  auto [settings, max_length] =
+      read_settings(folder, first.folder, m3_layer ? "SentenceTransformer" : "ColBERT");
+  TokenEncoder words = load_encoder(files);
+  // PyLate and ColBERT replace max_seq_length by the lengths of queries and documents.
+  TextReader reader = load_reader(files, m3_layer ? max_length : files.options.max_positions);
+  reader.folder = folder;
+  MultiVectorSettings multi = m3_layer      ? m3_settings(reader.max_length)
+                              : is_stanford ? stanford_settings(folder, *reader.tokenizer)
+                                            : pylate_settings(folder, *reader.tokenizer);
+  std::ranges::sort(multi.skiplist);
+  multi.skiplist.erase(std::unique(multi.skiplist.begin(), multi.skiplist.end()),
+                       multi.skiplist.end());
   multi.query_length = std::min(multi.query_length, reader.max_length);
   multi.document_length = std::min(multi.document_length, reader.max_length);
   check_expansion(multi, files);

@@ -137,9 +137,9 @@ std::string config_text(const ModelFolder& from, const SavedModel& model) {
   return edited(from.config, changes);
 }
 
-/// Copies the files of a tokenizer that exist.
-void copy_tokenizer(const fs::path& to, const fs::path& from) {
-  for (const char* name : kTokenizerFiles) {
+/// Copies those of the files that exist.
+void copy_existing(const fs::path& to, const fs::path& from, const auto& names) {
+  for (const auto& name : names) {
     if (fs::exists(from / name)) copy_one(to / name, from / name);
   }
 }
@@ -153,7 +153,7 @@ void write_model(const fs::path& to, const ModelFolder& from, const SavedModel& 
   check_config(from, model);
   write_text(to / "config.json", config_text(from, model));
   save_safetensors(to / "model.safetensors", family_tensors(from, model));
-  copy_tokenizer(to, from.path);
+  copy_existing(to, from.path, kTokenizerFiles);
   copy_code(to, from);
 }
 
@@ -317,20 +317,21 @@ std::string settings_text(const TextReader& reader) {
                  ", add_special_tokens ", reader.add_special_tokens ? "true" : "false");
 }
 
-/// Writes the encoder with its pooling, or the table, and the tokenizer. Returns their folder.
-fs::path write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
-                     ModuleList& modules) {
+/// Writes the encoder with its pooling, or the table, and the tokenizer.
+void write_words(const NewFolder& folder, const fs::path& from, const SentenceEncoder& model,
+                 ModuleList& modules) {
   if (const auto* const encoder = std::get_if<TokenEncoder>(&model.token_encoder)) {
     modules.add("Transformer");
     const ModelFolder files(from);
     write_model(folder.path(), files, only_encoder(files, *encoder));
     write_poolings(folder.subfolder(modules.add("Pooling")), model, files.options.encoder.width());
-    return folder.path();
+    return;
   }
   const fs::path path = folder.subfolder(modules.add("StaticEmbedding"));
-  save_safetensors(path / "model.safetensors",
-                   {{"embedding.weight", std::get<nn::Embedding>(model.token_encoder).weight}});
-  copy_tokenizer(path, from);
+  save_safetensors(
+      path / "model.safetensors",
+      {{"embedding.weight", std::get<nn::Embedding>(model.token_encoder).weight->to(kFloat32)}});
+  copy_existing(path, from, kTokenizerFiles);
   const TextReader saved = read_static_reader(path, model.reader.tokenizer->vocabulary().size());
   const bool fits = saved.max_length == model.reader.max_length &&
                     saved.truncation_side == model.reader.truncation_side &&
@@ -339,25 +340,60 @@ fs::path write_words(const NewFolder& folder, const fs::path& from, const Senten
           "max_length, truncation_side and add_special_tokens of the reader of static embeddings "
           "must be those of tokenizer.json, ",
           settings_text(saved), ", got ", settings_text(model.reader));
-  return path;
+}
+
+/// Writes the settings and the list of modules, and finishes the folder.
+void finish_modules(NewFolder& folder, const ModuleList& modules, const fs::path& from,
+                    const SentenceSettings& settings, const TextReader& reader,
+                    const JsonMembers& more, const SaveOptions& options, bool has_encoder = true) {
+  write_settings(folder.path(), has_encoder ? folder.path() : fs::path(), settings,
+                 reader.max_length, from, more);
+  write_text(folder.path() / "modules.json", modules.text());
+  finish(folder, options);
+}
+
+/// Writes a folder with the modules of `model`, and the layers of bge-m3 that `from` has; the one in
+/// the file `changed`, if not empty, is `layer`.
+void save_modules(const fs::path& to, const fs::path& from, const SentenceEncoder& model,
+                  std::string_view changed, const nn::Linear* layer, const JsonMembers& more,
+                  const SaveOptions& options) {
+  const fs::path words = read_module_rows(from).front().folder;
+  NewFolder folder(to, options.overwrite);
+  ModuleList modules;
+  write_words(folder, words, model, modules);
+  for (const fs::path file : {kM3Sparse, kM3Multi}) {
+    if (file == changed) {
+      save_safetensors(folder.path() / file, {{"weight", layer->weight->to(kFloat32)},
+                                              {"bias", layer->bias.to(kFloat32)}});
+    } else {
+      copy_existing(folder.path(), words, std::array{file, fs::path(file).replace_extension("pt")});
+    }
+  }
+  for (const SentenceModule& module : model.modules) {
+    write_module(folder.subfolder(modules.add(kind_of(module))), module);
+  }
+  finish_modules(folder, modules, from, model.settings, model.reader, more, options,
+                 std::holds_alternative<TokenEncoder>(model.token_encoder));
+}
+
+/// Writes a folder of bge-m3 with this layer; the other layer and the modules are those of `from`.
+template <class Model>
+void save_m3(const fs::path& to, const fs::path& from, const Model& model,
+             const TokenEncoder& encoder, std::string_view file, const nn::Linear& layer,
+             const JsonMembers& more, const SaveOptions& options) {
+  const NoGrad not_recorded;
+  SentenceEncoder single = load_sentence_encoder(from);
+  single.token_encoder = encoder;
+  single.settings = model.settings;
+  single.reader = model.reader;
+  save_modules(to, from, single, file, &layer, more, options);
 }
 
 }  // namespace
 
 void save_folder(const fs::path& to, const fs::path& from, const SentenceEncoder& model,
                  const SaveOptions& options) {
-  const fs::path words = read_module_rows(from).front().folder;
-  NewFolder folder(to, options.overwrite);
-  ModuleList modules;
-  const fs::path place = write_words(folder, words, model, modules);
-  for (const SentenceModule& module : model.modules) {
-    write_module(folder.subfolder(modules.add(kind_of(module))), module);
-  }
-  const bool has_encoder = std::holds_alternative<TokenEncoder>(model.token_encoder);
-  write_settings(folder.path(), has_encoder ? place : fs::path(), model.settings,
-                 model.reader.max_length, from);
-  write_text(folder.path() / "modules.json", modules.text());
-  finish(folder, options);
+  save_modules(to, from, model, {}, nullptr, {}, options);
 }
 
 namespace {
@@ -386,6 +422,16 @@ JsonMembers multi_vector_members(const MultiVectorEncoder& model) {
 
 void save_folder(const fs::path& to, const fs::path& from, const MultiVectorEncoder& model,
                  const SaveOptions& options) {
+  if (model.multi.skips_first || model.multi.averages) {
+    const bool has_layer = model.projections.size() == 1 &&
+                           model.projections[0].linear.bias.defined() &&
+                           model.projections[0].activation == identity;
+    require(model.multi == m3_settings(model.reader.max_length) && has_layer, kSaveFolderOp,
+            "with skips_first or averages, all settings must be bge-m3's, and there must be one "
+            "projection, with a bias and no activation");
+    return save_m3(to, from, model, model.token_encoder, kM3Multi, model.projections[0].linear, {},
+                   options);
+  }
   const ModelFolder files(read_module_rows(from).front().folder);
   NewFolder folder(to, options.overwrite);
   ModuleList modules;
@@ -395,30 +441,36 @@ void save_folder(const fs::path& to, const fs::path& from, const MultiVectorEnco
     write_dense(folder.subfolder(modules.add("Dense", "pylate.models.Dense.")), projection,
                 "token_embeddings");
   }
-  write_settings(folder.path(), folder.path(), model.settings, model.reader.max_length, from,
-                 multi_vector_members(model));
-  write_text(folder.path() / "modules.json", modules.text());
-  finish(folder, options);
+  finish_modules(folder, modules, from, model.settings, model.reader, multi_vector_members(model),
+                 options);
 }
 
 void save_folder(const fs::path& to, const fs::path& from, const SparseEncoder& model,
                  const SaveOptions& options) {
+  JsonMembers members = {{"max_active_dims", model.max_active_dims > 0
+                                                 ? std::optional(model.max_active_dims)
+                                                 : std::nullopt}};
+  if (const auto* const weights = std::get_if<TokenWeights>(&model.model)) {
+    require(weights->skipped == m3_skipped(*model.reader.tokenizer) &&
+                weights->linear.weight.size(0) == 1 && weights->linear.bias.defined(),
+            kSaveFolderOp,
+            "TokenWeights must skip all special tokens except the mask, and its layer must have "
+            "one row and a bias");
+    return save_m3(to, from, model, weights->token_encoder, kM3Sparse, weights->linear, members,
+                   options);
+  }
+  const auto& splade = std::get<Splade>(model.model);
   const ModelFolder files(read_module_rows(from).front().folder);
   NewFolder folder(to, options.overwrite);
   ModuleList modules;
   const std::string library = "sentence_transformers.sparse_encoder.models.";
   modules.add("MLMTransformer", library);
-  write_model(folder.path(), files,
-              {.task = "ForMaskedLM", .parameters = nn::state_dict(model.model)});
+  write_model(folder.path(), files, {.task = "ForMaskedLM", .parameters = nn::state_dict(splade)});
   write_text(folder.subfolder(modules.add("SpladePooling", library)) / "config.json",
-             file_of({{"pooling_strategy", model.sum_pooling ? "sum" : "max"},
-                      {"activation_function", model.double_log ? "log1p_relu" : "relu"}}));
-  JsonMembers members = {{"similarity_fn_name", "dot"}, {"model_type", "SparseEncoder"}};
-  if (model.max_active_dims > 0) members.emplace_back("max_active_dims", model.max_active_dims);
-  write_settings(folder.path(), folder.path(), model.settings, model.reader.max_length, from,
-                 members);
-  write_text(folder.path() / "modules.json", modules.text());
-  finish(folder, options);
+             file_of({{"pooling_strategy", splade.sum_pooling ? "sum" : "max"},
+                      {"activation_function", splade.double_log ? "log1p_relu" : "relu"}}));
+  members.insert(members.begin(), {{"similarity_fn_name", "dot"}, {"model_type", "SparseEncoder"}});
+  finish_modules(folder, modules, from, model.settings, model.reader, members, options);
 }
 
 }  // namespace tessera::models

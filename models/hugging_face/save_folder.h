@@ -35,7 +35,7 @@ struct SaveOptions {
 /// ...ForTokenClassification with the labels, ...ForQuestionAnswering, ...ForMaskedLM, or ...Model
 /// for only the encoder, with the pooler if `from` has one. A SentenceEncoder or a SparseEncoder
 /// becomes a folder of sentence-transformers, and a MultiVectorEncoder one of PyLate, with its
-/// modules and settings.
+/// modules and settings. A model of bge-m3 becomes a folder of bge-m3, with the other layer of `from`.
 ///
 /// **Errors**: std::runtime_error that names the file or folder: a `to` that is a file or a mount
 /// point, is not empty without `overwrite`, or would lose a file; a file or folder that cannot be

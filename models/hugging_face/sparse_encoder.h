@@ -1,4 +1,5 @@
-// Converts texts to sparse vectors, with a weight for each token of the vocabulary, as SPLADE.
+// Converts texts to sparse vectors, with a weight for each token of the vocabulary, as SPLADE or
+// bge-m3.
 //
 //   const auto model = models::load_sparse_encoder("splade-cocondenser-ensembledistil");
 //   const std::vector<models::SparseVector> documents = model.encode_document(lines);
@@ -8,11 +9,15 @@
 
 #include <filesystem>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tessera/models/hugging_face/sentence_encoder.h"
 #include "tessera/models/hugging_face/text_reader.h"
 #include "tessera/models/masked_lm.h"
+#include "tessera/models/token_encoder.h"
+#include "tessera/nn/linear.h"
+#include "tessera/nn/prepack.h"
 
 namespace tessera::models {
 
@@ -31,26 +36,58 @@ float dot(const SparseVector& a, const SparseVector& b);
 /// count.
 SparseVector largest(const SparseVector& vector, index_t count);
 
-/// An encoder of texts as sparse vectors, by the scores of a masked language model:
+/// Weights by the scores of a masked language model:
 ///
 ///     weight(v) = max over the tokens of log(1 + relu(score(token, v)))
 ///
 /// with `sum_pooling` the sum over the tokens, and with `double_log` log(1 + log(1 + relu(...))).
 ///
-/// Vectors are batch invariant and bitwise reproducible.
-/// **Source**: Formal et al., "SPLADE v2", 2021, section 3; sentence_transformers.SparseEncoder
-/// 5.1.
-struct SparseEncoder {
-  TextReader reader;
+/// **Source**: Formal et al., "SPLADE v2", 2021, section 3; SparseEncoder of sentence-transformers.
+struct Splade {
   MaskedLM model;
-  SentenceSettings settings;
   bool sum_pooling = false;
   bool double_log = false;
-  index_t max_active_dims = 0;  // the most weights of a vector; 0: no limit
 
-  /// The weights of all tokens of the vocabulary, with gradients if a tape is active. **Shapes**:
-  /// Tokens of (B, T) -> (B, V). **Errors**: as MaskedLM.
+  /// The weights of all tokens of the vocabulary. **Shapes**: Tokens of (B, T) -> (B, V).
+  /// **Errors**: as MaskedLM.
   Tensor operator()(const Tokens& tokens) const;
+
+  static void visit(auto& self, auto&& visitor) { MaskedLM::visit(self.model, visitor); }
+};
+
+/// Weights of a text's own tokens, by a layer from D to 1:
+///
+///     weight(v) = max over the tokens with id v of relu(linear(x))
+///
+/// for the vector x of a token, and 0 for other v and for the ids `skipped`. In the paper the layer
+/// is W_lex.
+///
+/// **Parameters**: TokenEncoder's, and linear.weight (1, D), .bias (1).
+/// **Source**: Chen et al., "M3-Embedding", 2024, section 3.2; BGEM3FlagModel of FlagEmbedding.
+struct TokenWeights {
+  TokenEncoder token_encoder;
+  nn::Linear linear;
+  std::vector<index_t> skipped = {};  // ascending
+
+  /// relu(linear(x)) of each token. **Shapes**: Tokens of (B, T) -> (B, T). **Errors**: as
+  /// TokenEncoder.
+  Tensor of_tokens(const Tokens& tokens) const;
+  /// The weights of all tokens of the vocabulary. **Shapes**: Tokens of (B, T) -> (B, V).
+  /// **Errors**: as TokenEncoder.
+  Tensor operator()(const Tokens& tokens) const;
+
+  static void visit(auto& self, auto&& visitor) {
+    TokenEncoder::visit(self.token_encoder, visitor);
+    visitor("linear", self.linear);
+  }
+};
+
+/// An encoder of texts as sparse vectors, which are batch invariant and bitwise reproducible.
+struct SparseEncoder {
+  TextReader reader;
+  std::variant<Splade, TokenWeights> model;
+  SentenceSettings settings;
+  index_t max_active_dims = 0;  // the most weights of a vector; 0: no limit
 
   /// The sparse vectors of texts. A prompt is prepended as in SentenceEncoder::encode_query and
   /// encode_document. **Errors**: as SentenceEncoder::encode.
@@ -60,8 +97,12 @@ struct SparseEncoder {
                                             const TaskOptions& options = {}) const;
 };
 
-/// Reads a folder of sentence-transformers, whose modules are an MLMTransformer and a
-/// SpladePooling, or, without modules.json, of a masked language model.
+/// Prepacks the weights of the model: see prepack in text_reader.h. **Errors**: as nn::prepack.
+void prepack(SparseEncoder& encoder, const nn::PrepackOptions& options = {});
+
+/// Reads a folder of one of these forms: sentence-transformers', with an MLMTransformer and a
+/// SpladePooling; a masked language model's, without modules.json; bge-m3's, with
+/// sparse_linear.safetensors.
 /// **Errors**: std::runtime_error that names the file, the key or tensor, the rule and the value.
 SparseEncoder load_sparse_encoder(const std::filesystem::path& folder);
 

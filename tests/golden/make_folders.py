@@ -142,7 +142,7 @@ def make(case, root):
 
 def make_sentence_encoders(root):
     of_vectors = {"sentence": make_sentences, "static": make_sentences, "colbert": make_outputs,
-                  "stanford": make_outputs, "splade": make_outputs}
+                  "stanford": make_outputs, "splade": make_outputs, "m3": make_outputs}
     for name, module in of_vectors.items():
         shutil.rmtree(root / name, ignore_errors=True)
         rng = random_state(name)

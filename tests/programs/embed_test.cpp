@@ -1,6 +1,8 @@
 // The program embed, with the small sentence encoder of golden/folders.
 #include "tessera/tensor/io/json.h"
 #include "tessera/tensor/io/npy.h"
+#include "tessera/tensor/ops/arithmetic.h"
+#include "tessera/tensor/ops/reduce.h"
 #include "tests/programs/model_folders.h"
 #include "tests/programs/programs.h"
 #include "tests/support/oracle.h"
@@ -126,6 +128,56 @@ TEST_F(Embed, PrintsVectorsAsJson) {
   EXPECT_EQ(json.at("vector").size(), 12);
 }
 
+// With several vectors or a sparse vector per text: torch's scores, and all vectors as JSON.
+TEST_F(Embed, RanksByEveryFormOfVectors) {
+  const auto lines = read_json(golden_folder("m3") / "texts.json");
+  std::vector<index_t> numbers;  // of the texts that are not empty
+  std::string text;
+  for (index_t i = 0; i < lines.size(); ++i) {
+    if (lines.item(i).text().empty()) continue;
+    numbers.push_back(i);
+    text += std::string(lines.item(i).text()) + '\n';
+  }
+  write("texts.txt", text);
+  const index_t query = 3;
+  for (const std::string folder : {"colbert", "m3"}) {
+    const auto want =
+        load_npz(golden_folder(folder) / "expected.npz").at("scores").select(0, query);
+    const std::string options = folder == "m3" ? "--json --vectors multi" : "--json";
+    std::istringstream output(
+        output_of("embed", test::with_model(folder, options + " --query river texts.txt")));
+    std::string line;
+    index_t count = 0;
+    for (; std::getline(output, line); ++count) {
+      const Json row = parse_json(line, "embed");
+      const auto number = numbers.at(static_cast<std::size_t>(row.integer("line") - 1));
+      EXPECT_NEAR(row.number("score"), want.select(0, number).item(), 1e-4) << folder;
+    }
+    EXPECT_EQ(count, std::ssize(numbers));
+  }
+  const Tensor weights = load_npz(golden_folder("m3") / "expected.npz").at("weights");
+  std::istringstream found(output_of(
+      "embed",
+      test::with_model("m3", "--json --vectors sparse --query 'the cat sat on a mat.' texts.txt")));
+  index_t count = 0;
+  for (std::string line; std::getline(found, line); ++count) {
+    const Json row = parse_json(line, "embed");
+    const auto number = numbers.at(static_cast<std::size_t>(row.integer("line") - 1));
+    EXPECT_NEAR(row.number("score"), sum(weights.select(0, number) * weights.select(0, 0)).item(),
+                1e-4);
+  }
+  EXPECT_EQ(count, std::ssize(numbers));
+  const auto first_row = [&](const std::string& folder, const std::string& form) {
+    const std::string all =
+        output_of("embed", test::with_model(folder, "--json --vectors " + form + " texts.txt"));
+    return parse_json(all.substr(0, all.find('\n')), "embed");
+  };
+  EXPECT_EQ(first_row("m3", "single").at("vector").size(), 12);
+  EXPECT_EQ(first_row("m3", "multi").at("vectors").item(0).size(), 9);
+  EXPECT_TRUE(first_row("m3", "sparse").at("weights").has("cat"));
+  EXPECT_TRUE(first_row("splade", "sparse").at("weights").size() > 0);
+}
+
 TEST_F(Embed, SaysInOneLineWhatIsWrong) {
   std::string many;
   for (int i = 0; i < 101; ++i) many += "cat\n";
@@ -142,6 +194,8 @@ TEST_F(Embed, SaysInOneLineWhatIsWrong) {
                    {with_model("--prompt-name quarry lines.txt"), "'quarry'"},
                    {with_model("--prompt a --prompt-name query lines.txt"), "--prompt-name"},
                    {with_model("--query-prompt a lines.txt"), "--query"},
+                   {with_model("--vectors multi --json lines.txt"), "colbert_linear.safetensors"},
+                   {with_model("--vectors dense lines.txt"), "dense"},
                    {with_model("--truncate-dim 13 lines.txt"), "from 0 to 12, got 13"},
                    {with_model("--output no/where.npy lines.txt"), "no/where.npy"},
                });

@@ -42,6 +42,15 @@ inline std::vector<std::string> folders_with(const std::string& entry) {
   return names;
 }
 
+/// The texts of a folder's texts.json.
+inline std::vector<std::string> texts_in(const std::string& folder) {
+  std::vector<std::string> texts;
+  for (const Json& text : read_json(folders() / folder / "texts.json").items()) {
+    texts.emplace_back(text.text());
+  }
+  return texts;
+}
+
 class Pretrained {
  public:
   explicit Pretrained(const std::string& name)
@@ -133,7 +142,8 @@ class EditedFolder {
   explicit EditedFolder(const std::string& name) {
     for (const auto& file : std::filesystem::directory_iterator(folders() / name)) {
       const std::filesystem::path path = file.path();
-      if (path.extension() == ".safetensors") {
+      const bool is_of_model = path.filename().string().starts_with("model");
+      if (path.extension() == ".safetensors" && is_of_model) {
         tensors.merge(load_safetensors(path).tensors);
       } else if (path.filename() != "model.safetensors.index.json" && path.extension() != ".npz") {
         std::filesystem::copy(path, folder_.path() / path.filename(),

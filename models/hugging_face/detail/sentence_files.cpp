@@ -143,6 +143,28 @@ bool is_stanford_colbert(const Json& config) {
          names->item(0).text() == "HF_ColBERT";
 }
 
+index_t rows_of(const WeightFiles& files, const std::string& name, index_t width) {
+  const Shape* const shape = files.shape(name);
+  if (shape == nullptr || shape->size() != 2 || (*shape)[0] < 1 || (*shape)[1] != width) {
+    fail_file(files.file_of(name), "tensor ", printable(name), ": must have shape (W, ", width,
+              "), got ", shape == nullptr ? "none" : str_cat(*shape));
+  }
+  return (*shape)[0];
+}
+
+std::optional<nn::Linear> find_m3_layer(const Path& folder, std::string_view file, index_t width) {
+  if (!std::filesystem::exists(folder / file)) {
+    const Path pickle = (folder / file).replace_extension("pt");
+    if (!std::filesystem::exists(pickle)) return {};
+    fail_file(pickle.string(), "must be a safetensors file, got a Python pickle; save it as ",
+              file);
+  }
+  const WeightFiles files(folder / file);
+  files.require_finite_weights();  // with_finite_outputs does not read this file
+  const index_t rows = file == kM3Sparse ? 1 : rows_of(files, "weight", width);
+  return nn::Linear({.in_features = width, .out_features = rows}, files.source());
+}
+
 Dense read_dense(const ModuleRow& row, index_t width, std::string_view input) {
   const Path& folder = row.folder;
   const Json config = read_json(folder / "config.json", kSmallJson);
@@ -229,8 +251,8 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
           "LayerNorm must have a bias and eps ", nn::LayerNormOptions{}.eps,
           ", as in sentence-transformers");
   write_text(folder / "config.json", file_of({{"dimension", norm.weight.size(0)}}));
-  save_safetensors(folder / "model.safetensors",
-                   {{"norm.weight", norm.weight}, {"norm.bias", norm.bias}});
+  save_safetensors(folder / "model.safetensors", {{"norm.weight", norm.weight.to(kFloat32)},
+                                                  {"norm.bias", norm.bias.to(kFloat32)}});
 }
 
 }  // namespace
@@ -240,8 +262,8 @@ void write_dense(const Path& folder, const Dense& dense, std::string_view input)
   require(found != kActivations.end(), "save_folder",
           "activation of a Dense module must be tanh, relu, gelu, sigmoid or the identity");
   const nn::Linear& linear = dense.linear;
-  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight}};
-  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias);
+  std::map<std::string, Tensor> tensors = {{"linear.weight", linear.weight->to(kFloat32)}};
+  if (linear.bias.defined()) tensors.emplace("linear.bias", linear.bias.to(kFloat32));
   JsonMembers members = {{"in_features", linear.weight.size(1)},
                          {"out_features", linear.weight.size(0)},
                          {"bias", linear.bias.defined()},

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tessera/models/hugging_face/detail/weight_files.h"
+#include "tessera/models/hugging_face/multi_vector_encoder.h"
 #include "tessera/models/hugging_face/sentence_encoder.h"
 #include "tessera/nn/embedding.h"
+#include "tessera/nn/linear.h"
 
 namespace tessera::models {
 
@@ -40,6 +44,22 @@ bool is_stanford_colbert(const Json& config);
 /// Reads the Dense of a row, for inputs of a width; `input` is the name of what it maps,
 /// "sentence_embedding" or "token_embeddings".
 Dense read_dense(const ModuleRow& row, index_t width, std::string_view input);
+
+/// The number of rows of the weight `name`. **Errors**: a shape other than (rows, width).
+index_t rows_of(const WeightFiles& files, const std::string& name, index_t width);
+
+/// The files of bge-m3's two layers, next to the encoder's.
+inline constexpr std::string_view kM3Sparse = "sparse_linear.safetensors";
+inline constexpr std::string_view kM3Multi = "colbert_linear.safetensors";
+
+/// The layer in one of these files, for inputs of a width; absent without the file. **Errors**: also
+/// a .pt file of the same name in its place.
+std::optional<nn::Linear> find_m3_layer(const std::filesystem::path& folder, std::string_view file,
+                                        index_t width);
+
+/// The tokens to which bge-m3 gives no weight, and its settings for several vectors.
+std::vector<index_t> m3_skipped(const text::Tokenizer& tokenizer);
+MultiVectorSettings m3_settings(index_t max_length);
 
 /// Writes the files of a Dense; `input` as in read_dense.
 /// **Errors**: std::invalid_argument: an activation without a name in sentence-transformers.

@@ -50,9 +50,9 @@ Shape place_of(index_t element, Shape shape) {
 
 }  // namespace
 
-WeightFiles::WeightFiles(const fs::path& folder) {
-  const fs::path one = folder / kOneFile;
-  const fs::path index = folder / kIndex;
+WeightFiles::WeightFiles(const fs::path& path) {
+  const fs::path one = fs::is_directory(path) ? path / kOneFile : path;
+  const fs::path index = path / kIndex;
   if (fs::exists(one)) {
     main_ = one.string();
     files_.emplace_back(one);
@@ -61,7 +61,7 @@ WeightFiles::WeightFiles(const fs::path& folder) {
     main_ = index.string();
     read_index(index);
   } else {
-    fail_without_weights(folder);
+    fail_without_weights(path);
   }
 }
 

@@ -11,14 +11,14 @@
 
 namespace tessera::models {
 
-/// The tensors of a folder: those of model.safetensors or, if it does not exist, of the files named
-/// in model.safetensors.index.json. Only headers are read at first.
+/// The tensors of a .safetensors file, or of a folder: those of model.safetensors or, if it does not
+/// exist, of the files named in model.safetensors.index.json. Only headers are read at first.
 ///
 /// **Errors**: std::runtime_error that names the file: none of these; a malformed file; an index
 /// with a file outside the folder, or with a tensor that its file does not have.
 class WeightFiles {
  public:
-  explicit WeightFiles(const std::filesystem::path& folder);
+  explicit WeightFiles(const std::filesystem::path& path);
 
   /// The names of all tensors, in alphabetical order.
   std::vector<std::string> names() const;
@@ -39,7 +39,7 @@ class WeightFiles {
  private:
   void read_index(const std::filesystem::path& path);
 
-  std::string main_;  // model.safetensors or its index
+  std::string main_;  // the file, or the index
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t> file_of_;  // by the tensor's name
 };

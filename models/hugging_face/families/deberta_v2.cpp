@@ -1,10 +1,12 @@
 // DeBERTa-v2 and -v3: BERT with disentangled attention, and a convolution in the largest models.
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 
 #include "tessera/models/hugging_face/detail/config.h"
 #include "tessera/models/hugging_face/detail/family.h"
+#include "tessera/models/hugging_face/sentence_encoder.h"
 
 namespace tessera::models::families {
 
@@ -58,16 +60,9 @@ std::vector<std::string> words_of(const Json& config, std::string_view key) {
     for (const Json& word : value->items()) words.emplace_back(word.text());
     return words;
   }
-  std::string text(value->text());
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('|'), rest.size());
-    std::string_view word = rest.substr(0, end);
-    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
-    words.emplace_back(word.substr(0, word.find_last_not_of(' ') + 1));  // npos + 1 is 0
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  std::istringstream rest{std::string(value->text())};
+  for (std::string word; std::getline(rest, word, '|');) words.push_back(cleaned(word, true));
+  std::erase(words, "");  // which has no effect
   return words;
 }
 

@@ -1,12 +1,12 @@
 """Encoders with several vectors or a sparse vector per text: `colbert` as PyLate saves it, `stanford`
-as the ColBERT library does, and `splade` of sentence-transformers."""
+as the ColBERT library does, `splade` of sentence-transformers, and `m3` as bge-m3, which has both."""
 
 import json
 import string
 
 import torch
 
-from reference.cases import WORD_PIECE, config
+from reference.cases import MPNET_PIECE, WORD_PIECE, config, roberta_config
 from reference.families import FAMILIES, bert
 from reference.files import write_expected, write_json, write_safetensors
 from reference.heads import BERT
@@ -30,9 +30,9 @@ def added(tokenizer, *names):
     return tokenizer
 
 
-def frame(text, most):
-    pieces = [i for i, _, _ in encode_word_pieces(WORD_PIECE, text.strip().lower())][:most - 2]
-    return [WORD_PIECE.id("cls"), *pieces, WORD_PIECE.id("sep")]
+def frame(text, most, vocabulary=WORD_PIECE):
+    pieces = [i for i, _, _ in encode_word_pieces(vocabulary, text.strip().lower())][:most - 2]
+    return [vocabulary.id("cls"), *pieces, vocabulary.id("sep")]
 
 
 def vectors(w, projections, settings, text, is_query, prefix, c, dtype):
@@ -164,3 +164,40 @@ def splade(path, draw):
             entries.setdefault(f"max.{name}", []).append(weights.max(0).values)
             entries.setdefault(f"sum.{name}", []).append(weights.sum(0))
     write_expected(path, {name: torch.stack(rows).float() for name, rows in entries.items()})
+
+
+def m3(path, draw):
+    c = roberta_config("XLMRobertaModel", "xlm-roberta", MPNET_PIECE)
+    w = {name: draw(name, shape) for name, shape in FAMILIES["xlm-roberta"][1](c).items()}
+    sparse = {"weight": draw("linear.weight", (1, 12)), "bias": draw("linear.bias", (1,)) - 1.75}
+    multi = {"weight": draw("linear.weight", (9, 12)), "bias": draw("linear.bias", (9,))}
+    kind = "sentence_transformers.models."
+    files = {name: json.loads(text) for name, text in MPNET_PIECE.files(40, feeds_types=False).items()}
+    write_folder(path, dict(files, **{
+        "config.json": c, "sentence_bert_config.json": {"max_seq_length": 20, "do_lower_case": False},
+        "config_sentence_transformers.json": {"__version__": {"sentence_transformers": "2.2.2"}},
+        "modules.json": modules(("", kind + "Transformer"), ("1_Pooling", kind + "Pooling"),
+                                ("2_Normalize", kind + "Normalize")),
+        "1_Pooling/config.json": {"word_embedding_dimension": 12, "pooling_mode_cls_token": True,
+                                  "pooling_mode_mean_tokens": False}}), {"": w})
+    write_safetensors(path / "sparse_linear.safetensors", sparse)
+    write_safetensors(path / "colbert_linear.safetensors", multi)
+    double, sparse, multi = ({name: value.double() for name, value in each.items()}
+                             for each in (w, sparse, multi))
+    unused = [MPNET_PIECE.id(name) for name in ("cls", "sep", "pad", "unk")]
+    vectors, weights, single = [], [], []
+    for text in TEXTS:
+        ids = frame(text, 20, MPNET_PIECE)
+        x = bert(double, c, torch.tensor(ids), torch.zeros(len(ids), dtype=torch.long))
+        row = torch.zeros(len(MPNET_PIECE), dtype=torch.float64)
+        for i, h in zip(ids, x):
+            if i not in unused:
+                row[i] = max(row[i], torch.relu(sparse["weight"][0] @ h + sparse["bias"][0]))
+        y = x[1:] @ multi["weight"].T + multi["bias"]
+        weights.append(row)
+        vectors.append(y / y.norm(dim=1, keepdim=True))
+        single.append(x[0] / x[0].norm())
+    scores = torch.tensor([[max_sim(q, d) / len(q) for d in vectors] for q in vectors])
+    write_expected(path, {"vectors": torch.cat(vectors).float(), "scores": scores.float(),
+                          "rows": torch.tensor([len(x) for x in vectors]),
+                          "weights": torch.stack(weights).float(), "single": torch.stack(single).float()})

@@ -26,14 +26,6 @@ using namespace test;
 using MultiVectorTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, MultiVectorTest, each_isa(), isa_name);
 
-std::vector<std::string> texts_of(const std::string& folder) {
-  std::vector<std::string> texts;
-  for (const Json& text : read_json(folders() / folder / "texts.json").items()) {
-    texts.emplace_back(text.text());
-  }
-  return texts;
-}
-
 std::vector<index_t> rows_of(const std::vector<Tensor>& vectors) {
   std::vector<index_t> rows;
   for (const Tensor& each : vectors) rows.push_back(each.size(0));
@@ -44,7 +36,7 @@ std::vector<index_t> rows_of(const std::vector<Tensor>& vectors) {
 void expect_vectors(const MultiVectorEncoder& model, const std::string& folder,
                     const std::string& prefix) {
   const GoldenCase expected("folders/" + folder + "/expected");
-  const std::vector<std::string> texts = texts_of(folder);
+  const std::vector<std::string> texts = texts_in(folder);
   const std::vector<Tensor> queries = model.encode_query(texts);
   const std::vector<Tensor> documents = model.encode_document(texts);
   const auto want = [&](const std::string& name) { return expected.array(prefix + name); };
@@ -215,7 +207,10 @@ TEST(MultiVectorEncoder, MalformedFoldersGetOneLine) {
       {"colbert", "modules.json", "pylate.models.Dense.Dense", "pylate.models.Other",
        "must be a module of sentence_transformers"},
       {"colbert", "modules.json", "pylate.models.Dense.Dense",
-       "sentence_transformers.models.Pooling", "must be Dense here, got 'Pooling'"},
+       "sentence_transformers.models.Pooling",
+       "[1].type: modules must be a Transformer and Dense modules...got 'Pooling'"},
+      {"colbert", "modules.json", "\"2_Dense\",\n  \"type\": \"pylate.models.Dense.Dense",
+       "\"2_Dense\",\n  \"type\": \"sentence_transformers.models.Pooling", "must be Dense here"},
       {"colbert", "modules.json", "models.Transformer", "models.BoW", "must be Transformer"},
       {"colbert", "tokenizer_config.json", "{", "{\"padding_side\": \"left\",",
        "padding_side must be right for query expansion, got left"},
@@ -223,7 +218,8 @@ TEST(MultiVectorEncoder, MalformedFoldersGetOneLine) {
        "query_token_id: must be a token of the tokenizer"},
       {"stanford", "artifact.metadata", "\"cosine\"", "\"l2\"", "must be the text 'cosine'"},
       {"stanford", "artifact.metadata", "{", "[", "artifact.metadata"},
-      {"stanford", "config.json", "HF_ColBERT", "BertModel", "HF_ColBERT, got neither"},
+      {"stanford", "config.json", "HF_ColBERT", "BertModel",
+       "colbert_linear.safetensors, got 'Transformer'"},
   };
   for (const FolderFault& fault : faults) {
     SCOPED_TRACE(fault.file + ": " + fault.from + " -> " + fault.to);
@@ -234,7 +230,7 @@ TEST(MultiVectorEncoder, MalformedFoldersGetOneLine) {
   EditedFolder no_projection("stanford");
   no_projection.leave_out({"linear.weight"});
   expect_refused([&] { load_multi_vector_encoder(no_projection.path()); },
-                 "tensor 'linear.weight' must have shape (W, 12), got none");
+                 "tensor 'linear.weight': must have shape (W, 12), got none");
   expect_refused([] { load_sentence_encoder(folders() / "stanford"); },
                  "HF_ColBERT; call load_multi_vector_encoder()");
   EditedFolder as_sentences("colbert");

@@ -24,14 +24,6 @@ using namespace test;
 using SparseTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, SparseTest, each_isa(), isa_name);
 
-std::vector<std::string> texts() {
-  std::vector<std::string> found;
-  for (const Json& text : read_json(folders() / "splade/texts.json").items()) {
-    found.emplace_back(text.text());
-  }
-  return found;
-}
-
 /// A row of all weights.
 Tensor dense_row(const SparseVector& vector, index_t size) {
   Tensor row = zeros({size});
@@ -52,11 +44,11 @@ TEST_P(SparseTest, GivesTheWeightsOfSplade) {
       }
       const SparseEncoder model = load_sparse_encoder(edited.path());
       const Tensor& want = expected.array(pooling + "." + steps);
-      const auto all = model.encode_document(texts());
+      const auto all = model.encode_document(texts_in("splade"));
       for (std::size_t i = 0; i < all.size(); ++i) {
         const Tensor row = dense_row(all[i], want.size(1));
         EXPECT_TRUE(near(row, array(want.select(0, static_cast<index_t>(i))), 0, 2e-5));
-        EXPECT_TRUE(model.encode_query({texts()[i]}, {.batch_size = 1})[0] == all[i]);
+        EXPECT_TRUE(model.encode_query({texts_in("splade")[i]}, {.batch_size = 1})[0] == all[i]);
       }
     }
   }
@@ -64,42 +56,44 @@ TEST_P(SparseTest, GivesTheWeightsOfSplade) {
 
 TEST(SparseEncoder, DoesNotDependOnThreads) {
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
-  const auto want = model.encode_document(texts());
+  const auto want = model.encode_document(texts_in("splade"));
   for (const int threads : {1, 2, 5}) {
     set_thread_count(threads);
-    EXPECT_TRUE(model.encode_document(texts(), {.batch_size = threads}) == want);
+    EXPECT_TRUE(model.encode_document(texts_in("splade"), {.batch_size = threads}) == want);
   }
   set_thread_count(0);
   prepack(model);
-  EXPECT_TRUE(model.encode_document(texts()) == want);
+  EXPECT_TRUE(model.encode_document(texts_in("splade")) == want);
   EditedFolder plain("splade");
   plain.remove("modules.json");
-  EXPECT_TRUE(load_sparse_encoder(plain.path()).encode_document(texts()) == want);
+  EXPECT_TRUE(load_sparse_encoder(plain.path()).encode_document(texts_in("splade")) == want);
   EditedFolder few("splade");
   few.replace("config_sentence_transformers.json", "{", "{\"max_active_dims\": 3,");
-  const auto three = load_sparse_encoder(few.path()).encode_document(texts());
+  const auto three = load_sparse_encoder(few.path()).encode_document(texts_in("splade"));
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(three[i] == largest(want[i], 3));
 }
 
 TEST(SparseEncoder, IsSavedAsItWas) {
   const TemporaryFolder scratch;
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
-  model.sum_pooling = model.double_log = true;
+  auto& splade = std::get<Splade>(model.model);
+  splade.sum_pooling = splade.double_log = true;
   model.max_active_dims = 5;
-  const auto want = model.encode_document(texts());
+  const auto want = model.encode_document(texts_in("splade"));
   save_folder(scratch.path() / "a", folders() / "splade", model);
   const SparseEncoder loaded = load_sparse_encoder(scratch.path() / "a");
-  EXPECT_TRUE(loaded.encode_document(texts()) == want);
+  EXPECT_TRUE(loaded.encode_document(texts_in("splade")) == want);
   save_folder(scratch.path() / "b", scratch.path() / "a", loaded);
   EXPECT_EQ(folder_contents(scratch.path() / "a"), folder_contents(scratch.path() / "b"));
 }
 
 TEST(SparseEncoder, Learns) {
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
-  nn::set_requires_grad(model.model);
+  auto& splade = std::get<Splade>(model.model);
+  nn::set_requires_grad(splade);
   Tape tape;
-  tape.backward(sum(model(model.reader.tokens(model.reader.tokenizer->encode("the cat sat")))));
-  EXPECT_GT(max(abs(model.model.bias.grad())).item(), 0);
+  tape.backward(sum(splade(model.reader.tokens(model.reader.tokenizer->encode("the cat sat")))));
+  EXPECT_GT(max(abs(splade.model.bias.grad())).item(), 0);
 }
 
 /// A random vector of some of `size` ids.
