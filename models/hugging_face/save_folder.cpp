@@ -382,10 +382,8 @@ void save_m3(const fs::path& to, const fs::path& from, const Model& model,
              const TokenEncoder& encoder, std::string_view file, const nn::Linear& layer,
              const JsonMembers& more, const SaveOptions& options) {
   const NoGrad not_recorded;
-  SentenceEncoder single = load_sentence_encoder(from);
-  single.token_encoder = encoder;
-  single.settings = model.settings;
-  single.reader = model.reader;
+  SentenceEncoder single = {model.reader, encoder, model.settings, layer.weight.size(1)};
+  read_modules(read_module_rows(from), {}, single);
   save_modules(to, from, single, file, &layer, more, options);
 }
 

@@ -286,20 +286,8 @@ SentenceEncoder load_sentence_encoder(const std::filesystem::path& folder,
   SentenceEncoder model =
       is_transformer ? load_transformer(first, std::move(settings), max_length, rows.size() == 1)
                      : static_encoder(first, std::move(settings));
-  std::size_t next = 1;
-  if (is_transformer && rows.size() > 1) {
-    if (rows[1].kind != "Pooling") {
-      fail_file(rows[1].place, "module after Transformer must be Pooling, got ",
-                printable(rows[1].kind),
-                rows[1].kind == "Dense" ? "; call load_multi_vector_encoder()" : "");
-    }
-    read_pooling(rows[1].folder, model);
-    next = 2;
-  }
   model.reader.folder = folder;  // contains all modules, not only the encoder
-  if (pooling) model.poolings = {*pooling};
-  model.width *= std::ssize(model.poolings);
-  for (std::size_t i = next; i < rows.size(); ++i) add_module(rows[i], model);
+  read_modules(rows, pooling, model);
   return model;
 }
 

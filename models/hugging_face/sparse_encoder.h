@@ -59,21 +59,18 @@ struct Splade {
 ///
 ///     weight(v) = max over the tokens with id v of relu(linear(x))
 ///
-/// for the vector x of a token, and 0 for other v and for the ids `skipped`. In the paper the layer
-/// is W_lex.
+/// for the vector x of a token, and 0 for other v and `skipped` ids. The layer is the paper's W_lex.
 ///
-/// **Parameters**: TokenEncoder's, and linear.weight (1, D), .bias (1).
+/// **Parameters**: TokenEncoder's, and linear.weight (1, D), .bias (1). **Errors**: as TokenEncoder.
 /// **Source**: Chen et al., "M3-Embedding", 2024, section 3.2; BGEM3FlagModel of FlagEmbedding.
 struct TokenWeights {
   TokenEncoder token_encoder;
   nn::Linear linear;
   std::vector<index_t> skipped = {};  // ascending
 
-  /// relu(linear(x)) of each token. **Shapes**: Tokens of (B, T) -> (B, T). **Errors**: as
-  /// TokenEncoder.
+  /// relu(linear(x)) of each token. **Shapes**: Tokens of (B, T) -> (B, T).
   Tensor of_tokens(const Tokens& tokens) const;
   /// The weights of all tokens of the vocabulary. **Shapes**: Tokens of (B, T) -> (B, V).
-  /// **Errors**: as TokenEncoder.
   Tensor operator()(const Tokens& tokens) const;
 
   static void visit(auto& self, auto&& visitor) {

@@ -192,6 +192,9 @@ Dense read_dense(const ModuleRow& row, index_t width, std::string_view input) {
   return {std::move(linear), found->function};
 }
 
+namespace {
+
+/// Reads the model's poolings from a module's folder; model.width is the width of their input.
 void read_pooling(const Path& folder, SentenceEncoder& model) {
   const Json config = read_json(folder / "config.json", kSmallJson);
   for (const char* key : {"word_embedding_dimension", "embedding_dimension"}) {
@@ -215,6 +218,7 @@ void read_pooling(const Path& folder, SentenceEncoder& model) {
   }
 }
 
+/// Appends the module of a row, except a Dropout, and sets model.width to the width of its output.
 void add_module(const ModuleRow& row, SentenceEncoder& model) {
   if (row.is_pylate)
     fail_file(row.place, "must be of sentence_transformers here, got PyLate's Dense");
@@ -232,8 +236,6 @@ void add_module(const ModuleRow& row, SentenceEncoder& model) {
               printable(row.kind));
   }
 }
-
-namespace {
 
 JsonMembers switched_on(const std::vector<Pooling>& modes) {
   JsonMembers values;
@@ -256,6 +258,22 @@ void write_layer_norm(const Path& folder, const nn::LayerNorm& norm) {
 }
 
 }  // namespace
+
+void read_modules(const std::vector<ModuleRow>& rows, const std::optional<Pooling>& pooling,
+                  SentenceEncoder& model) {
+  const bool pools = rows.size() > 1 && rows.front().kind == "Transformer";
+  if (pools) {
+    if (rows[1].kind != "Pooling") {
+      fail_file(rows[1].place, "module after Transformer must be Pooling, got ",
+                printable(rows[1].kind),
+                rows[1].kind == "Dense" ? "; call load_multi_vector_encoder()" : "");
+    }
+    read_pooling(rows[1].folder, model);
+  }
+  if (pooling) model.poolings = {*pooling};
+  model.width *= std::ssize(model.poolings);
+  for (std::size_t i = pools ? 2 : 1; i < rows.size(); ++i) add_module(rows[i], model);
+}
 
 void write_dense(const Path& folder, const Dense& dense, std::string_view input) {
   const auto* found = std::ranges::find(kActivations, dense.activation, &NamedActivation::function);

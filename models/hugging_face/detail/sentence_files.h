@@ -29,11 +29,10 @@ struct ModuleRow {
 /// value; a folder outside `folder`.
 std::vector<ModuleRow> read_module_rows(const std::filesystem::path& folder);
 
-/// Reads the model's poolings from a module's folder; model.width is the width of their input.
-void read_pooling(const std::filesystem::path& folder, SentenceEncoder& model);
-
-/// Appends the module of a row, except a Dropout, and sets model.width to the width of its output.
-void add_module(const ModuleRow& row, SentenceEncoder& model);
+/// Reads the poolings and the modules of the rows after the first. model.width is that of the vectors
+/// of tokens before, and that of an embedding afterwards. `pooling`, if given, replaces the poolings.
+void read_modules(const std::vector<ModuleRow>& rows, const std::optional<Pooling>& pooling,
+                  SentenceEncoder& model);
 
 /// x itself: the activation of a Dense without one.
 Tensor identity(const Tensor& x);

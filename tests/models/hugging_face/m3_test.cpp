@@ -13,6 +13,7 @@
 #include "tessera/tensor/ops/rearrange.h"
 #include "tessera/tensor/ops/reduce.h"
 #include "tessera/tensor/ops/unary.h"
+#include "tests/models/hugging_face/text_vectors.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -26,13 +27,12 @@ INSTANTIATE_TEST_SUITE_P(Isa, M3Test, each_isa(), isa_name);
 
 void expect_vectors(const MultiVectorEncoder& model) {
   const GoldenCase expected("folders/m3/expected");
-  const std::vector<Tensor> vectors = model.encode_document(texts_in("m3"));
-  std::vector<index_t> rows;
-  for (const Tensor& each : vectors) rows.push_back(each.size(0));
-  EXPECT_EQ(rows, expected.array("rows").to_vector<index_t>());
+  const std::vector<std::string> texts = texts_in("m3");
+  const std::vector<Tensor> vectors = model.encode_document(texts);
+  EXPECT_EQ(rows_of(vectors), expected.array("rows").to_vector<index_t>());
   EXPECT_TRUE(near(concat(vectors), array(expected.array("vectors")), 0, 1e-5));
   for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const Tensor query = model.encode_query({texts_in("m3")[i]}, {.batch_size = 1})[0];
+    const Tensor query = model.encode_query({texts[i]}, {.batch_size = 1})[0];
     EXPECT_TRUE(same_bits(query, vectors[i]));
     const Tensor scores = expected.array("scores").select(0, static_cast<index_t>(i));
     EXPECT_TRUE(near(model.similarity(query, vectors), array(scores), 0, 1e-5));
@@ -41,16 +41,14 @@ void expect_vectors(const MultiVectorEncoder& model) {
 
 void expect_weights(const SparseEncoder& model) {
   const Tensor want = GoldenCase("folders/m3/expected").array("weights");
-  const std::vector<SparseVector> vectors = model.encode_document(texts_in("m3"));
+  const std::vector<std::string> texts = texts_in("m3");
+  const std::vector<SparseVector> vectors = model.encode_document(texts);
   for (std::size_t i = 0; i < vectors.size(); ++i) {
-    Tensor row = zeros({want.size(1)});
-    for (std::size_t k = 0; k < vectors[i].ids.size(); ++k) {
-      row.mutable_data<float>()[vectors[i].ids[k]] = vectors[i].weights[k];
-    }
+    const Tensor row = dense_row(vectors[i], want.size(1));
     EXPECT_TRUE(near(row, array(want.select(0, static_cast<index_t>(i))), 0, 1e-5));
-    EXPECT_TRUE(model.encode_query({texts_in("m3")[i]}, {.batch_size = 1})[0] == vectors[i]);
+    EXPECT_TRUE(model.encode_query({texts[i]}, {.batch_size = 1})[0] == vectors[i]);
     const auto tokens = model.reader.tokens(
-        model.reader.tokenizer->encode(texts_in("m3")[i], model.reader.encode_options({})));
+        model.reader.tokenizer->encode(texts[i], model.reader.encode_options({})));
     EXPECT_TRUE(same_bits(std::get<TokenWeights>(model.model)(tokens).select(0, 0), row));
   }
 }

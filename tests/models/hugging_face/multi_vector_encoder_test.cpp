@@ -15,6 +15,7 @@
 #include "tessera/tensor/ops/rearrange.h"
 #include "tessera/tensor/ops/reduce.h"
 #include "tessera/tensor/ops/unary.h"
+#include "tests/models/hugging_face/text_vectors.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -25,12 +26,6 @@ using namespace test;
 
 using MultiVectorTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, MultiVectorTest, each_isa(), isa_name);
-
-std::vector<index_t> rows_of(const std::vector<Tensor>& vectors) {
-  std::vector<index_t> rows;
-  for (const Tensor& each : vectors) rows.push_back(each.size(0));
-  return rows;
-}
 
 /// Compares the vectors of all texts with the entries of expected.npz that begin with `prefix`.
 void expect_vectors(const MultiVectorEncoder& model, const std::string& folder,

@@ -13,6 +13,7 @@
 #include "tessera/tensor/ops/arithmetic.h"
 #include "tessera/tensor/ops/reduce.h"
 #include "tessera/tensor/ops/unary.h"
+#include "tests/models/hugging_face/text_vectors.h"
 #include "tests/support/pretrained.h"
 #include "tests/support/test.h"
 
@@ -24,15 +25,8 @@ using namespace test;
 using SparseTest = IsaTest;
 INSTANTIATE_TEST_SUITE_P(Isa, SparseTest, each_isa(), isa_name);
 
-/// A row of all weights.
-Tensor dense_row(const SparseVector& vector, index_t size) {
-  Tensor row = zeros({size});
-  float* const weights = row.mutable_data<float>();
-  for (std::size_t i = 0; i < vector.ids.size(); ++i) weights[vector.ids[i]] = vector.weights[i];
-  return row;
-}
-
 TEST_P(SparseTest, GivesTheWeightsOfSplade) {
+  const std::vector<std::string> texts = texts_in("splade");
   const GoldenCase expected("folders/splade/expected");
   for (const std::string pooling : {"max", "sum"}) {
     for (const std::string steps : {"once", "twice"}) {
@@ -44,45 +38,47 @@ TEST_P(SparseTest, GivesTheWeightsOfSplade) {
       }
       const SparseEncoder model = load_sparse_encoder(edited.path());
       const Tensor& want = expected.array(pooling + "." + steps);
-      const auto all = model.encode_document(texts_in("splade"));
+      const auto all = model.encode_document(texts);
       for (std::size_t i = 0; i < all.size(); ++i) {
         const Tensor row = dense_row(all[i], want.size(1));
         EXPECT_TRUE(near(row, array(want.select(0, static_cast<index_t>(i))), 0, 2e-5));
-        EXPECT_TRUE(model.encode_query({texts_in("splade")[i]}, {.batch_size = 1})[0] == all[i]);
+        EXPECT_TRUE(model.encode_query({texts[i]}, {.batch_size = 1})[0] == all[i]);
       }
     }
   }
 }
 
 TEST(SparseEncoder, DoesNotDependOnThreads) {
+  const std::vector<std::string> texts = texts_in("splade");
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
-  const auto want = model.encode_document(texts_in("splade"));
+  const auto want = model.encode_document(texts);
   for (const int threads : {1, 2, 5}) {
     set_thread_count(threads);
-    EXPECT_TRUE(model.encode_document(texts_in("splade"), {.batch_size = threads}) == want);
+    EXPECT_TRUE(model.encode_document(texts, {.batch_size = threads}) == want);
   }
   set_thread_count(0);
   prepack(model);
-  EXPECT_TRUE(model.encode_document(texts_in("splade")) == want);
+  EXPECT_TRUE(model.encode_document(texts) == want);
   EditedFolder plain("splade");
   plain.remove("modules.json");
-  EXPECT_TRUE(load_sparse_encoder(plain.path()).encode_document(texts_in("splade")) == want);
+  EXPECT_TRUE(load_sparse_encoder(plain.path()).encode_document(texts) == want);
   EditedFolder few("splade");
   few.replace("config_sentence_transformers.json", "{", "{\"max_active_dims\": 3,");
-  const auto three = load_sparse_encoder(few.path()).encode_document(texts_in("splade"));
+  const auto three = load_sparse_encoder(few.path()).encode_document(texts);
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(three[i] == largest(want[i], 3));
 }
 
 TEST(SparseEncoder, IsSavedAsItWas) {
+  const std::vector<std::string> texts = texts_in("splade");
   const TemporaryFolder scratch;
   SparseEncoder model = load_sparse_encoder(folders() / "splade");
   auto& splade = std::get<Splade>(model.model);
   splade.sum_pooling = splade.double_log = true;
   model.max_active_dims = 5;
-  const auto want = model.encode_document(texts_in("splade"));
+  const auto want = model.encode_document(texts);
   save_folder(scratch.path() / "a", folders() / "splade", model);
   const SparseEncoder loaded = load_sparse_encoder(scratch.path() / "a");
-  EXPECT_TRUE(loaded.encode_document(texts_in("splade")) == want);
+  EXPECT_TRUE(loaded.encode_document(texts) == want);
   save_folder(scratch.path() / "b", scratch.path() / "a", loaded);
   EXPECT_EQ(folder_contents(scratch.path() / "a"), folder_contents(scratch.path() / "b"));
 }
